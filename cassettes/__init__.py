@@ -1,0 +1,1 @@
+"""Recorded traffic: reading it from files of every kind, with its provenance."""

@@ -1,0 +1,155 @@
+"""The text of a call's arguments: parsed strictly, never repaired.
+
+An argument text is one of: an object (complete), empty or null (taken as {}), or something that cannot run, told
+apart by finding code. The exact text is kept by the caller whatever comes out (law `arguments`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple, NoReturn
+
+import msgspec
+
+from .model import CallStatus
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_SPACE = " \t\n\r"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Parsed(NamedTuple):
+    """``arguments`` is null where the call cannot run; ``code`` names the finding, "" where there is none."""
+
+    arguments: dict[str, Any] | None
+    status: CallStatus = "complete"
+    code: str = ""
+
+
+def parse(text: str) -> Parsed:
+    """Parse one argument text. Never raises."""
+    try:
+        return Parsed(_decode(text))
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return _diagnose(text)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_lenient = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _diagnose(text: str) -> Parsed:
+    stripped = text.strip(_SPACE)
+    if not stripped:
+        return Parsed({}, code="arguments-empty")
+    if stripped == "null":
+        return Parsed({}, code="arguments-null")
+    try:
+        value, end = _lenient.raw_decode(stripped)
+    except RecursionError:
+        return Parsed(None, "invalid", "arguments-too-deep")
+    except json.JSONDecodeError as error:
+        # Only a text that ends inside its JSON was cut; anything wrong before the end is malformed (FIN-10, REP-01).
+        if error.pos >= len(stripped) or error.msg.startswith("Unterminated string") or _cut_literal(stripped, error):
+            return Parsed(None, "truncated", "arguments-truncated")
+        return Parsed(None, "invalid", "arguments-invalid")
+    except ValueError as error:
+        large = "digits" in str(error)  # CPython's limit on integer literals (NUM-02)
+        return Parsed(None, "invalid", "arguments-number-too-large" if large else "arguments-invalid")
+    if end < len(stripped):
+        code = "arguments-glued" if isinstance(value, dict) and stripped[end:].lstrip(_SPACE)[0] == "{" else ""
+        return Parsed(None, "invalid", code or "arguments-invalid")
+    if isinstance(value, str):
+        return Parsed(None, "invalid", "arguments-double-encoded" if _is_object(value) else "arguments-not-object")
+    if not isinstance(value, dict):
+        return Parsed(None, "invalid", "arguments-not-object")
+    if _overflows(value):
+        return Parsed(None, "invalid", "arguments-number-too-large")
+    return Parsed(value, code="arguments-lone-surrogate" if _has_lone_surrogate(value) else "")
+
+
+def _cut_literal(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether the text ends inside an escape, a number's sign or one of JSON's three words."""
+    tail = text[error.pos :]
+    if error.msg.startswith("Invalid \\"):
+        return len(tail) < 6
+    return tail != "" and (tail == "-" or any(word.startswith(tail) for word in ("true", "false", "null")))
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _overflows(value: Any) -> bool:
+    """Whether a float overflowed to infinity while parsing: JSON has no such value."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, float) and item - item != 0:
+            return True
+    return False
+
+
+def _has_lone_surrogate(value: Any) -> bool:
+    return _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)) is not None
+
+
+_STRUCTURE = re.compile(r'["\\{}\[\]]')
+
+
+class Balance:
+    """Tells, in time linear in what it is fed, whether a growing JSON text has closed every bracket it opened.
+
+    Used only to tell where one call ends and the next begins on servers that reuse indexes; never to finish a
+    call early (failure EARLY-01).
+    """
+
+    __slots__ = ("_depth", "_escaped", "_in_string", "_opened")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._opened = False
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, text: str) -> None:
+        """Take the next piece of the text."""
+        start = 0
+        if self._escaped and text:
+            self._escaped = False
+            start = 1
+        skip = -1
+        for match in _STRUCTURE.finditer(text, start):
+            position = match.start()
+            if position == skip:
+                continue
+            char = match.group()
+            if self._in_string:
+                if char == "\\":
+                    skip = position + 1
+                    self._escaped = skip == len(text)
+                elif char == '"':
+                    self._in_string = False
+            elif char == '"':
+                self._in_string = True
+            elif char in "{[":
+                self._depth += 1
+                self._opened = True
+            elif char in "}]":
+                self._depth -= 1
+
+    @property
+    def closed(self) -> bool:
+        """True once at least one bracket was opened and all are closed."""
+        return self._opened and self._depth <= 0 and not self._in_string

@@ -1,0 +1,79 @@
+"""Every error this distribution raises on purpose, one hierarchy.
+
+Each says what happened, where, and what to do about it; ``str()`` joins the three. Traffic that is merely odd
+never raises: it becomes a finding on the response (`normalizer.findings`).
+"""
+
+from __future__ import annotations
+
+
+class ToolparityError(Exception):
+    """The root: catch this to catch everything raised on purpose.
+
+    Attributes: ``what`` happened, ``where`` (a place in the input, or ""), ``hint`` (what to do, or "").
+    """
+
+    hint_default = ""
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.hint = hint or self.hint_default
+        super().__init__(what, where, self.hint)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class UnknownWire(ToolparityError, ValueError):
+    """The wire's name is in no table."""
+
+
+class AmbiguousBody(ToolparityError, ValueError):
+    """The wire was not told and the body fits none, or more than one; ``candidates`` names those it fits."""
+
+    hint_default = "pass wire=…"
+
+    def __init__(self, what: str, *, candidates: tuple[str, ...] = (), where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.candidates = candidates
+
+
+class MalformedBody(ToolparityError, ValueError):
+    """The bytes are no body of this wire: not JSON, not an object, not a protobuf message of the expected type.
+
+    ``body`` keeps what was given (bytes, or the object), so nothing is lost.
+    """
+
+    def __init__(self, what: str, *, body: object = None, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.body = body
+
+
+class EventTooLarge(ToolparityError, ValueError):
+    """A pending stream event outgrew the cap (failure SSE-13)."""
+
+    hint_default = "raise max_event_bytes if events of this size are legitimate"
+
+
+class TooManyCalls(ToolparityError, ValueError):
+    """A stream opened more call slots than any real answer has (failure DOS-01)."""
+
+
+class DecoderFinished(ToolparityError, RuntimeError):
+    """``feed()`` or ``finish()`` after ``finish()``: a decoder reads one response."""
+
+    hint_default = "make a new StreamDecoder for the next response"
+
+
+class PolicyError(ToolparityError, ValueError):
+    """An unknown policy, a limit below zero, or a choice that the response does not have."""
+
+
+class MissingExtra(ToolparityError, ImportError):
+    """An optional dependency is needed for this and is not installed."""
+
+
+class UnreadableSource(ToolparityError):
+    """A file holds no traffic, or traffic that cannot be read at this place."""

@@ -1,0 +1,126 @@
+"""What callers hand in: bytes, text, parsed JSON, or an SDK's own object, made into the bytes of a wire.
+
+No SDK is imported here: an object of one can only exist if its caller imported it, and its class says where it is
+from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from . import jsontext
+from .errors import MalformedBody
+from .wires.common import Declared
+
+
+class Payload(Struct, frozen=True):
+    """``wire`` where the object's class tells it. ``respelled``: the bytes are our spelling, not the wire's own."""
+
+    data: bytes
+    wire: str | None = None
+    respelled: bool = False
+
+
+#: SDK modules and the wire whose objects they hold.
+_MODULES = (
+    ("openai.types.chat", "openai.chat"),
+    ("openai.lib.streaming.chat", "openai.chat"),
+    ("openai.types.responses", "openai.responses"),
+    ("openai.lib.streaming.responses", "openai.responses"),
+    ("anthropic.types", "anthropic.messages"),
+    ("anthropic.lib", "anthropic.messages"),
+)
+#: Events that the SDKs' stream helpers derive from the raw ones they also pass on.
+_DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json", "compaction"))
+_NOTHING = Payload(b"")
+
+
+def payload_of(source: Any, *, event: bool = False) -> Payload:
+    """The bytes of anything that holds a body (or, with ``event``, one stream event)."""
+    if isinstance(source, bytes):
+        return Payload(source)
+    if isinstance(source, (bytearray, memoryview)):
+        return Payload(bytes(source))
+    if isinstance(source, str):
+        return Payload(source.encode("utf-8", "surrogatepass"))
+    if isinstance(source, (dict, list)):
+        return Payload(_spell(source), None, True)
+    module = type(source).__module__
+    if hasattr(source, "SerializeToString"):
+        return Payload(source.SerializeToString(), "xai.grpc")
+    if module.startswith("xai_sdk") and hasattr(source, "proto"):
+        return Payload(source.proto.SerializeToString(), "xai.grpc")
+    if hasattr(source, "model_dump_json"):
+        wire = next((wire for prefix, wire in _MODULES if module.startswith(prefix)), None)
+        return _helper(source, module, wire) if event and ".lib" in module else _model(source, wire)
+    raise MalformedBody(
+        f"a {type(source).__name__} is no body",
+        body=source,
+        hint="pass bytes, text, parsed JSON, or a response object of openai, anthropic or xai-sdk",
+    )
+
+
+def _spell(value: Any) -> bytes:
+    try:
+        return jsontext.encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise MalformedBody(f"the parsed body cannot be written as JSON: {error}", body=value) from None
+
+
+def _model(source: Any, wire: str | None, exclude: set[str] | None = None) -> Payload:
+    """A pydantic model of an SDK; what the server did not send stays out."""
+    text: str = source.model_dump_json(by_alias=True, exclude_unset=True, exclude=exclude, warnings=False)
+    return Payload(text.encode("utf-8", "surrogatepass"), wire, True)
+
+
+def _helper(source: Any, module: str, wire: str | None) -> Payload:
+    """An event of an SDK's stream helper: the raw event inside it, or nothing where it only derives from others."""
+    if wire == "openai.chat":
+        chunk = getattr(source, "chunk", None)
+        return _NOTHING if chunk is None else _model(chunk, wire)
+    if wire == "anthropic.messages":
+        if source.type in _DERIVED:
+            return Payload(b"", wire)
+        return _model(source, wire, {"snapshot", "message"} | ({"content_block"} if source.type.endswith("stop") else set()))
+    return _model(source, wire, {"snapshot", "parsed"})
+
+
+def declared_by(request: Any) -> Declared:
+    """What a request declares: its body on any wire (parsed, bytes or protobuf), or an iterable of tool names."""
+    if isinstance(request, Declared):
+        return request
+    if isinstance(request, (bytes, str)):
+        request = jsontext.decode(request)
+    if hasattr(request, "ListFields"):
+        return _declared_by_proto(request)
+    if not isinstance(request, dict):
+        return Declared(frozenset(str(name) for name in request or ()))
+    names: set[str] = set()
+    custom: set[str] = set()
+    _collect(request.get("tools"), names, custom)
+    _collect(request.get("functions"), names, custom)
+    n = request.get("n")
+    return Declared(frozenset(names), frozenset(custom), n if isinstance(n, int) and n > 0 else 1)
+
+
+def _collect(tools: Any, names: set[str], custom: set[str]) -> None:
+    """Client tools by name. Hosted tools (a type, no function and no name of the caller's) are not declared ones."""
+    for tool in tools if isinstance(tools, list) else ():
+        if not isinstance(tool, dict):
+            continue
+        kind = tool.get("type")
+        holder = next((tool[k] for k in ("function", "custom") if isinstance(tool.get(k), dict)), tool)
+        name = holder.get("name")
+        if kind == "namespace" or isinstance(tool.get("tools"), list):
+            _collect(tool.get("tools"), names, custom)
+        if isinstance(name, str):
+            names.add(name)
+            if kind == "custom":
+                custom.add(name)
+
+
+def _declared_by_proto(request: Any) -> Declared:
+    names = frozenset(tool.function.name for tool in request.tools if tool.HasField("function"))
+    return Declared(names, frozenset(), max(1, getattr(request, "n", 1) or 1))

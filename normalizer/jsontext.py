@@ -1,0 +1,39 @@
+"""JSON in and out, where msgspec's strictness would lose something.
+
+msgspec refuses half surrogate pairs, NaN and numbers beyond 64-bit floats; real traffic holds all of them
+(failures UNI-02, NUM-02). Both directions try msgspec first.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(data: bytes | str) -> Any:
+    """Any JSON value. Raises ValueError where it is no JSON, is nested too deep, or holds a number too large."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON of canonical structs or plain values; half surrogate pairs are escaped, never an error."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value)
+        return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def text(value: Any) -> str:
+    """Compact JSON as text; half surrogate pairs stay escaped."""
+    return encode(value).decode()

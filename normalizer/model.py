@@ -1,0 +1,216 @@
+"""The canonical form: what every wire is turned into.
+
+The JSON of these structs (`normalizer.jsontext.encode`) is the contract that other languages read. Blocks stand in
+the model's order; ids, names and argument texts are exactly what stood on the wire. ``extra`` holds the wire's
+non-null members that no canonical field represents; an encoder merges it back only for the same wire and provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from .findings import Finding
+
+StopReason = Literal[
+    "end_turn",
+    "tool_calls",
+    "max_tokens",
+    "context_window",
+    "stop_sequence",
+    "refusal",
+    "content_filter",
+    "pause",
+    "compaction",
+    "malformed_call",
+    "error",
+    "unknown",
+]
+
+CallStatus = Literal["complete", "truncated", "invalid"]
+
+
+class Text(Struct, tag="text", tag_field="type", frozen=True, gc=False):
+    """Words for the user. ``annotations``: citations as the wire spells them."""
+
+    text: str
+    annotations: list[Any] = []
+    extra: dict[str, Any] = {}
+
+
+class Reasoning(Struct, tag="reasoning", tag_field="type", frozen=True, gc=False):
+    """The model's thinking, or its state that only the provider reads (``signature``, ``encrypted``).
+
+    ``redacted``: the provider withheld the words and kept only ``encrypted``.
+    """
+
+    text: str = ""
+    signature: str | None = None
+    encrypted: str | None = None
+    redacted: bool = False
+    extra: dict[str, Any] = {}
+
+
+class Refusal(Struct, tag="refusal", tag_field="type", frozen=True, gc=False):
+    """The words with which the model declined."""
+
+    text: str
+    extra: dict[str, Any] = {}
+
+
+class ToolCall(Struct, tag="tool_call", tag_field="type", frozen=True, gc=False):
+    """A client call: the caller has to execute it, and nobody else does.
+
+    ``arguments``: the parsed object; null where the text is no object, and for kinds whose text is no JSON (custom).
+    ``arguments_text``: exactly what stood on the wire. ``wire_id``: the item's own id where the wire has two.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | None
+    arguments_text: str
+    status: CallStatus = "complete"
+    kind: str = "function"
+    wire_id: str | None = None
+    namespace: str | None = None
+    caller: Any = None
+    extra: dict[str, Any] = {}
+
+
+class ServerToolCall(Struct, tag="server_tool_call", tag_field="type", frozen=True, gc=False):
+    """A call that the provider executed itself: never dispatched. ``tool`` is canonical, ``name`` the wire's."""
+
+    id: str
+    tool: str
+    name: str
+    arguments_text: str = ""
+    status: str | None = None
+    extra: dict[str, Any] = {}
+
+
+class ServerToolResult(Struct, tag="server_tool_result", tag_field="type", frozen=True, gc=False):
+    """What came of a server call, or what a provider's tool announced by itself (``call_id`` "" then)."""
+
+    call_id: str
+    tool: str
+    is_error: bool = False
+    raw: Any = None
+    extra: dict[str, Any] = {}
+
+
+class ApprovalRequest(Struct, tag="approval_request", tag_field="type", frozen=True, gc=False):
+    """The provider asks whether it may run a call on a server of its own (MCP)."""
+
+    id: str
+    server: str
+    name: str
+    arguments_text: str = ""
+    extra: dict[str, Any] = {}
+
+
+class Opaque(Struct, tag="opaque", tag_field="type", frozen=True, gc=False):
+    """Something no table here names yet: kept whole, and reported as `unknown-block`."""
+
+    wire_type: str
+    raw: Any = None
+    extra: dict[str, Any] = {}
+
+
+Block = Text | Reasoning | Refusal | ToolCall | ServerToolCall | ServerToolResult | ApprovalRequest | Opaque
+
+
+class Stop(Struct, frozen=True, gc=False):
+    """Why the answer ended: ``reason`` is what happened, ``raw`` what the provider called it."""
+
+    reason: StopReason
+    raw: str | None = None
+
+
+class Choice(Struct, frozen=True, gc=False):
+    """One alternative answer."""
+
+    index: int
+    blocks: list[Block]
+    stop: Stop
+    extra: dict[str, Any] = {}
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The client calls, in order."""
+        return [block for block in self.blocks if type(block) is ToolCall]
+
+    @property
+    def text(self) -> str:
+        """The words of all text blocks, joined."""
+        return "".join(block.text for block in self.blocks if type(block) is Text)
+
+
+class Usage(Struct, frozen=True, gc=False):
+    """Token figures that mean the same everywhere; absent ones are null, never 0.
+
+    ``input_tokens`` includes cache reads and writes, ``output_tokens`` includes reasoning; ``raw`` is the wire's own.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    raw: Any = None
+
+
+class Error(Struct, frozen=True, gc=False):
+    """What the provider said went wrong. ``retryable``: null where neither the type nor the status tells."""
+
+    type: str
+    message: str
+    status: int | None = None
+    retryable: bool | None = None
+    raw: Any = None
+
+
+class Response(Struct, frozen=True, dict=True):
+    """One answer of one model.
+
+    ``complete`` is false where a stream ended without its terminal event: nothing in it may be executed then.
+    ``findings`` are the diagnostics of the decoding; they stand beside the canonical form and are not encoded with it.
+    """
+
+    wire: str
+    provider: str | None
+    id: str | None
+    model: str | None
+    choices: list[Choice]
+    usage: Usage | None = None
+    error: Error | None = None
+    complete: bool = True
+    extra: dict[str, Any] = {}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Diagnostics in the order they were made; empty for clean traffic."""
+        found: tuple[Finding, ...] = self.__dict__.get("findings", ())
+        return found
+
+    def with_findings(self, findings: list[Finding]) -> Response:
+        """The same object, its findings set (for decoders; once, before anybody else sees it)."""
+        self.__dict__["findings"] = tuple(findings)
+        return self
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The client calls of the first choice, in order, whatever their status."""
+        return self.choices[0].calls if self.choices else []
+
+    @property
+    def text(self) -> str:
+        """The words of the first choice."""
+        return self.choices[0].text if self.choices else ""
+
+    def walk(self) -> Iterator[tuple[Choice, int, Block]]:
+        """Every block with its choice and its index in that choice."""
+        for choice in self.choices:
+            for index, block in enumerate(choice.blocks):
+                yield choice, index, block

@@ -1,0 +1,109 @@
+"""AWS event streams (`application/vnd.amazon.eventstream`): Bedrock carries the providers' own events in them.
+
+A message is: total length (4 bytes), headers length (4), CRC-32 of these eight, headers, payload, CRC-32 of all
+before. Bedrock's invoke API wraps each event as base64 in ``{"bytes": "…"}``. Source: AWS, Event Stream Encoding.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+import zlib
+
+import msgspec
+
+from ..errors import EventTooLarge
+
+Item = tuple[str | None, bytes]
+_PRELUDE = struct.Struct(">III")
+
+
+class _Payload(msgspec.Struct):
+    bytes: str | None = None
+
+
+_payload = msgspec.json.Decoder(_Payload).decode
+
+
+def looks_like_event_stream(head: bytes) -> bool:
+    """Whether a body begins with a valid prelude (its checksum makes a false alarm one in four billion)."""
+    if len(head) < 12:
+        return False
+    _, _, crc = _PRELUDE.unpack_from(head)
+    return zlib.crc32(head[:8]) == crc
+
+
+class EventStreamReader:
+    """See the package for the protocol of readers."""
+
+    def __init__(self, max_event_bytes: int) -> None:
+        self.problems: list[tuple[str, str]] = []
+        self._max = max_event_bytes
+        self._buffer = bytearray()
+
+    def feed(self, chunk: bytes) -> list[Item]:
+        """Take bytes; give the payload of each whole message, unwrapped."""
+        buffer = self._buffer
+        buffer += chunk
+        items: list[Item] = []
+        start = 0
+        while len(buffer) - start >= 12:
+            size, headers_size, crc = _PRELUDE.unpack_from(buffer, start)
+            if zlib.crc32(buffer[start : start + 8]) != crc or size < 16 + headers_size:
+                self.problems.append(("undecodable-event", "an event-stream message with a wrong prelude"))
+                start = len(buffer)
+                break
+            if size > self._max:
+                raise EventTooLarge(f"an event of {size} bytes is longer than {self._max}")
+            if len(buffer) - start < size:
+                break
+            self._message(bytes(buffer[start : start + size]), headers_size, items)
+            start += size
+        del buffer[:start]
+        return items
+
+    def _message(self, message: bytes, headers_size: int, items: list[Item]) -> None:
+        if zlib.crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
+            self.problems.append(("undecodable-event", "an event-stream message with a wrong checksum"))
+            return
+        headers = _headers(message[12 : 12 + headers_size])
+        payload = message[12 + headers_size : -4]
+        try:
+            inner = _payload(payload).bytes
+        except msgspec.MsgspecError:
+            inner = None
+        if inner is not None:
+            try:
+                payload = base64.b64decode(inner)
+            except binascii.Error:
+                self.problems.append(("undecodable-event", "an event-stream message whose bytes are no base64"))
+        kind = headers.get(":exception-type") or headers.get(":error-code")
+        if kind:
+            payload = msgspec.json.encode({"error": {"type": kind, "message": payload.decode("utf-8", "replace")}})
+            items.append(("error", payload))
+        elif payload.strip():
+            items.append((None, payload))
+
+    def close(self) -> list[Item]:
+        """A message that is not whole cannot be trusted: it is reported, not read."""
+        if self._buffer:
+            self.problems.append(("unterminated-event", f"{len(self._buffer)} bytes of a message that is not whole"))
+            self._buffer.clear()
+        return []
+
+
+def _headers(data: bytes) -> dict[str, str]:
+    """The string headers (type 7); Bedrock sends no other."""
+    found: dict[str, str] = {}
+    at = 0
+    while at + 1 < len(data):
+        size = data[at]
+        name = data[at + 1 : at + 1 + size].decode("utf-8", "replace")
+        at += 1 + size
+        if at >= len(data) or data[at] != 7:
+            break
+        length = int.from_bytes(data[at + 1 : at + 3], "big")
+        found[name] = data[at + 3 : at + 3 + length].decode("utf-8", "replace")
+        at += 3 + length
+    return found

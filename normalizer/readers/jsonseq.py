@@ -1,0 +1,112 @@
+"""JSON without server-sent events: one object a line, objects run together, or one array of all events."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import EventTooLarge
+
+Item = tuple[str | None, bytes]
+_STRUCTURE = re.compile(rb'["\\{}\[\]]')
+_SEPARATORS = b" \t\r\n,"
+_WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
+
+
+class JsonLinesReader:
+    """Objects one after the other, whatever stands between them; also one whole body, pretty-printed or not.
+
+    A scanner keeps depth and string state between pieces, so the cost is linear wherever the bytes are cut.
+    """
+
+    _skip = _WRAPPER
+
+    def __init__(self, max_event_bytes: int) -> None:
+        self.problems: list[tuple[str, str]] = []
+        self._max = max_event_bytes
+        self._pending: list[bytes] = []
+        self._size = 0
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, chunk: bytes) -> list[Item]:
+        """Take bytes; give every object whose last brace arrived."""
+        items: list[Item] = []
+        start = 0
+        skip = -1
+        if self._escaped and chunk:
+            self._escaped = False
+            skip = 0
+        for match in _STRUCTURE.finditer(chunk):
+            position = match.start()
+            if position == skip:
+                continue
+            char = chunk[position]
+            if self._in_string:
+                if char == 92:  # backslash
+                    skip = position + 1
+                    self._escaped = skip == len(chunk)
+                elif char == 34:
+                    self._in_string = False
+            elif char == 34:
+                self._in_string = self._depth > 0
+            elif char in b"{[":
+                if self._depth == 0:
+                    self._between(chunk[start:position], items)
+                    start = position
+                self._depth += 1
+            elif char in b"}]" and self._depth > 0:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._pending.append(chunk[start : position + 1])
+                    items.append((None, b"".join(self._pending)))
+                    self._pending.clear()
+                    self._size = 0
+                    start = position + 1
+        rest = chunk[start:]
+        if self._depth == 0:
+            self._between(rest, items)
+        else:
+            self._size += len(rest)
+            if self._size > self._max:
+                raise EventTooLarge(f"an event is longer than {self._max} bytes and not at its end")
+            self._pending.append(rest)
+        return items
+
+    def _between(self, text: bytes, items: list[Item]) -> None:
+        text = text.strip(self._skip)
+        if not text:
+            return
+        for line in text.splitlines():
+            if line.strip() == b"[DONE]" or line.strip() == b"data: [DONE]":
+                items.append((None, b"[DONE]"))
+            elif line.strip():
+                self.problems.append(("raw-text-in-stream", line[:500].decode("utf-8", "replace")))
+
+    def close(self) -> list[Item]:
+        """An object without its last brace is handed on as it is; it will not decode, and that is reported."""
+        rest = b"".join(self._pending).strip()
+        self._pending.clear()
+        if not rest:
+            return []
+        self.problems.append(("unterminated-event", ""))
+        return [(None, rest)]
+
+
+class JsonArrayReader(JsonLinesReader):
+    """One array holding all events: the same scan, one level down."""
+
+    _skip = _WRAPPER + b"[]"
+
+    def __init__(self, max_event_bytes: int) -> None:
+        super().__init__(max_event_bytes)
+        self._opened = False
+
+    def feed(self, chunk: bytes) -> list[Item]:
+        """Take bytes; the array's own brackets are skipped."""
+        if not self._opened:
+            _, bracket, chunk = chunk.partition(b"[")
+            if not bracket:
+                return []
+            self._opened = True
+        return super().feed(chunk)

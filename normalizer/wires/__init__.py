@@ -1,0 +1,30 @@
+"""The wires: one package each, in one shape.
+
+A wire offers ``decode(body, context) -> Response`` for a whole body and ``Stream(context)`` with
+``event(name, data, out)`` and ``finish() -> Response`` for a streamed one. They are imported when first used, so that
+`import normalizer` stays light. Adding one is a package beside these and a line in the table.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ..errors import UnknownWire
+
+WIRES: dict[str, str] = {
+    "openai.chat": "openai_chat",
+    "openai.responses": "openai_responses",
+    "anthropic.messages": "anthropic_messages",
+    "xai.grpc": "xai_grpc",
+}
+
+
+@cache
+def wire(name: str) -> Any:
+    """The package of a wire. Raises UnknownWire."""
+    package = WIRES.get(name)
+    if package is None:
+        raise UnknownWire(f"no wire is called {name!r}", hint=f"one of {', '.join(WIRES)}")
+    return import_module(f".{package}", __name__)

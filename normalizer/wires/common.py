@@ -1,0 +1,242 @@
+"""What all wires do alike: build calls, keep ids unique, settle stop reasons, turn notes into findings."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..arguments import parse
+from ..findings import Finding, finding
+from ..model import ApprovalRequest, Block, CallStatus, Error, Response, Stop, StopReason, ToolCall
+from .schema import Note
+
+#: Reasons under which the wire claims a natural end; client calls present make them `tool_calls`.
+_YIELDS_TO_CALLS = frozenset(("end_turn", "unknown"))
+_CUTS = frozenset(("max_tokens", "context_window"))
+_REFUSALS = frozenset(("refusal", "content_filter"))
+_parse_object = msgspec.json.Decoder(dict[str, Any]).decode
+_PSEUDO_PARALLEL = "multi_tool_use.parallel"
+
+
+class Declared(Struct, frozen=True):
+    """What the request declared: tool names by who runs them, and how many answers it asked for.
+
+    ``names`` is null where the request is not known: then nothing can be called undeclared.
+    """
+
+    names: frozenset[str] | None = None
+    custom: frozenset[str] = frozenset()
+    n: int = 1
+
+
+class Context(Struct):
+    """One decoding: what the caller told, and the findings made so far."""
+
+    wire: str
+    provider: str | None = None
+    declared: Declared = Declared()
+    status: int | None = None
+    findings: list[Finding] = []
+    respelled: bool = False
+
+    def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
+        self.findings.append(finding(code, message, choice, block))
+
+    def take(self, notes: list[Note]) -> None:
+        """Turn a schema reader's notes into findings, each path once."""
+        seen: set[str] = set()
+        for note in notes:
+            text = f"{note.kind}: {_INDEXES.sub('[]', note.path)}"
+            if text not in seen:
+                seen.add(text)
+                if not any(f.message == text for f in self.findings):
+                    self.find(note.kind, text)
+        notes.clear()
+
+
+_INDEXES = re.compile(r"\[\d+\]")
+
+
+class CallSite(Struct):
+    """Where calls of one choice are built: keeps their ids unique and their findings placed."""
+
+    context: Context
+    choice: int
+    response_id: str | None
+    seen: set[str]
+
+    @classmethod
+    def of(cls, context: Context, choice: int, response_id: str | None) -> CallSite:
+        return cls(context, choice, response_id, set())
+
+    def build(
+        self,
+        block: int,
+        id: str | None,
+        name: str | None,
+        text: str,
+        *,
+        kind: str = "function",
+        wire_id: str | None = None,
+        namespace: str | None = None,
+        caller: Any = None,
+        extra: dict[str, Any] | None = None,
+        cut: bool = False,
+        free_text: bool = False,
+    ) -> ToolCall:
+        """One client call, its arguments parsed.
+
+        ``cut``: the answer was cut inside this call, so it is truncated even if its text parses (TRUNC-01).
+        ``free_text``: the text is no JSON by design (custom tools, CUST-01).
+        """
+        seen = self.seen
+        if id and id not in seen:
+            seen.add(id)
+        else:
+            id = self._synthetic(id, block, extra := dict(extra or ()))
+        status: CallStatus = "complete"
+        arguments: dict[str, Any] | None = None
+        if not free_text:
+            try:
+                arguments = _parse_object(text)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                parsed = parse(text)
+                arguments, status = parsed.arguments, parsed.status
+                if not (cut and parsed.code == "arguments-truncated"):
+                    self.context.find(parsed.code, f"{parsed.code}: {name}", self.choice, block)
+        if cut:
+            arguments, status = None, "truncated"
+            self.context.find("arguments-truncated", f"the answer was cut inside {name}", self.choice, block)
+        elif "\ufffd" in text or "\\ufffd" in text:
+            self.context.find("corrupt-text", f"the arguments of {name} hold U+FFFD", self.choice, block)
+        if not name:
+            status, arguments = "invalid", None
+            self.context.find("nameless-call", "", self.choice, block)
+        else:
+            names = self.context.declared.names
+            if names is not None and name not in names and kind in ("function", "custom", "legacy_function"):
+                self._undeclared(name, block)
+        return ToolCall(id, name or "", arguments, text, status, kind, wire_id, namespace, caller, extra or {})
+
+    def _undeclared(self, name: str, block: int) -> None:
+        code = "pseudo-parallel" if name == _PSEUDO_PARALLEL else "unknown-tool"
+        self.context.find(code, f"the request declares no tool {name!r}", self.choice, block)
+
+    def _synthetic(self, id: str | None, block: int, extra: dict[str, Any]) -> str:
+        """A deterministic id from the response's id and the call's place (failures ID-09, ID-14, GEM-03)."""
+        digest = zlib.crc32((self.response_id or "").encode("utf-8", "replace"))
+        made = f"call_{digest:08x}_{self.choice}_{len(self.seen)}"
+        while made in self.seen:
+            made += "x"
+        self.seen.add(made)
+        if id:
+            extra["id"] = id
+            self.context.find("id-duplicate", f"two calls with the id {id!r}; this one is {made}", self.choice, block)
+        else:
+            self.context.find("id-missing", f"no id on the wire; this call is {made}", self.choice, block)
+        return made
+
+
+def settle(
+    context: Context,
+    choice: int,
+    blocks: Iterable[Block],
+    reason: StopReason | None,
+    raw: str | None,
+) -> Stop:
+    """The stop reason that happened, from the wire's (mapped) word and what is there (law `stop`).
+
+    ``reason`` is null where the wire gave none. Client calls outweigh a natural end; every other reason stays.
+    """
+    calls = approvals = 0
+    for block in blocks:
+        kind = type(block)
+        if kind is ToolCall:
+            calls += 1
+        elif kind is ApprovalRequest:
+            approvals += 1
+    if approvals:
+        context.find("needs-approval", "", choice)
+    if reason == "tool_calls":
+        if not calls:
+            context.find("stop-disagrees", f"the wire says {raw!r} and there is no client call", choice)
+            return Stop("end_turn", raw)
+        return Stop("tool_calls", raw)
+    if reason is None:
+        context.find("stop-missing", "", choice)
+        return Stop("tool_calls" if calls else "unknown", raw)
+    if reason == "unknown":
+        context.find("stop-unknown", f"stop reason {raw!r}", choice)
+    if reason in _YIELDS_TO_CALLS:
+        if calls:
+            context.find("stop-disagrees", f"the wire says {raw!r} and there are {calls} client calls", choice)
+            return Stop("tool_calls", raw)
+        if approvals:
+            return Stop("pause", raw)
+    elif reason in _REFUSALS:
+        context.find("refused", f"stop reason {raw!r}", choice)
+    elif reason == "pause":
+        context.find("paused", "", choice)
+    return Stop(reason, raw)
+
+
+def is_cut(reason: StopReason | None) -> bool:
+    """Whether the stop reason means that the answer was cut at its end."""
+    return reason in _CUTS
+
+
+_RETRYABLE = re.compile(r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted")
+_FINAL = re.compile(r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota")
+
+
+def error_of(raw: Any, status: int | None = None) -> Error:
+    """A canonical error from whatever the wire calls one: an object, a text, a number."""
+    body = raw
+    while isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    if not isinstance(body, dict):
+        body = {"message": body if isinstance(body, str) else "" if body is None else str(body)}
+    elif isinstance(body.get("error"), str) and "message" not in body:
+        body = {**body, "message": body["error"]}
+    code = body.get("code")
+    kind = next((k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k), "error")
+    message = body.get("message") or body.get("msg") or body.get("detail") or ""
+    for candidate in (body.get("status_code"), code, body.get("status"), status):
+        if isinstance(candidate, int) and 400 <= candidate < 600:
+            status = candidate
+            break
+    return Error(kind, message if isinstance(message, str) else str(message), status, _retryable(kind, status), raw)
+
+
+def _retryable(kind: str, status: int | None) -> bool | None:
+    if status is not None:
+        return status in (408, 409, 425, 429) or status >= 500
+    kind = kind.lower()
+    if _RETRYABLE.search(kind):
+        return True
+    return False if _FINAL.search(kind) else None
+
+
+def error_response(context: Context, raw: Any, *, id: str | None = None, model: str | None = None) -> Response:
+    """The response for a body that is an error and nothing else."""
+    error = error_of(raw, context.status)
+    context.find("error-response", f"{error.type}: {error.message}"[:500])
+    rejected = raw.get("error") if isinstance(raw, dict) else None
+    if isinstance(rejected, dict) and rejected.get("failed_generation") is not None:
+        context.find("provider-rejected-call", "failed_generation holds what the model wrote")
+    response = Response(context.wire, context.provider, id, model, [], None, error)
+    return response.with_findings(context.findings)
+
+
+def total(figures: dict[str, Any], *names: str) -> int | None:
+    """The first of the named figures that is a number."""
+    for name in names:
+        value = figures.get(name)
+        if type(value) is int:
+            return value
+    return None

@@ -1,0 +1,124 @@
+"""OpenAI Chat Completions as it stands on the line, with the members that its many compatible servers add.
+
+Source: `openai.types.chat` (ChatCompletion, ChatCompletionChunk); dialect members from recorded traffic of xAI, Groq,
+DeepSeek, Mistral, OpenRouter, Perplexity, Azure, vLLM, Together and others. A body and a chunk share one schema: the
+servers mix them (a chunk with `message`, a body with `delta`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..schema import Wire, carrier
+
+
+class Function(Wire):
+    name: str | None = None
+    arguments: str | None = None
+    call_id: Any = None
+
+
+class Custom(Wire):
+    name: str | None = None
+    input: str | None = None
+
+
+class Call(Wire):
+    id: str | None = None
+    type: str | None = None
+    index: int | None = None
+    function: Function | None = None
+    custom: Custom | None = None
+
+
+class Message(Wire):
+    """`message` of a body, `delta` of a chunk."""
+
+    role: str | None = None
+    content: str | list[Any] | dict[str, Any] | None = None
+    tool_calls: list[Call] | None = None
+    refusal: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[Any] | None = None
+    function_call: Function | None = None
+    executed_tools: list[Any] | None = None
+    annotations: list[Any] | None = None
+    audio: Any = None
+    channel: Any = None
+    name: Any = None
+    parsed: Any = None
+    token_id: Any = None
+
+
+class Choice(Wire):
+    index: int | None = None
+    message: Message | None = None
+    delta: Message | None = None
+    finish_reason: str | None = None
+    logprobs: Any = None
+    native_finish_reason: Any = None
+    content_filter_results: Any = None
+    content_filter_result: Any = None
+    error: Any = None
+    finish_details: Any = None
+    matched_stop: Any = None
+    routed_experts: Any = None
+    seed: Any = None
+    stop_reason: Any = None
+    text: Any = None
+    token_ids: Any = None
+
+
+class Body(Wire):
+    """A ChatCompletion or one ChatCompletionChunk."""
+
+    id: str | None = None
+    object: str | None = None
+    created: Any = None
+    model: str | None = None
+    choices: list[Choice] | None = None
+    usage: dict[str, Any] | None = None
+    service_tier: Any = None
+    system_fingerprint: Any = None
+    obfuscation: Any = None
+    error: Any = None
+    provider: Any = None
+    citations: Any = None
+    search_results: Any = None
+    x_groq: Any = None
+    usage_breakdown: Any = None
+    metadata: Any = None
+    moderation: Any = None
+    prompt_filter_results: Any = None
+    request_id: Any = None
+    time_info: Any = None
+    metrics: Any = None
+    kv_transfer_params: Any = None
+    prompt: Any = None
+    prompt_logprobs: Any = None
+    prompt_text: Any = None
+    prompt_token_ids: Any = None
+    user_id: Any = None
+    stream_options: Any = None
+    latency_checkpoint: Any = None
+    event_id: Any = None
+    type: Any = None
+
+
+#: `obfuscation` is padding against length attacks; `object` and `type` name the schema.
+carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "obfuscation", "error", "type")
+carry_choice = carrier(Choice, "index", "message", "delta", "finish_reason", "error")
+carry_message = carrier(
+    Message,
+    "role",
+    "content",
+    "tool_calls",
+    "refusal",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "function_call",
+    "executed_tools",
+    "annotations",
+)

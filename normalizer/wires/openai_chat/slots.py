@@ -1,0 +1,198 @@
+"""Which streamed fragment belongs to which call.
+
+The documented protocol is simple: `index` names the call, the first fragment carries id and name, the rest only
+arguments. Servers break each part of it. The rules, in the order in which they are tried for a fragment:
+
+1. An id seen before wins over the index (IDX-10, IDX-17, ID-02), unless the fragment is another whole call (ID-09).
+2. A new id on an index in use opens a new call if it brings a name (IDX-04, IDX-06); without one it is the same call
+   under a changing id (ID-01), or the id that its call still lacked (ID-04, ID-05).
+3. Without an id, the index decides (IDX-07, IDX-18: the last call that opened it owns it), unless a name arrives after
+   complete arguments: then it is the next call on a server that sends no ids.
+4. Without id and index, a new name opens a call and anything else continues the last one (IDX-05, IDX-18).
+5. An unknown index with arguments alone continues the last call if that is unfinished (IDX-10).
+
+Order is that of first appearance; gaps in indexes mean nothing (IDX-12, IDX-14).
+"""
+
+from __future__ import annotations
+
+from ...arguments import Balance
+from ...errors import TooManyCalls
+from ..common import Context
+from .message import Entry
+from .schema import Call
+
+#: No real answer comes near; failure DOS-01 had 16,000 phantom slots.
+MAX_SLOTS = 4096
+
+
+class Slot:
+    """One call while its fragments arrive. ``key``: its name in the event stream, once it was announced."""
+
+    __slots__ = ("balance", "checked", "extra", "id", "index", "key", "kind", "length", "name", "order", "parts")
+
+    def __init__(self, order: int, index: int | None) -> None:
+        self.order = order
+        self.index = index
+        self.id: str | None = None
+        self.name: str | None = None
+        self.kind = "function"
+        self.parts: list[str] = []
+        self.length = 0
+        self.key = -1
+        self.extra: dict[str, object] | None = None
+        self.balance: Balance | None = None
+        self.checked = 0
+
+    @property
+    def text(self) -> str:
+        """The arguments so far, joined (and kept joined, so that asking twice costs nothing)."""
+        if len(self.parts) > 1:
+            self.parts = ["".join(self.parts)]
+            self.checked = 1 if self.checked else 0
+        return self.parts[0] if self.parts else ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments so far close every bracket they opened. Linear over the life of the slot."""
+        if self.balance is None:
+            self.balance = Balance()
+        for part in self.parts[self.checked :]:
+            self.balance.feed(part)
+        self.checked = len(self.parts)
+        return self.balance.closed
+
+
+class Slots:
+    """The calls of one choice."""
+
+    __slots__ = ("_by_id", "_by_index", "_context", "_last", "all")
+
+    def __init__(self, context: Context) -> None:
+        self.all: list[Slot] = []
+        self._by_index: dict[int, Slot] = {}
+        self._by_id: dict[str, Slot] = {}
+        self._last: Slot | None = None
+        self._context = context
+
+    def route(self, call: Call, name: str | None, text: str) -> Slot:
+        """The slot of a fragment; the caller then adds name and text to it."""
+        index, id = call.index, call.id
+        if index is not None and index < 0:
+            index = None
+        if not id and not name and index is not None:
+            slot = self._by_index.get(index)  # the hot path: one more piece of arguments
+            if slot is not None:
+                self._last = slot
+                return slot
+        slot = self._by_known_id(id, index, name, text) if id else self._without_id(index, name, text)
+        if id and slot.id is None:
+            slot.id = id
+            self._by_id.setdefault(id, slot)
+        if index is not None:
+            self._by_index[index] = slot
+        self._last = slot
+        return slot
+
+    def _by_known_id(self, id: str, index: int | None, name: str | None, text: str) -> Slot:
+        seen = self._by_id.get(id)
+        if seen is not None:
+            another = name and text and seen.whole and not text.startswith(seen.text)
+            if another and (name != seen.name or text[:1] == "{"):
+                return self._open(index)
+            if index is not None and index != seen.index:
+                self._find("index-changed", f"{id} came under the indexes {seen.index} and {index}")
+            return seen
+        owner = self._by_index.get(index) if index is not None else None
+        if owner is not None:
+            if owner.id is None and (owner.name is None or name is None or (name == owner.name and not owner.length)):
+                return owner
+            if name or owner.whole:
+                self._find("index-reused", f"index {index} held {owner.id or owner.name} and now {id}")
+                return self._open(index)
+            self._find("id-changed", f"{owner.id} continues as {id}")
+            return owner
+        if index is None:
+            last = self._last
+            if last is not None and name is None and text and not last.whole:
+                if last.id is not None:
+                    self._find("id-changed", f"{last.id} continues as {id}")
+                return last
+        return self._open(index)
+
+    def _without_id(self, index: int | None, name: str | None, text: str) -> Slot:
+        owner = self._by_index.get(index) if index is not None else self._last
+        if owner is None:
+            last = self._last
+            if name is None and text and last is not None and not last.whole and last.index is not None:
+                self._find("index-changed", f"{last.id or last.name} continues under index {index}")
+                return last
+            return self._open(index)
+        if name is None:
+            return owner
+        if owner.whole and text and (index is None or text != owner.text):
+            self._find("index-reused", f"a new call {name} came under index {index}", unless=index is None)
+            return self._open(index)
+        if index is None and name != owner.name and not self._is_rest_of_name(owner, name):
+            return self._open(index)
+        return owner
+
+    def _is_rest_of_name(self, owner: Slot, name: str) -> bool:
+        """Whether a name without an index is the rest of a split name: only where the request declares the sum."""
+        names = self._context.declared.names
+        return not owner.length and names is not None and (owner.name or "") + name in names
+
+    def _open(self, index: int | None) -> Slot:
+        if len(self.all) >= MAX_SLOTS:
+            raise TooManyCalls(f"more than {MAX_SLOTS} call slots in one choice", hint="the stream is not a real answer")
+        if index is None:
+            self._find("index-missing")
+        slot = Slot(len(self.all), index)
+        self.all.append(slot)
+        return slot
+
+    def _find(self, code: str, message: str = "", unless: bool = False) -> None:
+        findings = self._context.findings
+        if not unless and not (code == "index-missing" and any(f.code == code for f in findings)):
+            self._context.find(code, message)
+
+    def entries(self) -> list[Entry]:
+        """The calls in order of first appearance. A slot with neither name nor arguments is no call (IDX-14)."""
+        entries = []
+        for slot in self.all:
+            text = slot.text
+            if slot.name or text:
+                entries.append(Entry(slot.id, slot.name, text, slot.kind, slot.extra))
+            elif slot.id:
+                self._context.find("nameless-call", f"{slot.id} has neither name nor arguments; it is no call")
+        return entries
+
+
+def add_name(slot: Slot, name: str, context: Context) -> None:
+    """Names are set once; a repeat is ignored (NAME-01), a different piece before any argument is a rest (NAME-02)."""
+    if slot.name is None:
+        slot.name = name
+    elif name != slot.name and not slot.length:
+        slot.name += name
+        context.find("name-split", f"a name in pieces: {slot.name}")
+
+
+def add_text(slot: Slot, text: str, context: Context) -> bool:
+    """Append a piece of arguments. True where it replaced all so far: a server that repeats instead of continuing.
+
+    JSON objects cannot continue with their own beginning (an unescaped quote ends a string, and `{` may not follow
+    `{`), so a piece that starts with everything so far is a snapshot, never a continuation (failure SNAP-01).
+    """
+    if slot.length and text[0] == "{" and len(text) >= slot.length:
+        so_far = slot.text
+        if so_far[0] == "{" and text.startswith(so_far):
+            if not any(f.code == "arguments-snapshot" for f in context.findings):
+                context.find("arguments-snapshot", f"{slot.name}: {len(so_far)} characters repeated")
+            slot.parts = [text]
+            slot.length = len(text)
+            slot.balance = None
+            slot.checked = 0
+            return True
+    slot.parts.append(text)
+    slot.length += len(text)
+    return False

@@ -1,0 +1,270 @@
+"""Wire schemas: one msgspec struct per JSON object of a wire, and the reading of bytes into them.
+
+A struct declares every member its wire documents, plus those that known dialects add. Well-formed traffic is decoded
+by msgspec in one pass. Whatever does not fit (an unknown member, type or tag; a mistyped value) takes the slow path:
+the same bytes are read again member by member, what fits is kept, the rest is set aside in ``extra_`` and noted.
+So the code of a wire only ever sees well-typed structs, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+from msgspec.structs import fields as struct_fields
+
+from .. import jsontext
+from ..errors import MalformedBody
+
+EXTRA_NAME = "extra of toolparity"
+S = TypeVar("S", bound="Wire")
+
+
+class Wire(Struct, forbid_unknown_fields=True, gc=False):
+    """Base of all wire structs. ``extra_``: members that no field names or that did not fit their field."""
+
+    extra_: dict[str, Any] | None = field(default=None, name=EXTRA_NAME)
+
+
+class Unknown(Wire, tag_field="type", tag="unknown of toolparity"):
+    """Stands where a tagged union met a tag it does not name. ``wire_type``: the tag; ``raw``: the whole object."""
+
+    wire_type: str = ""
+    raw: Any = None
+
+
+class Note(Struct, frozen=True, gc=False):
+    """Something that did not fit: ``kind`` is a finding code (`unknown-member`, `wrong-type`, `unknown-block`)."""
+
+    kind: str
+    path: str
+
+
+def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any]]:
+    """A function giving the non-null members of a struct of ``cls`` that no canonical field represents."""
+    carried = [f for f in struct_fields(cls) if f.name != "extra_" and f.name not in represented]
+    names = [f.encode_name for f in carried]
+    get: Callable[[Any], Any] = attrgetter(*(f.name for f in carried), "extra_")
+    nothing = (None,) * (len(names) + 1)
+
+    def carry(member: Any) -> dict[str, Any]:
+        values = get(member)
+        if values == nothing:
+            return {}
+        extra = {name: value for name, value in zip(names, values, strict=False) if value is not None}
+        if values[-1]:
+            extra.update(values[-1])
+        return extra
+
+    return carry
+
+
+class Reader(Generic[S]):
+    """Reads JSON into one struct type, fast where it fits, leniently where it does not."""
+
+    def __init__(self, cls: type[S]) -> None:
+        self._cls = cls
+        self._strict = msgspec.json.Decoder(cls).decode
+        self.lenient = False
+
+    def read(self, data: bytes, notes: list[Note]) -> S:
+        """Raises MalformedBody where the bytes are no JSON object."""
+        if not self.lenient:
+            try:
+                return self._strict(data)
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                pass
+        return self._read_lenient(data, notes)
+
+    def _read_lenient(self, data: bytes, notes: list[Note]) -> S:
+        source: Any = Raw(data)
+        try:
+            msgspec.json.decode(data)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            # JSON that only the standard library reads: half surrogate pairs, NaN, bytes that are no UTF-8.
+            try:
+                source = jsontext.decode(data)
+            except (ValueError, RecursionError) as error:
+                raise MalformedBody(f"the body is no JSON: {error}", body=data) from None
+        fitted = _fit_struct(source, self._cls, "$", notes)
+        if fitted is None:
+            raise MalformedBody("the body is JSON but no object", body=data)
+        return fitted
+
+
+# The slow path. A value is either `Raw` (its exact text is known) or a parsed Python object.
+
+
+def _members(value: Any) -> dict[str, Any] | None:
+    if isinstance(value, Raw):
+        try:
+            return msgspec.json.decode(value, type=dict[str, Raw])
+        except msgspec.DecodeError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _items(value: Any) -> Sequence[Any] | None:
+    if isinstance(value, Raw):
+        try:
+            return msgspec.json.decode(value, type=list[Raw])
+        except msgspec.DecodeError:
+            return None
+    return value if isinstance(value, list) else None
+
+
+def plain(value: Any) -> Any:
+    """The parsed value of a `Raw` or of an already parsed object."""
+    return jsontext.decode(bytes(value)) if isinstance(value, Raw) else value
+
+
+def exact_text(value: Any) -> str:
+    """The exact JSON text of a `Raw`; compact JSON of anything else."""
+    return str(value, "utf-8", "replace") if isinstance(value, Raw) else jsontext.text(value)
+
+
+class _Field(Struct, frozen=True):
+    name: str
+    kind: str  # "struct" | "structs" | "tagged" | "many" (list of tagged) | "raw" | "value"
+    structs: tuple[type[Wire], ...]
+    type: Any
+
+
+_layouts: dict[type[Wire], dict[str, _Field]] = {}
+
+
+def _layout(cls: type[Wire]) -> dict[str, _Field]:
+    """The members of a struct by wire name, with how each is to be fitted. Computed once a class."""
+    known = _layouts.get(cls)
+    if known is None:
+        known = {}
+        for f in struct_fields(cls):
+            if f.name != "extra_":
+                known[f.encode_name] = _classify(f.name, f.type)
+        _layouts[cls] = known
+    return known
+
+
+def _classify(name: str, annotation: Any) -> _Field:
+    parts = _flatten(annotation)
+    structs = tuple(p for p in parts if isinstance(p, type) and issubclass(p, Wire))
+    if structs:
+        tagged = structs[0].__struct_config__.tag is not None
+        return _Field(name, "tagged" if tagged else "struct", structs, annotation)
+    for part in parts:
+        if getattr(part, "__origin__", None) is list:
+            inner = tuple(p for p in _flatten(part.__args__[0]) if isinstance(p, type) and issubclass(p, Wire))
+            if inner:
+                tagged = inner[0].__struct_config__.tag is not None
+                return _Field(name, "many" if tagged else "structs", inner, annotation)
+    return _Field(name, "raw" if Raw in parts else "value", (), annotation)
+
+
+def _flatten(annotation: Any) -> list[Any]:
+    arguments = getattr(annotation, "__args__", None)
+    if arguments and getattr(annotation, "__origin__", None) is not list and not _is_mapping(annotation):
+        return [part for argument in arguments for part in _flatten(argument)]
+    return [annotation]
+
+
+def _is_mapping(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", None) is dict
+
+
+def _fit_struct(value: Any, cls: type[S], path: str, notes: list[Note]) -> S | None:
+    members = _members(value)
+    if members is None:
+        return None
+    layout = _layout(cls)
+    config = cls.__struct_config__
+    fitted: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, member in members.items():
+        spec = layout.get(name)
+        if spec is None:
+            if name != config.tag_field:
+                extra[name] = plain(member)
+                notes.append(Note("unknown-member", f"{path}.{name}"))
+            continue
+        ok, result = _fit(member, spec, f"{path}.{name}", notes)
+        if ok:
+            fitted[spec.name] = result
+        else:
+            extra[name] = plain(member)
+            notes.append(Note("wrong-type", f"{path}.{name}"))
+    return cls(**fitted, extra_=extra or None)
+
+
+def _fit(value: Any, spec: _Field, path: str, notes: list[Note]) -> tuple[bool, Any]:
+    if _is_null(value):
+        return (spec.kind != "raw", None) if _nullable(spec.type) else (False, None)
+    if spec.kind == "struct":
+        fitted = _fit_struct(value, spec.structs[0], path, notes)
+        return (True, fitted) if fitted is not None else _fit_leaf(value, spec.type)
+    if spec.kind == "tagged":
+        fitted = _fit_tagged(value, spec.structs, path, notes)
+        return fitted is not None, fitted
+    if spec.kind in ("structs", "many"):
+        items = _items(value)
+        if items is None:
+            return _fit_leaf(value, spec.type)
+        return True, _fit_items(items, spec, path, notes)
+    if spec.kind == "raw":
+        return True, value if isinstance(value, Raw) else Raw(jsontext.encode(value))
+    return _fit_leaf(value, spec.type)
+
+
+def _fit_items(items: Sequence[Any], spec: _Field, path: str, notes: list[Note]) -> list[Any]:
+    fitted = []
+    for number, item in enumerate(items):
+        where = f"{path}[{number}]"
+        if spec.kind == "many":
+            result: Wire | None = _fit_tagged(item, spec.structs, where, notes)
+        else:
+            result = _fit_struct(item, spec.structs[0], where, notes)
+        if result is None:
+            notes.append(Note("wrong-type", where))
+            if not _is_null(item):
+                fitted.append(Unknown(wire_type="", raw=plain(item)) if spec.kind == "many" else
+                              spec.structs[0](extra_={"": plain(item)}))
+            continue
+        fitted.append(result)
+    return fitted
+
+
+def _fit_tagged(value: Any, structs: tuple[type[Wire], ...], path: str, notes: list[Note]) -> Wire | None:
+    members = _members(value)
+    if members is None:
+        return None
+    tag_field = structs[0].__struct_config__.tag_field or "type"
+    tag = plain(members.get(tag_field))
+    for cls in structs:
+        if cls.__struct_config__.tag == tag:
+            return _fit_struct(value, cls, path, notes)
+    notes.append(Note("unknown-block", f"{path} ({tag})"))
+    return Unknown(wire_type=tag if isinstance(tag, str) else "", raw=plain(value))
+
+
+def _fit_leaf(value: Any, annotation: Any) -> tuple[bool, Any]:
+    if annotation is Any:
+        return True, plain(value)
+    if isinstance(value, Raw):
+        try:
+            return True, msgspec.json.decode(value, type=annotation)
+        except msgspec.DecodeError:
+            return False, None
+    try:
+        return True, msgspec.convert(value, annotation)
+    except msgspec.ValidationError:
+        return False, None
+
+
+def _is_null(value: Any) -> bool:
+    return bytes(value) == b"null" if isinstance(value, Raw) else value is None
+
+
+def _nullable(annotation: Any) -> bool:
+    return annotation is Any or type(None) in _flatten(annotation)

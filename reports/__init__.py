@@ -1,0 +1,1 @@
+"""Results and how they are shown. Knows nothing of providers."""
