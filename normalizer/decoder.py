@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from . import jsontext
-from .detect import detect_body, detect_event
+from .detect import detect_body, detect_event, whole_body_wire
 from .errors import DecoderFinished, MalformedBody
 from .events import Event
 from .inputs import Payload, declared_by, payload_of
 from .model import Response
-from .readers import DEFAULT_MAX_EVENT_BYTES, Item, Reader, sniff
+from .readers import DEFAULT_MAX_EVENT_BYTES, Item, JsonLinesReader, Reader, SseReader, sniff
 from .wires import wire as wire_named
 from .wires.common import Context, Declared, error_response
 
@@ -132,8 +132,6 @@ class StreamDecoder:
         out: list[Event] = []
         reader = self._reader
         if reader is None and self._head.strip():
-            from .readers.sse import SseReader
-
             reader = SseReader(self._max)
             self._take(reader.feed(self._head), out)
         if reader is not None:
@@ -175,19 +173,15 @@ class StreamDecoder:
         return self._stream
 
     def _is_whole_body(self, data: bytes) -> bool:
-        """A server that ignores ``stream`` answers with a whole body: as JSON, the first object says so itself."""
-        if type(self._reader).__name__ == "SseReader":
+        """A server that ignores ``stream`` answers with a whole body: bare JSON that says so itself."""
+        if not isinstance(self._reader, JsonLinesReader):
             return False
-        wire = self.context.wire or None
-        try:
-            found = detect_body(data)
-        except ValueError:
+        wire = whole_body_wire(data, self.context.wire or None)
+        if wire is None:
             return False
-        if wire not in (None, found):
-            return False
-        self.context.wire = found
+        self.context.wire = wire
         self.context.find("plain-body")
-        self._plain = wire_named(found).decode(data, self.context)
+        self._plain = wire_named(wire).decode(data, self.context)
         return True
 
     def _raw(self, data: bytes, out: list[Event]) -> None:

@@ -48,6 +48,28 @@ def _body_wire(body: dict[str, Any]) -> str:
     raise AmbiguousBody("the body fits no wire that is known", candidates=())
 
 
+def whole_body_wire(data: bytes, told: str | None) -> str | None:
+    """The wire of a JSON object that says itself that it is a whole body, or an error; null for a stream's event."""
+    try:
+        body = jsontext.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict):
+        return None
+    kind, named = body.get("type"), body.get("object")
+    if kind == "message" and isinstance(body.get("content"), list):
+        found = "anthropic.messages"
+    elif named == "response":
+        found = "openai.responses"
+    elif named == "chat.completion":
+        found = "openai.chat"
+    elif "error" in body and not isinstance(body.get("choices"), list) and "sequence_number" not in body:
+        return told or ("anthropic.messages" if kind == "error" else None)
+    else:
+        return None
+    return found if told in (None, found) else None
+
+
 def _detect_stream(data: bytes) -> str:
     reader = sniff(data[:65536], len(data) + 1)
     if reader is None:

@@ -62,6 +62,7 @@ CODES: dict[str, Code] = {
     "nameless-call": Code("error", "Fragments of a call without any name.", "If it has arguments it stands as an invalid call; answer it with an error."),
     "unknown-tool": Code("warning", "The call names a tool that the request did not declare.", "Answer it with an error that lists the known tools."),
     "pseudo-parallel": Code("warning", "The model called multi_tool_use.parallel, which nobody declared: its calls are in the arguments.", "Answer with an error, or unwrap it (normalizer.repair)."),
+    "call-type-unset": Code("warning", "The wire does not say who executes this call; it is taken for the caller's.", "Nothing, if you declared the tool."),
     "unresolved-call": Code("error", "The wire does not say who executes this call, and the request did not declare it.", "Answer it with an error; it is not executed."),
     # arguments
     "arguments-empty": Code("info", "The arguments are an empty text; taken as {}.", "Nothing; usual for tools without parameters."),

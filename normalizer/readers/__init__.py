@@ -44,4 +44,4 @@ def sniff(head: bytes, max_event_bytes: int) -> Reader | None:
     return SseReader(max_event_bytes)
 
 
-__all__ = ["DEFAULT_MAX_EVENT_BYTES", "Item", "Reader", "sniff"]
+__all__ = ["DEFAULT_MAX_EVENT_BYTES", "Item", "JsonLinesReader", "Reader", "SseReader", "sniff"]

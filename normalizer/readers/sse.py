@@ -32,6 +32,7 @@ class SseReader:
             self._begun = True
             if chunk.startswith(b"\xef\xbb\xbf"):
                 chunk = chunk[3:]
+            chunk = chunk.lstrip(b" ")
         if self._after_cr or b"\r" in chunk:
             chunk = self._to_lf(chunk)
         pending = self._pending

@@ -68,11 +68,17 @@ class CallSite(Struct):
     context: Context
     choice: int
     response_id: str | None
-    seen: set[str]
+    seen: dict[str, tuple[str | None, str]] = {}
 
-    @classmethod
-    def of(cls, context: Context, choice: int, response_id: str | None) -> CallSite:
-        return cls(context, choice, response_id, set())
+    def repeats(self, id: str | None, name: str | None, text: str) -> bool:
+        """Whether the very same call (id, name, arguments) was built before: then it counts once (ID-12).
+
+        Different calls under one id are not repeats: both stay (ID-09).
+        """
+        if not id or self.seen.get(id) != (name, text):
+            return False
+        self.context.find("duplicate-call", f"{name} ({id}) stands twice", self.choice)
+        return True
 
     def build(
         self,
@@ -96,7 +102,7 @@ class CallSite(Struct):
         """
         seen = self.seen
         if id and id not in seen:
-            seen.add(id)
+            seen[id] = (name, text)
         else:
             id = self._synthetic(id, block, extra := dict(extra or ()))
         status: CallStatus = "complete"
@@ -133,7 +139,7 @@ class CallSite(Struct):
         made = f"call_{digest:08x}_{self.choice}_{len(self.seen)}"
         while made in self.seen:
             made += "x"
-        self.seen.add(made)
+        self.seen[made] = (None, "")
         if id:
             extra["id"] = id
             self.context.find("id-duplicate", f"two calls with the id {id!r}; this one is {made}", self.choice, block)

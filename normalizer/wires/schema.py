@@ -268,3 +268,15 @@ def _is_null(value: Any) -> bool:
 
 def _nullable(annotation: Any) -> bool:
     return annotation is Any or type(None) in _flatten(annotation)
+
+
+def raw_object(member: Wire) -> dict[str, Any]:
+    """A struct as the JSON object it was read from: its tag, its non-null members, and those set aside."""
+    config = member.__struct_config__
+    raw: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
+    for f in struct_fields(member):
+        value = getattr(member, f.name)
+        if f.name != "extra_" and value is not None:
+            raw[f.encode_name] = plain(value)
+    raw.update(member.extra_ or {})
+    return raw

@@ -29,7 +29,7 @@ def decode(data: bytes, context: Context) -> Response:
         if choice.error and error is None:
             error = error_of(choice.error)
         index = place if choice.index is None else choice.index
-        site = CallSite(context, index, body.id, set())
+        site = CallSite(context, index, body.id)
         message = choice.message or choice.delta or _NO_MESSAGE
         choices.append(finish(site, said(message, context), choice.finish_reason, extra_of(choice, message)))
     if len(choices) > 1:
@@ -54,8 +54,6 @@ def extra_of(choice: Choice, message: Message) -> dict[str, Any]:
 def said(message: Message, context: Context) -> Said:
     """What one whole message says."""
     calls = [entry(call, context) for call in message.tool_calls] if message.tool_calls else []
-    if len(calls) > 1:
-        calls = fold_repeats(calls, context)
     legacy = message.function_call
     # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
     if legacy is not None and (legacy.name or legacy.arguments):
@@ -100,17 +98,3 @@ def objects_as_text(extra: dict[str, Any] | None, context: Context) -> tuple[str
     rest = {key: value for key, value in extra.items() if key != "arguments"}
     return jsontext.text(extra["arguments"]), rest or None
 
-
-def fold_repeats(calls: list[Entry], context: Context) -> list[Entry]:
-    """Drop exact repeats of a call that has an id (failure ID-12); different calls under one id both stay (ID-09)."""
-    kept: list[Entry] = []
-    seen: set[tuple[str, str | None, str]] = set()
-    for call in calls:
-        if call.id:
-            key = (call.id, call.name, call.text)
-            if key in seen:
-                context.find("duplicate-call", f"{call.name} ({call.id}) stands twice")
-                continue
-            seen.add(key)
-        kept.append(call)
-    return kept

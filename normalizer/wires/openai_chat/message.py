@@ -101,6 +101,8 @@ def finish(
     if said.calls:
         last = len(said.calls) - 1 if is_cut(reason) else -1
         for number, entry in enumerate(said.calls):
+            if entry.id in site.seen and site.repeats(entry.id, entry.name, entry.text):
+                continue
             blocks.append(
                 site.build(
                     len(blocks),

@@ -102,12 +102,12 @@ class Body(Wire):
     user_id: Any = None
     stream_options: Any = None
     latency_checkpoint: Any = None
-    event_id: Any = None
     type: Any = None
+    p: Any = None
 
 
-#: `obfuscation` is padding against length attacks; `object` and `type` name the schema.
-carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "obfuscation", "error", "type")
+#: `obfuscation` and `p` are padding against length attacks; `object` and `type` name the schema.
+carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "obfuscation", "error", "type", "p")
 carry_choice = carrier(Choice, "index", "message", "delta", "finish_reason", "error")
 carry_message = carrier(
     Message,

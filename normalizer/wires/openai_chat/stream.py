@@ -281,7 +281,7 @@ class Stream:
             answer.annotations,
             list(answer.executed.values()),
         )
-        site = CallSite(self._context, answer.index, self._id, set())
+        site = CallSite(self._context, answer.index, self._id)
         return finish(site, said, answer.stop, answer.extra)
 
 

@@ -1,0 +1,129 @@
+"""From Anthropic's content blocks to canonical ones: shared by whole messages and by finished streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model import (
+    Block,
+    Opaque,
+    Reasoning,
+    ServerToolCall,
+    ServerToolResult,
+    StopReason,
+    Text,
+    Usage,
+)
+from ..common import CallSite, total
+from ..schema import Unknown, Wire, exact_text, raw_object
+from .schema import (
+    RESULTS,
+    Compaction,
+    McpToolUseBlock,
+    RedactedThinkingBlock,
+    ResultBlock,
+    ServerToolUseBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+
+#: `anthropic.types.beta.BetaStopReason`
+STOPS: dict[str, StopReason] = {
+    "end_turn": "end_turn",
+    "max_tokens": "max_tokens",
+    "stop_sequence": "stop_sequence",
+    "tool_use": "tool_calls",
+    "pause_turn": "pause",
+    "compaction": "compaction",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "context_window",
+}
+
+#: Names of server tools that differ from their canonical tool.
+_TOOLS = {
+    "bash_code_execution": "code_execution",
+    "text_editor_code_execution": "code_execution",
+    "tool_search_tool_regex": "tool_search",
+    "tool_search_tool_bm25": "tool_search",
+}
+
+
+def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None = None) -> Block | None:
+    """One canonical block; null for the repeat of a call.
+
+    ``text``: the argument text where it was streamed; otherwise it is what stands in ``input``.
+    """
+    kind = type(wire)
+    if kind is TextBlock:
+        return Text(wire.text, wire.citations or [], wire.extra_ or {})  # type: ignore[attr-defined]
+    if kind is ToolUseBlock:
+        return _tool_use(site, wire, place, cut, text)  # type: ignore[arg-type]
+    if kind is ThinkingBlock:
+        return Reasoning(wire.thinking, wire.signature, extra=wire.extra_ or {})  # type: ignore[attr-defined]
+    if kind is RedactedThinkingBlock:
+        return Reasoning("", None, wire.data, True, wire.extra_ or {})  # type: ignore[attr-defined]
+    if kind is ServerToolUseBlock or kind is McpToolUseBlock:
+        return _server_use(wire, text)
+    if kind is Compaction:
+        return _compaction(wire)  # type: ignore[arg-type]
+    if kind is Unknown:
+        return Opaque(wire.wire_type, wire.raw)  # type: ignore[attr-defined]
+    return _result(wire)
+
+
+def _tool_use(site: CallSite, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
+    if text is None:
+        text = exact_text(block.input) if len(memoryview(block.input)) else ""
+        if site.context.respelled:
+            site.context.find("arguments-respelled", "", site.choice, place)
+    if block.id in site.seen and site.repeats(block.id, block.name, text):
+        return None
+    extra: dict[str, Any] | None = block.extra_
+    if block.toolset_name is not None:
+        extra = {**(extra or {}), "toolset_name": block.toolset_name}
+    return site.build(place, block.id, block.name, text, caller=block.caller, extra=extra, cut=cut)
+
+
+def _server_use(block: Any, text: str | None) -> ServerToolCall:
+    if text is None:
+        text = exact_text(block.input) if len(memoryview(block.input)) else ""
+    extra = dict(block.extra_ or {})
+    if type(block) is McpToolUseBlock:
+        tool = "mcp"
+        extra["server_name"] = block.server_name
+    else:
+        tool = _TOOLS.get(block.name or "", block.name or "")
+        if block.caller is not None:
+            extra["caller"] = block.caller
+    return ServerToolCall(block.id or "", tool, block.name or "", text, None, extra)
+
+
+def _compaction(block: Compaction) -> Reasoning:
+    """A summary that stands for older turns: state of the model, to be sent back, not words for the user."""
+    extra = {"type": "compaction", **(block.extra_ or {})}
+    if block.tool_changes is not None:
+        extra["tool_changes"] = block.tool_changes
+    return Reasoning(block.content or "", block.signature, block.encrypted_content, block.content is None, extra)
+
+
+def _result(block: Wire) -> ServerToolResult:
+    content = getattr(block, "content", None)
+    kind = content.get("type") if isinstance(content, dict) else None
+    failed = getattr(block, "is_error", None) is True or (isinstance(kind, str) and kind.endswith("_error"))
+    call_id = block.tool_use_id if isinstance(block, ResultBlock) else None
+    return ServerToolResult(call_id or "", RESULTS[type(block)], failed, raw_object(block))
+
+
+def usage(figures: dict[str, Any] | None) -> Usage | None:
+    """Canonical figures: Anthropic's input_tokens leave the cache out."""
+    if not figures:
+        return None
+    given = total(figures, "input_tokens")
+    read = total(figures, "cache_read_input_tokens")
+    written = total(figures, "cache_creation_input_tokens")
+    details = figures.get("output_tokens_details")
+    thought = total(details, "thinking_tokens") if isinstance(details, dict) else None
+    if given is not None:
+        given += (read or 0) + (written or 0)
+    return Usage(given, total(figures, "output_tokens"), thought, read, written, figures)

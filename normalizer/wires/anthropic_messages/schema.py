@@ -1,0 +1,228 @@
+"""Anthropic Messages as it stands on the line.
+
+Source: `anthropic.types` and `anthropic.types.beta` (Message, ContentBlock, RawMessageStreamEvent and their beta
+unions). One flat struct reads every stream event: the wire's own `type` tells which members are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, field
+
+from ..schema import Unknown, Wire, carrier
+
+NO_INPUT = Raw(b"")
+
+
+class TextBlock(Wire, tag_field="type", tag="text"):
+    text: str = ""
+    citations: list[Any] | None = None
+
+
+class ThinkingBlock(Wire, tag_field="type", tag="thinking"):
+    thinking: str = ""
+    signature: str | None = None
+
+
+class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking"):
+    data: str = ""
+
+
+class ToolUseBlock(Wire, tag_field="type", tag="tool_use"):
+    id: str | None = None
+    name: str | None = None
+    input: Raw = NO_INPUT
+    caller: Any = None
+    toolset_name: str | None = None
+
+
+class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use"):
+    id: str | None = None
+    name: str | None = None
+    input: Raw = NO_INPUT
+    caller: Any = None
+
+
+class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use"):
+    id: str | None = None
+    name: str | None = None
+    input: Raw = NO_INPUT
+    server_name: Any = None
+
+
+class ResultBlock(Wire, tag_field="type", tag=""):
+    """What all results of server tools share."""
+
+    tool_use_id: str | None = None
+    content: Any = None
+    caller: Any = None
+
+
+class WebSearchResult(ResultBlock, tag="web_search_tool_result"):
+    pass
+
+
+class WebFetchResult(ResultBlock, tag="web_fetch_tool_result"):
+    pass
+
+
+class CodeExecutionResult(ResultBlock, tag="code_execution_tool_result"):
+    pass
+
+
+class BashResult(ResultBlock, tag="bash_code_execution_tool_result"):
+    pass
+
+
+class TextEditorResult(ResultBlock, tag="text_editor_code_execution_tool_result"):
+    pass
+
+
+class ToolSearchResult(ResultBlock, tag="tool_search_tool_result"):
+    pass
+
+
+class AdvisorResult(ResultBlock, tag="advisor_tool_result"):
+    pass
+
+
+class McpResult(ResultBlock, tag="mcp_tool_result"):
+    is_error: bool | None = None
+
+
+class ContainerUpload(Wire, tag_field="type", tag="container_upload"):
+    file_id: Any = None
+
+
+class Compaction(Wire, tag_field="type", tag="compaction"):
+    content: str | None = None
+    encrypted_content: str | None = None
+    signature: str | None = None
+    tool_changes: Any = None
+
+
+class Fallback(Wire, tag_field="type", tag="fallback"):
+    from_: Any = field(default=None, name="from")
+    to: Any = None
+    trigger: Any = None
+
+
+class McpToolListing(Wire, tag_field="type", tag="mcp_tool_listing"):
+    mcp_server_name: Any = None
+    tools: Any = None
+
+
+#: The results of server tools and their canonical tool.
+RESULTS: dict[type[Wire], str] = {
+    WebSearchResult: "web_search",
+    WebFetchResult: "web_fetch",
+    CodeExecutionResult: "code_execution",
+    BashResult: "code_execution",
+    TextEditorResult: "code_execution",
+    ToolSearchResult: "tool_search",
+    AdvisorResult: "advisor",
+    McpResult: "mcp",
+    # announcements that belong to a provider's tool and to no call
+    ContainerUpload: "code_execution",
+    Fallback: "fallback",
+    McpToolListing: "mcp",
+}
+
+Block = (
+    TextBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+    | ToolUseBlock
+    | ServerToolUseBlock
+    | McpToolUseBlock
+    | WebSearchResult
+    | WebFetchResult
+    | CodeExecutionResult
+    | BashResult
+    | TextEditorResult
+    | ToolSearchResult
+    | AdvisorResult
+    | McpResult
+    | ContainerUpload
+    | Compaction
+    | Fallback
+    | McpToolListing
+    | Unknown
+)
+
+
+class Message(Wire):
+    """A Message, whole or as `message_start` gives it; also an error body."""
+
+    id: str | None = None
+    type: str | None = None
+    role: str | None = None
+    model: str | None = None
+    content: list[Block] | None = None
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    usage: dict[str, Any] | None = None
+    container: Any = None
+    context_management: Any = None
+    diagnostics: Any = None
+    stop_details: Any = None
+    input_transformations: Any = None
+    error: Any = None
+    request_id: Any = None
+
+
+class Delta(Wire):
+    """The `delta` of a content block, or of the message at its end."""
+
+    type: str | None = None
+    text: str | None = None
+    partial_json: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    citation: Any = None
+    content: str | None = None
+    encrypted_content: str | None = None
+    estimated_tokens: Any = None
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    stop_details: Any = None
+    container: Any = None
+
+
+class Event(Wire):
+    """One stream event."""
+
+    type: str | None = None
+    index: int | None = None
+    delta: Delta | None = None
+    content_block: Block | None = None
+    message: Message | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+    context_management: Any = None
+    input_transformations: Any = None
+    request_id: Any = None
+    # Bedrock: figures of the whole invocation, and padding
+    invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
+    p: Any = None
+
+
+carry_message = carrier(
+    Message, "id", "type", "role", "model", "content", "stop_reason", "usage", "error", "request_id"
+)
+carry_delta = carrier(
+    Delta,
+    "type",
+    "text",
+    "partial_json",
+    "thinking",
+    "signature",
+    "citation",
+    "content",
+    "encrypted_content",
+    "estimated_tokens",
+    "stop_reason",
+)
+#: `p` is padding against length attacks.
+carry_event = carrier(Event, "type", "index", "delta", "content_block", "message", "usage", "error", "request_id", "p")

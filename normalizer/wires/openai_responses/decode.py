@@ -1,0 +1,110 @@
+"""A whole Responses body into a canonical response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import jsontext
+from ...model import Choice, Response, StopReason, ToolCall, Usage
+from ..common import CallSite, Context, error_of, error_response, is_cut, settle, total
+from ..schema import Note, Reader
+from .items import Reading, convert
+from .schema import Body, carry_body
+
+_reader = Reader(Body)
+
+#: `Response.incomplete_details.reason`
+_INCOMPLETE: dict[str, StopReason] = {
+    "max_output_tokens": "max_tokens",
+    "max_messages": "pause",
+    "steered": "pause",
+    "content_filter": "content_filter",
+}
+#: Statuses of a response that has not ended yet (background mode): nothing in it may be executed.
+UNFINISHED = frozenset(("queued", "in_progress"))
+
+
+def decode(data: bytes, context: Context) -> Response:
+    """Raises MalformedBody where the bytes are no JSON object."""
+    notes: list[Note] = []
+    body = _reader.read(data, notes)
+    if body.output is None and body.status in (None, "failed"):
+        return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
+    if notes:
+        context.take(notes)
+    complete = body.status not in UNFINISHED
+    if not complete:
+        context.find("stream-incomplete", f"the response's status is {body.status!r}")
+    return respond(context, body, body.output or [], complete)
+
+
+def respond(context: Context, body: Body, items: list[Any], complete: bool) -> Response:
+    """The canonical response of a body and its items (which a stream may know better than the body)."""
+    error = error_of(body.error, context.status) if body.error else None
+    reason, raw = _stop(body, error is not None)
+    site = CallSite(context, 0, body.id)
+    blocks = convert(Reading(site, _custom(context, body)), items, is_cut(reason) or not complete)
+    if reason == "end_turn" and any(type(block) is ToolCall for block in blocks):
+        reason = "tool_calls"  # `completed` says nothing about calls
+    stop = settle(context, 0, blocks, reason, raw)
+    if error is not None:
+        context.find("error-response", f"{error.type}: {error.message}"[:500])
+    return Response(
+        context.wire,
+        context.provider,
+        body.id,
+        body.model,
+        [Choice(0, blocks, stop)],
+        usage(body.usage),
+        error,
+        complete,
+        carry_body(body),
+    ).with_findings(context.findings)
+
+
+def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
+    status = body.status
+    if status == "incomplete":
+        details = body.incomplete_details
+        raw = details.get("reason") if isinstance(details, dict) else None
+        raw = raw if isinstance(raw, str) else None
+        return (_INCOMPLETE.get(raw, "unknown") if raw else "unknown"), raw or status
+    if failed or status in ("failed", "cancelled"):
+        return "error", status
+    if status in ("completed", "complete"):
+        return "end_turn", status
+    if status is None or status in UNFINISHED:
+        return None, status
+    return "unknown", status
+
+
+def _custom(context: Context, body: Body) -> frozenset[str] | None:
+    """The custom tools that the caller declared, where xAI's rule holds; null elsewhere.
+
+    xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). It is told by the caller
+    (``provider``), by its models' names, or by a declared `x_search`, which nobody else has.
+    """
+    tools: list[Any] = body.tools if isinstance(body.tools, list) else []
+    xai = context.provider == "xai" if context.provider else (body.model or "").startswith("grok")
+    if not xai and not any(isinstance(tool, dict) and tool.get("type") == "x_search" for tool in tools):
+        return None
+    if context.declared.names is not None:
+        return context.declared.custom
+    named = (tool.get("name") for tool in tools if isinstance(tool, dict) and tool.get("type") == "custom")
+    return frozenset(name for name in named if isinstance(name, str))
+
+
+def usage(figures: dict[str, Any] | None) -> Usage | None:
+    """Canonical figures; both inclusive already, as documented."""
+    if not figures:
+        return None
+    read, wrote = figures.get("input_tokens_details"), figures.get("output_tokens_details")
+    read = read if isinstance(read, dict) else {}
+    wrote = wrote if isinstance(wrote, dict) else {}
+    given = total(figures, "input_tokens", "prompt_tokens")
+    output = total(figures, "output_tokens", "completion_tokens")
+    reasoning = total(wrote, "reasoning_tokens")
+    if reasoning and given is not None and output is not None:
+        if total(figures, "total_tokens") == given + output + reasoning:
+            output += reasoning
+    return Usage(given, output, reasoning, total(read, "cached_tokens"), total(read, "cache_write_tokens"), figures)

@@ -1,0 +1,185 @@
+"""Streamed GetChatCompletionChunk messages into canonical events and, at their end, one response.
+
+An accumulator of its own: the SDK's overwrites what is set with what is unset and extends lists, so that calls vanish
+or double (failures XAI-09, XAI-10).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, StreamError, UsageUpdate
+from ...model import Response, Stop
+from ..common import Context, error_of
+from .decode import called, keep_unknown
+from .outputs import Called, Output, choices, finished, usage
+from .proto import ROLE_TOOL, STOPS, TYPE_CLIENT, TYPE_UNSET, as_dict, chunk_from, finish_name, rest
+
+
+class _Open:
+    """One output while it arrives."""
+
+    __slots__ = ("calls", "citations", "content", "encrypted", "extra", "finish", "index", "keys", "reasoning", "role")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.role = 0
+        self.finish = 0
+        self.content: list[str] = []
+        self.reasoning: list[str] = []
+        self.encrypted: list[str] = []
+        self.citations: list[Any] = []
+        self.calls: list[Called] = []
+        self.extra: dict[str, Any] = {}
+        self.keys: dict[str, int] = {}
+
+
+class Stream:
+    """Feed it one serialized message at a time."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._outputs: dict[int, _Open] = {}
+        self._id = ""
+        self._model = ""
+        self._usage: Any = None
+        self._extra: dict[str, Any] = {}
+        self._error: Any = None
+        self._keys = 0
+
+    def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
+        """Take one message. Raises MalformedBody where the bytes are none."""
+        chunk = chunk_from(data)
+        self._id = self._id or chunk.id
+        self._model = self._model or chunk.model
+        for delta in chunk.outputs:
+            opened = self._outputs.get(delta.index)
+            if opened is None:
+                opened = self._outputs[delta.index] = _Open(delta.index)
+            self._delta(opened, delta, out)
+        figures = usage(chunk.usage)
+        if figures is not None:
+            self._usage = figures
+            out.append(UsageUpdate(figures))
+        extra = rest(chunk, "id", "model", "outputs", "usage")
+        citations = extra.pop("citations", None)
+        if citations:
+            self._extra.setdefault("citations", []).extend(citations)
+        self._extra.update(extra)
+        keep_unknown(self._context, chunk, self._extra)
+
+    def fail(self, raw: Any, out: list[Event]) -> None:
+        """The call ended with an error; ``raw`` is what the transport says of it."""
+        self._error = error_of(raw, self._context.status)
+        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
+        out.append(StreamError(self._error))
+
+    def _delta(self, opened: _Open, output: Any, out: list[Event]) -> None:
+        delta = output.delta
+        # An unset enum never overwrites a set one.
+        opened.role = delta.role or opened.role
+        if delta.reasoning_content:
+            opened.reasoning.append(delta.reasoning_content)
+            self._say(opened, "reasoning", delta.reasoning_content, out)
+        if delta.encrypted_content:
+            opened.encrypted.append(delta.encrypted_content)
+        if delta.content:
+            opened.content.append(delta.content)
+            if opened.role != ROLE_TOOL:
+                self._say(opened, "text", delta.content, out)
+        opened.citations.extend(as_dict(citation) for citation in delta.citations)
+        for call in delta.tool_calls:
+            self._call(opened, called(call), out)
+        if output.finish_reason:
+            if output.finish_reason != opened.finish:
+                reason = STOPS.get(output.finish_reason, "unknown")
+                out.append(ChoiceStop(0, Stop(reason, finish_name(output.finish_reason))))
+            opened.finish = output.finish_reason
+        opened.extra.update(rest(output, "finish_reason", "index", "delta"))
+        keep_unknown(self._context, output, opened.extra)
+        keep_unknown(self._context, delta, opened.extra)
+
+    def _key(self, opened: _Open, block: str, out: list[Event], id: str | None = None, name: str | None = None) -> int:
+        place = f"{block}:{id}" if id else block
+        key = opened.keys.get(place)
+        if key is None:
+            key = opened.keys[place] = self._keys
+            self._keys += 1
+            out.append(BlockStart(self._choice(opened), key, block, id, name))
+        return key
+
+    def _choice(self, opened: _Open) -> int:
+        return opened.index if self._context.declared.n > 1 else 0
+
+    def _say(self, opened: _Open, block: str, text: str, out: list[Event]) -> None:
+        key = self._key(opened, block, out)
+        out.append(BlockDelta(self._choice(opened), key, text))
+
+    def _call(self, opened: _Open, call: Called, out: list[Event]) -> None:
+        """The same id again is the same call; neither id nor name is a continuation (failure XAI-10)."""
+        known = self._known(opened, call)
+        if known is None:
+            opened.calls.append(call)
+            if opened.role != ROLE_TOOL:
+                key = self._key(opened, _shown(call), out, call.id or f"#{len(opened.calls)}", call.name)
+                if call.text:
+                    out.append(BlockDelta(self._choice(opened), key, call.text))
+            return
+        known.status = call.status or known.status
+        known.type = known.type or call.type
+        known.name = known.name or call.name
+        known.error = known.error or call.error
+        if not call.text or known.text.startswith(call.text):
+            return
+        key = self._key(opened, _shown(known), out, known.id or f"#{len(opened.calls)}", known.name)
+        if call.text.startswith(known.text):
+            known.text = call.text
+            out.append(BlockReset(self._choice(opened), key, call.text))
+        else:
+            known.text += call.text
+            out.append(BlockDelta(self._choice(opened), key, call.text))
+
+    def _known(self, opened: _Open, call: Called) -> Called | None:
+        if call.id:
+            for known in reversed(opened.calls):
+                if known.id == call.id:
+                    another = call.name and known.name and call.name != known.name
+                    return None if another else known
+            return None
+        return opened.calls[-1] if opened.calls and not call.name else None
+
+    def finish(self) -> Response:
+        """The response; incomplete where no output ever got a finish reason."""
+        context = self._context
+        outputs = [
+            Output(
+                opened.index,
+                opened.role,
+                "".join(opened.content),
+                "".join(opened.reasoning),
+                "".join(opened.encrypted),
+                opened.calls,
+                opened.citations,
+                opened.finish,
+                opened.extra,
+            )
+            for opened in sorted(self._outputs.values(), key=lambda o: o.index)
+        ]
+        complete = finished(outputs) and self._error is None
+        if not complete and self._error is None:
+            context.find("stream-incomplete")
+        return Response(
+            context.wire,
+            context.provider or "xai",
+            self._id or None,
+            self._model or None,
+            choices(context, outputs, self._id, complete),
+            self._usage,
+            self._error,
+            complete,
+            self._extra,
+        ).with_findings(context.findings)
+
+
+def _shown(call: Called) -> str:
+    return "tool_call" if call.type in (TYPE_CLIENT, TYPE_UNSET) else "server_tool_call"
