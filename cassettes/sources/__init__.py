@@ -1,0 +1,190 @@
+"""Any file into exchanges: recordings, cassettes of several recorders, HAR, single bodies.
+
+    for found in read("tests/cassettes"):
+        if isinstance(found, Problem): ...       # one line: path, place, what, hint
+        else: ...                                # an Exchange
+
+Nothing in here raises for what a file holds. One record is held at a time where the format allows it: JSON lines and
+YAML are read as streams; JSON and HAR files are held as bytes, their members parsed one by one.
+
+Adding a format: a module beside these with ``exchange(source, line, item) -> Exchange``, and a line in a table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from normalizer.errors import UnreadableSource
+
+from . import har, jsonfile, recordings, single, vcr_ruby, vcrpy, xai_proto, yamlfile
+from .files import Opened, opened, plain_name, size_of, walk
+from .model import Exchange, Found, Piece, Problem
+
+#: The end of a file's name -> how it is read; what a walk through a directory takes.
+SUFFIXES: dict[str, str] = {
+    ".jsonl": "lines",
+    ".ndjson": "lines",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".har": "json",
+    ".sse": "body",
+    ".txt": "body",
+}
+
+#: The member at the top that holds the interactions -> the module that reads one.
+_Reads = Callable[[str, int | None, dict[str, Any]], Exchange]
+MEMBERS: dict[str, _Reads] = {
+    "interactions": vcrpy.exchange,
+    "http_interactions": vcr_ruby.exchange,
+    "log.entries": har.exchange,
+}
+_KEYS = tuple(MEMBERS)
+
+
+def read(path: str | os.PathLike[str], wire: str | None = None) -> Iterator[Found]:
+    """Every exchange of a file, or of all files below a directory, and every place that cannot be read.
+
+    ``wire``: the format of what does not tell it itself.
+    """
+    for piece in pieces([os.fspath(path)], 0):
+        if isinstance(piece, Problem):
+            yield piece
+        else:
+            yield from read_piece(piece, wire)
+
+
+def pieces(paths: Iterable[str], batch_bytes: int) -> Iterator[Piece | Problem]:
+    """The input in parts that can be read apart, in order; lines are gathered up to about ``batch_bytes``."""
+    suffixes = tuple(SUFFIXES)
+    for path in paths:
+        empty = True
+        for found, walked in walk(path, suffixes):
+            empty = False
+            try:
+                yield from _split(found, walked, batch_bytes)
+            except UnreadableSource as error:
+                yield Problem(found, error.what, error.hint)
+        if empty:
+            yield Problem(path, "the directory holds no file that could be traffic", hint=" ".join(SUFFIXES))
+
+
+def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
+    """What a piece holds."""
+    if piece.lines is not None:
+        for number, line in piece.lines:
+            found = recordings.exchange(piece.path, number, line)
+            if wire is not None and isinstance(found, Exchange) and found.wire is None:
+                found.wire = wire
+            yield found
+        return
+    try:
+        with opened(piece.path, piece.content) as file:
+            for found in _READERS[piece.format](file, wire):
+                if wire is not None and isinstance(found, Exchange) and found.wire is None:
+                    found.wire = wire
+                yield found
+    except UnreadableSource as error:
+        place = int(error.where) if error.where.isdigit() else None
+        something_else = piece.walked and error.what.startswith("no traffic")
+        yield Problem(piece.path, error.what, error.hint, place, not something_else)
+
+
+def disk_size(paths: Iterable[str]) -> int:
+    """Bytes on disk of everything that `pieces` would read."""
+    return sum(size_of(path, tuple(SUFFIXES)) for path in paths)
+
+
+def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[Piece | Problem]:
+    with opened(path) as file:
+        format = _format(file)
+        if format == "lines":
+            yield from _batches(file, batch_bytes)
+            return
+        # A pipe can be opened once only: what it holds travels along.
+        content = None if os.path.isfile(path) else file.read_all()
+        yield Piece(path, format, None, content, walked, os.path.getsize(path))
+
+
+def _batches(file: Opened, batch_bytes: int) -> Iterator[Piece | Problem]:
+    gathered: list[tuple[int, bytes]] = []
+    size = before = 0
+    for line in recordings.lines(file):
+        if isinstance(line, Problem):
+            yield line
+            continue
+        gathered.append(line)
+        size += len(line[1])
+        if size >= batch_bytes:
+            now = file.consumed()
+            yield Piece(file.path, "lines", gathered, weight=now - before)
+            gathered, size, before = [], 0, now
+    if gathered:
+        yield Piece(file.path, "lines", gathered, weight=file.consumed() - before)
+
+
+def _format(file: Opened) -> str:
+    """How to read the file: by its name, and by its beginning where the name does not tell."""
+    head = file.head
+    if not head.strip():
+        raise UnreadableSource("the file is empty")
+    name = plain_name(file.path)
+    format = next((how for suffix, how in SUFFIXES.items() if name.endswith(suffix)), None)
+    start = head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1]
+    if format == "lines" or (format is None and start == b"{"):
+        if recordings.looks_like_rows(head):
+            return "lines"
+        return "body" if format == "lines" else "json"
+    if format is not None:
+        return format
+    if head.startswith((b"interactions:", b"http_interactions:", b"version:", b"---")):
+        return "yaml"
+    return "body"
+
+
+def _yaml(file: Opened, wire: str | None) -> Iterator[Found]:
+    number = 0
+    for key, line, item in yamlfile.items(file.stream, _KEYS):
+        number += 1
+        yield _interaction(file.path, number, line, key, item)
+    if not number:
+        raise UnreadableSource("no traffic: no interactions in it", hint="a cassette of vcrpy or VCR is expected")
+
+
+def _json(file: Opened, wire: str | None) -> Iterator[Found]:
+    data = file.read_all()
+    found = jsonfile.items(data, _KEYS)
+    if found is None:
+        yield single.exchange(f"{file.path}#1", None, data, wire)
+        return
+    number = 0
+    for key, item in found:
+        number += 1
+        yield _interaction(file.path, number, None, key, item)
+    if not number:
+        raise UnreadableSource("no traffic: no interactions in it")
+
+
+def _body(file: Opened, wire: str | None) -> Iterator[Found]:
+    yield single.exchange(f"{file.path}#1", None, file.read_all(), wire)
+
+
+def _interaction(path: str, number: int, line: int | None, key: str, item: Any) -> Found:
+    source = f"{path}#{number}"
+    try:
+        if isinstance(item, UnreadableSource):
+            line = int(item.where) if item.where.isdigit() else line
+            raise item
+        if not isinstance(item, dict):
+            raise UnreadableSource(f"no recorded interaction: it is a {type(item).__name__}")
+        reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
+        return reads(source, line, item)
+    except UnreadableSource as error:
+        return Problem(source, error.what, error.hint, line)
+
+
+_READERS: dict[str, Callable[[Opened, str | None], Iterator[Found]]] = {"yaml": _yaml, "json": _json, "body": _body}
+
+__all__ = ["SUFFIXES", "Exchange", "Found", "Piece", "Problem", "disk_size", "pieces", "read", "read_piece"]

@@ -1,0 +1,127 @@
+"""A recorded body as bytes: however the cassette spelled it, whatever compression it was left in."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from normalizer.errors import UnreadableSource
+
+from .files import MAX_RECORD_BYTES
+
+
+def spelled(body: Any) -> bytes | None:
+    """The bytes of a body as cassettes write it: text, binary, or a mapping holding either.
+
+    Raises UnreadableSource where base64 is none, or the body is of no known shape.
+    """
+    if body is None:
+        return None
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        # Bytes that a serializer forced through a latin-1 string keep gzip's first two; UTF-8 has no such text.
+        return body.encode("latin-1") if _is_smuggled(body) else body.encode("utf-8", "surrogatepass")
+    if isinstance(body, dict):
+        if body.get("base64_string") is not None:
+            return from_base64(body["base64_string"])
+        return spelled(body.get("string"))
+    raise UnreadableSource(f"a body that is a {type(body).__name__}")
+
+
+def _is_smuggled(body: str) -> bool:
+    return body.startswith("\x1f\x8b") and all(ord(char) < 256 for char in body)
+
+
+def from_base64(text: Any) -> bytes:
+    """Raises UnreadableSource where it is none."""
+    try:
+        return base64.b64decode(text)
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise UnreadableSource(f"the body is no base64: {error}") from None
+
+
+def unpacked(body: bytes, encoding: str | None) -> bytes:
+    """Undo content-encoding. Many recorders unpack the body and keep the header: what is plain already stays.
+
+    Raises UnreadableSource where the packed data is damaged, or nothing here can unpack it.
+    """
+    for name in reversed([part.strip().lower() for part in (encoding or "").split(",")]):
+        unpack = _UNPACK.get(name)
+        if unpack is not None and body:
+            body = unpack(body)
+    return body
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body[:4096].decode()
+    except UnicodeDecodeError as error:
+        return error.end >= min(len(body), 4096)  # only the cut at the end of the sample
+    return b"\x00" not in body[:4096]
+
+
+def _inflate(body: bytes, wbits: int, name: str) -> bytes:
+    machine = zlib.decompressobj(wbits)
+    try:
+        data = machine.decompress(body, MAX_RECORD_BYTES)
+    except zlib.error as error:
+        raise UnreadableSource(f"the body is damaged {name} data: {error}") from None
+    if machine.unconsumed_tail:
+        raise UnreadableSource(f"the body unpacks to more than {MAX_RECORD_BYTES >> 20} MB")
+    if not machine.eof:
+        raise UnreadableSource(f"the body is cut {name} data")
+    return data
+
+
+def _gzip(body: bytes) -> bytes:
+    return _inflate(body, 31, "gzip") if body.startswith(b"\x1f\x8b") else body
+
+
+def _deflate(body: bytes) -> bytes:
+    if _is_text(body):
+        return body
+    try:
+        return _inflate(body, 15, "deflate")
+    except UnreadableSource:
+        return _inflate(body, -15, "deflate")  # servers that send the bare stream, without zlib's frame
+
+
+def _brotli(body: bytes) -> bytes:
+    if _is_text(body):
+        return body
+    return _with_module(("brotli", "brotlicffi"), "brotli", body)
+
+
+def _zstd(body: bytes) -> bytes:
+    if not body.startswith(b"\x28\xb5\x2f\xfd"):
+        return body
+    return _with_module(("compression.zstd", "backports.zstd"), "zstd", body)
+
+
+def _with_module(modules: tuple[str, ...], name: str, body: bytes) -> bytes:
+    for module in modules:
+        try:
+            decompress: Callable[[bytes], bytes] = importlib.import_module(module).decompress
+        except ImportError:
+            continue
+        try:
+            return decompress(body)
+        except Exception as error:  # each of these modules has an error class of its own
+            raise UnreadableSource(f"the body is damaged {name} data: {error}") from None
+    raise UnreadableSource(
+        f"the body is packed with {name}", hint=f"install {modules[-1]}, or record without accept-encoding: {name}"
+    )
+
+
+_UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _deflate,
+    "br": _brotli,
+    "zstd": _zstd,
+}

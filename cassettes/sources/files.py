@@ -1,0 +1,104 @@
+"""Files and directories: found in one order everywhere, opened as streams, unpacked by their first bytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, BytesIO, RawIOBase
+from pathlib import Path
+from typing import cast
+
+from normalizer.errors import UnreadableSource
+
+#: No exchange in the field comes near; beyond it a "line" is a file without lines.
+MAX_RECORD_BYTES = 256 * 1024 * 1024
+HEAD_BYTES = 64 * 1024
+_IGNORED = frozenset(("__pycache__", "node_modules"))
+
+
+class Opened:
+    """An open file: ``head`` (its first bytes), ``stream`` (from the start), ``consumed()`` (bytes on disk so far)."""
+
+    def __init__(self, path: str, raw: BufferedReader) -> None:
+        self.path = path
+        self._raw = raw
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        self.stream = BufferedReader(cast("RawIOBase", gzip.GzipFile(fileobj=raw)), HEAD_BYTES) if packed else raw
+        self.head = self.stream.peek(HEAD_BYTES)[:HEAD_BYTES]
+
+    def consumed(self) -> int:
+        """For showing progress; 0 where the file cannot tell (a pipe)."""
+        try:
+            return self._raw.tell()
+        except OSError:
+            return 0
+
+    def read_all(self) -> bytes:
+        """The whole content. Raises UnreadableSource beyond the cap."""
+        data = self.stream.read(MAX_RECORD_BYTES + 1)
+        if len(data) > MAX_RECORD_BYTES:
+            raise UnreadableSource(f"longer than {MAX_RECORD_BYTES >> 20} MB", hint="split it, or record JSON lines")
+        return data
+
+
+@contextmanager
+def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
+    """Open a file (or its ``content``, already read) for reading.
+
+    Everything that can go wrong with it on disk becomes UnreadableSource, also while it is being read.
+    """
+    try:
+        if content is not None:
+            yield Opened(path, BufferedReader(cast("RawIOBase", BytesIO(content)), HEAD_BYTES))
+            return
+        with open(path, "rb", buffering=HEAD_BYTES) as raw:
+            yield Opened(path, cast("BufferedReader", raw))
+    except FileNotFoundError:
+        raise UnreadableSource("there is no such file") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UnreadableSource(f"the gzip data is damaged or cut: {error}", hint="compress it again") from None
+    except OSError as error:
+        raise UnreadableSource(f"cannot be read: {error.strerror or error}") from None
+
+
+def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """The file itself, or every file with one of the suffixes below a directory, sorted: (path, walked).
+
+    Hidden files and directories are left out, and links to directories are not followed.
+    """
+    if not os.path.isdir(path):
+        yield path, False
+        return
+    for folder, directories, names in os.walk(path):
+        directories[:] = sorted(d for d in directories if d not in _IGNORED and not d.startswith("."))
+        for name in sorted(names):
+            found = os.path.join(folder, name)
+            if not name.startswith(".") and plain_name(name).endswith(suffixes) and _is_file(found):
+                yield found, True
+
+
+def size_of(path: str, suffixes: tuple[str, ...]) -> int:
+    """Bytes on disk, for showing progress; what cannot be told counts 0."""
+    total = 0
+    for found, _ in walk(path, suffixes):
+        try:
+            total += Path(found).stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+def plain_name(path: str) -> str:
+    """The name in lower case, without the suffix of its compression."""
+    return path.lower().removesuffix(".gz")
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)  # never a pipe or a device met on a walk: reading one may not end
+    except OSError:
+        return False

@@ -1,0 +1,88 @@
+"""One HTTP exchange, from the parts that every cassette format has under names of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from normalizer import jsontext
+from normalizer.detect import detect_body
+from normalizer.errors import ToolparityError
+
+from .bodies import unpacked
+from .model import Exchange
+from .whose import told_by
+
+_STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
+_STREAM_STARTS = (b"data:", b"event:", b": ", b"id:", b"retry:", b"\x00")
+
+
+def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    """Lower-case names; of a list of values the first (VCR) or all, joined."""
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        values = value if isinstance(value, list) else [value]
+        found[str(name).lower()] = ", ".join(str(v) for v in values if v is not None)
+    return found
+
+
+def exchange(
+    source: str,
+    line: int | None,
+    *,
+    url: str,
+    request: bytes | None,
+    status: int | None,
+    headers: dict[str, str],
+    body: bytes | None,
+    provenance: dict[str, Any] | None = None,
+) -> Exchange:
+    """Raises UnreadableSource where the body cannot be unpacked."""
+    told = told_by(url)
+    body = unpacked(body or b"", headers.get("content-encoding"))
+    content_type = headers.get("content-type")
+    asked = parsed(request)
+    model = asked.get("model") if isinstance(asked, dict) else None
+    return Exchange(
+        source=source,
+        line=line,
+        id=headers.get("request-id") or headers.get("x-request-id"),
+        provider=told.provider,
+        wire=told.wire or wire_of(body),
+        stream=is_stream(body, content_type),
+        status=status,
+        content_type=content_type,
+        model=model if isinstance(model, str) else None,
+        url=told.url,
+        request=asked,
+        body=body,
+        provenance=provenance,
+    )
+
+
+def parsed(body: bytes | None) -> Any:
+    """A request's JSON; null where it is none (a form, an upload, a digest)."""
+    if not body:
+        return None
+    try:
+        return jsontext.decode(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_stream(body: bytes, content_type: str | None) -> bool:
+    """Whether the answer was streamed. The body outweighs its header: proxies and recorders rewrite headers."""
+    start = body[:16].lstrip()
+    if start.startswith(_STREAM_STARTS):
+        return True
+    if start.startswith(b"{") and parsed(body) is not None:
+        return False
+    return (content_type or "").lower().startswith(_STREAMS) or start.startswith(b"[")
+
+
+def wire_of(body: bytes) -> str | None:
+    """What the body itself tells; null where it fits no wire, or several."""
+    try:
+        return detect_body(body) if body else None
+    except (ToolparityError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,45 @@
+"""JSON files: which of the formats in them it is, and one member parsed at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from normalizer import jsontext
+from normalizer.errors import UnreadableSource
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_elements = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def items(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]] | None:
+    """Each member of the sequence under one of ``keys`` ("log.entries" is a path); null where none is there.
+
+    A member that cannot be read is given as the UnreadableSource that says so.
+    """
+    for key in keys:
+        raw = _at(data, key.split("."))
+        if raw is not None:
+            return ((key, _value(element)) for element in raw)
+    return None
+
+
+def _at(data: bytes, path: list[str]) -> list[msgspec.Raw] | None:
+    try:
+        found: Any = data
+        for name in path:
+            found = _members.decode(found).get(name)
+            if found is None:
+                return None
+        return _elements.decode(found)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _value(raw: msgspec.Raw) -> Any:
+    try:
+        return jsontext.decode(bytes(raw))
+    except (ValueError, RecursionError) as error:
+        return UnreadableSource(f"no JSON: {error}")

@@ -1,0 +1,24 @@
+"""One body in one file: the JSON of an answer, or the events of a stream in any framing."""
+
+from __future__ import annotations
+
+from normalizer.detect import detect_body
+from normalizer.errors import AmbiguousBody, ToolparityError, UnreadableSource
+
+from .http import is_stream
+from .model import Exchange
+
+
+def exchange(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
+    """``wire``: what it is, where the caller knows. Raises UnreadableSource where it is told by nobody."""
+    if not body.strip():
+        raise UnreadableSource("the file is empty")
+    if wire is None:
+        try:
+            wire = detect_body(body)
+        except AmbiguousBody as error:
+            fits = f", could be {' or '.join(error.candidates)}" if error.candidates else ""
+            raise UnreadableSource(f"no traffic that can be told{fits}", hint="say --wire if it is a body") from None
+        except (ToolparityError, ValueError, RecursionError):
+            raise UnreadableSource("no traffic: neither a body nor a stream of events") from None
+    return Exchange(source=source, line=line, wire=wire, stream=is_stream(body, None), body=body)

@@ -1,0 +1,87 @@
+"""Who answered, and in which format: told from the address of the request, by two tables.
+
+Wires that the normalizer does not know are named here too, so that they can be counted under their names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+#: The end of the host's name -> the provider. The first that fits counts.
+PROVIDERS: tuple[tuple[str, str], ...] = (
+    ("api.openai.com", "openai"),
+    ("openai.azure.com", "azure"),
+    ("cognitiveservices.azure.com", "azure"),
+    ("services.ai.azure.com", "azure"),
+    ("api.anthropic.com", "anthropic"),
+    ("api.x.ai", "xai"),
+    ("amazonaws.com", "bedrock"),
+    ("generativelanguage.googleapis.com", "google"),
+    ("aiplatform.googleapis.com", "google"),
+    ("api.mistral.ai", "mistral"),
+    ("api.groq.com", "groq"),
+    ("api.cohere.com", "cohere"),
+    ("api.cohere.ai", "cohere"),
+    ("api.deepseek.com", "deepseek"),
+    ("openrouter.ai", "openrouter"),
+    ("api.together.xyz", "together"),
+    ("api.together.ai", "together"),
+    ("api.fireworks.ai", "fireworks"),
+    ("api.cerebras.ai", "cerebras"),
+    ("api.perplexity.ai", "perplexity"),
+    ("api.moonshot.ai", "moonshot"),
+    ("dashscope.aliyuncs.com", "dashscope"),
+    ("huggingface.co", "huggingface"),
+    (":11434", "ollama"),
+)
+
+#: A pattern of the path (or "host" + path, where the host decides) -> the wire. The first that fits counts.
+WIRES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), wire)
+    for pattern, wire in (
+        # what is spoken over these addresses is no answer of a model
+        (r"/embeddings$", "embeddings"),
+        (r"/messages/count_tokens$|:countTokens$", "count_tokens"),
+        (r"/(messages|chat)?/?batches(/|$)", "batches"),
+        (r"/(files|models|moderations|vector_stores|images|audio|traces)(/[^:]*)?$", "other endpoints"),
+        # the four that are known
+        (r"/chat/completions$", "openai.chat"),
+        (r"/responses(/resp_[^/]+)?$", "openai.responses"),
+        (r"(/v1|/anthropic)/messages$|^api\.anthropic\.com/.*messages$", "anthropic.messages"),
+        (r"/model/.*anthropic.*/invoke(-with-response-stream)?$", "anthropic.messages"),
+        (r"/publishers/anthropic/models/[^/]+:(stream)?RawPredict$", "anthropic.messages"),
+        (r"/model/.*openai\..*/invoke(-with-response-stream)?$", "openai.chat"),
+        # the others
+        (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
+        (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
+        (r":(stream)?generateContent$", "google"),
+        (r"/interactions(/[^/]+)?$", "google.interactions"),
+        (r"^api\.cohere\.(com|ai)/.*chat$", "cohere"),
+        (r"/api/(chat|generate)$", "ollama"),
+        (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
+        (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),
+    )
+)
+
+
+class Told(NamedTuple):
+    """What an address tells; ``url`` is the address without query and credentials."""
+
+    provider: str
+    wire: str | None
+    url: str
+
+
+def told_by(url: str) -> Told:
+    """Read an address. Never raises; an unknown host is provider "other", an unknown path wire null."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+    except ValueError:
+        return Told("other", None, url.split("?", 1)[0])
+    path = unquote(parts.path).rstrip("/")
+    provider = next((name for end, name in PROVIDERS if host.removesuffix(":443").endswith(end)), "other")
+    wire = next((wire for pattern, wire in WIRES if pattern.search(host + path)), None)
+    return Told(provider, wire, host + parts.path)

@@ -1,0 +1,44 @@
+"""Cassettes of xAI's gRPC interface as pydantic-ai keeps them.
+
+``request_sample``/``response_sample`` for one answer, ``request_stream``/``response_stream`` for a streamed one, each
+with the serialized messages (``raw``, ``chunks_raw``) beside a JSON reading of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from normalizer.errors import UnreadableSource
+
+from .model import Exchange
+from .shape import mapping, optional_mapping
+
+#: The member that holds the request -> the member that holds its answer.
+_PAIRS = {"request_sample": "response_sample", "request_stream": "response_stream"}
+
+
+def claims(item: dict[str, Any]) -> bool:
+    """Whether an interaction is of this format."""
+    return any(key in item for key in _PAIRS)
+
+
+def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
+    """Raises UnreadableSource where the interaction is of another shape."""
+    asked = next(key for key in _PAIRS if key in item)
+    answer = mapping(item, _PAIRS[asked])
+    frames = answer.get("chunks_raw") if asked == "request_stream" else [answer.get("raw")]
+    if not isinstance(frames, list) or not all(isinstance(frame, bytes) for frame in frames):
+        raise UnreadableSource("the answer holds no serialized messages", hint="raw or chunks_raw, as !!binary")
+    request = optional_mapping(item, asked).get("json")
+    model = request.get("model") if isinstance(request, dict) else None
+    return Exchange(
+        source=source,
+        line=line,
+        provider="xai",
+        wire="xai.grpc",
+        stream=asked == "request_stream",
+        content_type="application/grpc+proto",
+        model=model if isinstance(model, str) else None,
+        request=request,
+        frames=frames,
+    )

@@ -1,0 +1,112 @@
+"""YAML cassettes, one interaction at a time, with nothing but plain data constructed.
+
+libyaml splits the text into events; the nodes are composed here, because its own composer builds whole documents and
+recurses on the machine's stack without a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any
+
+import yaml
+from yaml.composer import Composer
+from yaml.constructor import ConstructorError, SafeConstructor
+from yaml.resolver import Resolver
+
+from normalizer.errors import UnreadableSource
+
+#: A mapping that merge keys (``<<``) blew up beyond this is an attack, not a cassette.
+_MAX_MEMBERS = 10_000
+
+
+class _Constructor(SafeConstructor):
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > _MAX_MEMBERS:
+            raise ConstructorError(None, None, "merge keys expand without end", node.start_mark)
+
+
+# Ruby writes its own short tag for binary; Python 2 tagged every text.
+_Constructor.add_constructor("!binary", _Constructor.construct_yaml_binary)  # type: ignore[type-var]
+for _tag in ("python/unicode", "python/str"):
+    _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _Constructor.construct_yaml_str)  # type: ignore[type-var]
+
+if yaml.__with_libyaml__:
+    from yaml.cyaml import CParser  # type: ignore[attr-defined]
+
+    class _Loader(Composer, CParser, _Constructor, Resolver):
+        def __init__(self, stream: Any) -> None:
+            CParser.__init__(self, stream)
+            Composer.__init__(self)
+            _Constructor.__init__(self)
+            Resolver.__init__(self)
+
+else:  # the same, slower
+
+    class _Loader(_Constructor, yaml.SafeLoader):  # type: ignore[no-redef]
+        pass
+
+
+def items(stream: IO[bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
+    """Each member of the sequences under ``keys`` at the top: (key, line, value).
+
+    A value that cannot be constructed (a tag that is not plain data, a date that is none) is given as the
+    UnreadableSource that says so, and reading goes on. Raises UnreadableSource where the text itself is no YAML.
+    """
+    loader = _Loader(_Nameless(stream))
+    try:
+        yield from _top(loader, keys)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = str(mark.line + 1) if mark is not None else ""
+        raise UnreadableSource(f"no valid YAML: {error.problem}", where=where) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UnreadableSource(f"no valid YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise UnreadableSource("nested too deep") from None
+    finally:
+        loader.dispose()
+
+
+def _top(loader: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
+    loader.get_event()  # the stream's start
+    if not loader.check_event(yaml.DocumentStartEvent):
+        raise UnreadableSource("the file is empty")
+    loader.get_event()
+    if not loader.check_event(yaml.MappingStartEvent):
+        raise UnreadableSource("no cassette: its top is no mapping")
+    loader.get_event()
+    while not loader.check_event(yaml.MappingEndEvent):
+        key = loader.compose_node(None, None)
+        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        if name not in keys or not loader.check_event(yaml.SequenceStartEvent):
+            loader.compose_node(None, None)
+            continue
+        loader.get_event()
+        while not loader.check_event(yaml.SequenceEndEvent):
+            node = loader.compose_node(None, None)
+            yield name, node.start_mark.line + 1, _construct(loader, node)
+        loader.get_event()
+
+
+def _construct(loader: Any, node: yaml.Node) -> Any:
+    try:
+        return loader.construct_document(node)
+    except ConstructorError as error:
+        where = error.problem_mark
+        return UnreadableSource(f"not plain data: {error.problem}", where=str(where.line + 1) if where else "")
+    except (ValueError, TypeError, OverflowError) as error:
+        return UnreadableSource(f"a value that cannot be read: {error}")
+    except RecursionError:
+        return UnreadableSource("nested too deep")
+
+
+class _Nameless:
+    """A stream without a ``name``: the parser would put it in front of every message, and the caller does so too."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size)

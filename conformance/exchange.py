@@ -1,0 +1,176 @@
+"""One exchange decoded: what the normalizer makes of it, or why it makes nothing of it.
+
+`decode` never raises: a wire that is not known, bytes that are no body and a fault of our own are findings with codes
+of their own (`CODES`), and the response is null then.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from cassettes.sources import Exchange
+from normalizer import Finding, Response, Selection, StreamDecoder, normalize, select
+from normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
+from normalizer.findings import Code
+from normalizer.wires import WIRES
+
+#: What can be wrong with an exchange before there is a response. Severity "error" with a fault of ours is exit code 4.
+CODES: dict[str, Code] = {
+    "unknown-wire": Code(
+        "info", "The exchange is of a wire that the normalizer does not know yet.", "Nothing; it is counted."
+    ),
+    "malformed-body": Code(
+        "error", "The body is none of its wire: nothing could be decoded.", "Look at what was recorded."
+    ),
+    "missing-extra": Code(
+        "error", "An optional dependency is needed for this wire.", "Install the extra that the message names."
+    ),
+    "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report it with the exchange."),
+}
+
+#: The codes that say that we, not the traffic, are at fault.
+FAULTS = frozenset(("missing-extra", "decoder-fault"))
+
+
+class Decoded(Struct):
+    """``response`` is null where nothing could be decoded; ``findings`` say why then."""
+
+    wire: str | None
+    response: Response | None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether the exchange is of a wire that the normalizer knows."""
+        return self.wire in WIRES
+
+    @property
+    def faulty(self) -> bool:
+        """Whether decoding failed for a reason of our own."""
+        return self.response is None and any(f.code in FAULTS for f in self.findings)
+
+
+class Raw(Struct, omit_defaults=True):
+    """What stood in the file, in the members of a recording: put into a recordings line, it can be read again."""
+
+    request: Any = None
+    status: int | None = None
+    content_type: str | None = None
+    body: str | None = None
+    body_encoding: str | None = None
+    frames: list[str] | None = None
+    chunk_lengths: list[int] | None = None
+
+
+class Line(Struct):
+    """The JSON line of one exchange; ``raw`` only where it was asked for."""
+
+    source: str
+    id: str | None
+    provider: str | None
+    wire: str | None
+    stream: bool
+    response: Response | None
+    selection: Selection | None
+    findings: list[Finding]
+    raw: Raw | UnsetType = UNSET
+
+
+def decode(exchange: Exchange) -> Decoded:
+    """Never raises."""
+    wire = exchange.wire
+    if wire not in WIRES:
+        what = f"the wire {wire} is not known yet" if wire else "the format cannot be told"
+        return _nothing(wire, "unknown-wire", what)
+    try:
+        response = _decode(exchange, wire)
+    except MissingExtra as error:
+        return _nothing(wire, "missing-extra", str(error))
+    except AmbiguousBody as error:
+        return _nothing(None, "unknown-wire", str(error))
+    except ToolparityError as error:
+        return _nothing(wire, "malformed-body", str(error))
+    except Exception as error:  # the promise is that one exchange never stops the others
+        return _nothing(wire, "decoder-fault", f"{type(error).__name__}: {error}"[:500])
+    return Decoded(wire, response, response.findings)
+
+
+def line(exchange: Exchange, *, policy: str, limit: int | None, raw: bool = False) -> tuple[Line, Decoded]:
+    """The exchange as its JSON line, and what it was made from. Raises PolicyError."""
+    decoded = decode(exchange)
+    selection = None
+    findings = list(decoded.findings)
+    if decoded.response is not None:
+        with unlogged():
+            selection = select(decoded.response, policy, limit)
+        findings.extend(selection.findings)
+    return (
+        Line(
+            exchange.source,
+            exchange.id,
+            exchange.provider,
+            decoded.wire,
+            bool(exchange.stream),
+            decoded.response,
+            selection,
+            findings,
+            raw_of(exchange) if raw else UNSET,
+        ),
+        decoded,
+    )
+
+
+def raw_of(exchange: Exchange) -> Raw:
+    """The request and the response as they were read; bytes that are no text are base64."""
+    body = encoding = None
+    if exchange.body is not None:
+        try:
+            body = exchange.body.decode()
+        except UnicodeDecodeError:
+            body, encoding = base64.b64encode(exchange.body).decode(), "base64"
+    frames = None if exchange.frames is None else [base64.b64encode(frame).decode() for frame in exchange.frames]
+    return Raw(exchange.request, exchange.status, exchange.content_type, body, encoding, frames, exchange.chunk_lengths)
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Without the log's warnings of dropped calls: here they are findings in what is written."""
+    log = logging.getLogger("toolparity")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+def _nothing(wire: str | None, code: str, message: str) -> Decoded:
+    return Decoded(wire, None, (Finding(code, CODES[code].severity, message),))
+
+
+def _decode(exchange: Exchange, wire: str) -> Response:
+    request = exchange.request
+    # Only a request with tools declares any: from another one every call would look undeclared.
+    declares = request if isinstance(request, dict) and (request.get("tools") or request.get("functions")) else None
+    told: dict[str, Any] = {"provider": exchange.provider, "request": declares, "status": exchange.status}
+    if exchange.frames is not None:
+        if not exchange.stream and len(exchange.frames) == 1:
+            return normalize(exchange.frames[0], wire, **told)
+        return _stream(exchange.frames, wire, told)
+    body = exchange.body or b""
+    # An error answers a request to stream with a plain body.
+    if exchange.stream and not (exchange.status is not None and exchange.status >= 400 and body[:1] == b"{"):
+        return _stream([body], wire, told)
+    return normalize(body, wire, **told)
+
+
+def _stream(parts: list[bytes], wire: str, told: dict[str, Any]) -> Response:
+    decoder = StreamDecoder(wire, **told)
+    for part in parts:
+        decoder.feed(part)
+    return decoder.finish()
