@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -12,14 +11,16 @@ from msgspec import Struct
 
 from ..arguments import parse
 from ..findings import Finding, finding
-from ..model import ApprovalRequest, Block, CallStatus, Error, Response, Stop, StopReason, ToolCall
+from ..model import CallStatus, Error, Response, Stop, StopReason, ToolCall
 from .schema import Note
 
-#: Reasons under which the wire claims a natural end; client calls present make them `tool_calls`.
-_YIELDS_TO_CALLS = frozenset(("end_turn", "unknown"))
+#: Reasons under which the wire claims a natural end, or says nothing: what is there decides.
+_YIELDS = frozenset(("end_turn", "unknown"))
 _CUTS = frozenset(("max_tokens", "context_window"))
 _REFUSALS = frozenset(("refusal", "content_filter"))
 _parse_object = msgspec.json.Decoder(dict[str, Any]).decode
+#: Kinds of calls that are declared by name.
+_BY_NAME = frozenset(("function", "custom", "legacy_function"))
 _PSEUDO_PARALLEL = "multi_tool_use.parallel"
 
 
@@ -68,7 +69,14 @@ class CallSite(Struct):
     context: Context
     choice: int
     response_id: str | None
-    seen: dict[str, tuple[str | None, str]] = {}
+    seen: dict[str, tuple[str | None, str]]
+    #: whether any name will do, as the declared ones are not known
+    trusting: bool
+
+    @classmethod
+    def of(cls, context: Context, choice: int, response_id: str | None) -> CallSite:
+        """A site where nothing was built yet."""
+        return cls(context, choice, response_id, {}, context.declared.names is None)
 
     def repeats(self, id: str | None, name: str | None, text: str) -> bool:
         """Whether the very same call (id, name, arguments) was built before: then it counts once (ID-12).
@@ -86,13 +94,12 @@ class CallSite(Struct):
         id: str | None,
         name: str | None,
         text: str,
-        *,
         kind: str = "function",
+        extra: dict[str, Any] | None = None,
+        cut: bool = False,
         wire_id: str | None = None,
         namespace: str | None = None,
         caller: Any = None,
-        extra: dict[str, Any] | None = None,
-        cut: bool = False,
         free_text: bool = False,
     ) -> ToolCall:
         """One client call, its arguments parsed.
@@ -105,33 +112,40 @@ class CallSite(Struct):
             seen[id] = (name, text)
         else:
             id = self._synthetic(id, block, extra := dict(extra or ()))
-        status: CallStatus = "complete"
-        arguments: dict[str, Any] | None = None
-        if not free_text:
+        if extra is None:
+            extra = {}
+        if not (cut or free_text):
             try:
                 arguments = _parse_object(text)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                parsed = parse(text)
-                arguments, status = parsed.arguments, parsed.status
-                if not (cut and parsed.code == "arguments-truncated"):
-                    self.context.find(parsed.code, f"{parsed.code}: {name}", self.choice, block)
+                pass
+            else:
+                if name and self.trusting and text.isascii() and "\\" not in text:
+                    return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
+        arguments, status = self._examine(name, text, block, kind, cut, free_text)
+        return ToolCall(id, name or "", arguments, text, status, kind, wire_id, namespace, caller, extra)
+
+    def _examine(
+        self, name: str | None, text: str, block: int, kind: str, cut: bool, free_text: bool
+    ) -> tuple[dict[str, Any] | None, CallStatus]:
+        """The arguments and status of a call that is out of the ordinary, with the findings that say how."""
+        find, choice = self.context.find, self.choice
+        arguments, status, code = (None, "complete", "") if free_text else parse(text)
         if cut:
             arguments, status = None, "truncated"
-            self.context.find("arguments-truncated", f"the answer was cut inside {name}", self.choice, block)
-        elif "\ufffd" in text or "\\ufffd" in text:
-            self.context.find("corrupt-text", f"the arguments of {name} hold U+FFFD", self.choice, block)
+            find("arguments-truncated", f"the answer was cut inside {name}", choice, block)
+        elif code:
+            find(code, f"{code}: {name}", choice, block)
+        if "\ufffd" in text or "\\ufffd" in text:
+            find("corrupt-text", f"the arguments of {name} hold U+FFFD", choice, block)
         if not name:
             status, arguments = "invalid", None
-            self.context.find("nameless-call", "", self.choice, block)
-        else:
-            names = self.context.declared.names
-            if names is not None and name not in names and kind in ("function", "custom", "legacy_function"):
-                self._undeclared(name, block)
-        return ToolCall(id, name or "", arguments, text, status, kind, wire_id, namespace, caller, extra or {})
-
-    def _undeclared(self, name: str, block: int) -> None:
-        code = "pseudo-parallel" if name == _PSEUDO_PARALLEL else "unknown-tool"
-        self.context.find(code, f"the request declares no tool {name!r}", self.choice, block)
+            find("nameless-call", "", choice, block)
+        names = self.context.declared.names
+        if name and names is not None and name not in names and kind in _BY_NAME:
+            missing = "pseudo-parallel" if name == _PSEUDO_PARALLEL else "unknown-tool"
+            find(missing, f"the request declares no tool {name!r}", choice, block)
+        return arguments, status
 
     def _synthetic(self, id: str | None, block: int, extra: dict[str, Any]) -> str:
         """A deterministic id from the response's id and the call's place (failures ID-09, ID-14, GEM-03)."""
@@ -148,45 +162,33 @@ class CallSite(Struct):
         return made
 
 
-def settle(
-    context: Context,
-    choice: int,
-    blocks: Iterable[Block],
-    reason: StopReason | None,
-    raw: str | None,
-) -> Stop:
+def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals: int = 0, refusals: int = 0) -> Stop:
     """The stop reason that happened, from the wire's (mapped) word and what is there (law `stop`).
 
-    ``reason`` is null where the wire gave none. Client calls outweigh a natural end; every other reason stays.
+    ``reason`` is null where the wire gave none. ``site`` has built the choice's calls. Client calls outweigh a natural
+    end, then refusal blocks, then approval requests; every other reason stays.
     """
-    calls = approvals = 0
-    for block in blocks:
-        kind = type(block)
-        if kind is ToolCall:
-            calls += 1
-        elif kind is ApprovalRequest:
-            approvals += 1
+    calls = len(site.seen)
+    if reason == "tool_calls" and calls:
+        return Stop("tool_calls", raw)
+    context, choice = site.context, site.choice
     if approvals:
         context.find("needs-approval", "", choice)
     if reason == "tool_calls":
-        if not calls:
-            context.find("stop-disagrees", f"the wire says {raw!r} and there is no client call", choice)
-            return Stop("end_turn", raw)
-        return Stop("tool_calls", raw)
-    if reason is None:
+        context.find("stop-disagrees", f"the wire says {raw!r} and there is no client call", choice)
+        reason = "end_turn"
+    elif reason is None:
         context.find("stop-missing", "", choice)
-        return Stop("tool_calls" if calls else "unknown", raw)
-    if reason == "unknown":
+        reason = "unknown"
+    elif reason == "unknown":
         context.find("stop-unknown", f"stop reason {raw!r}", choice)
-    if reason in _YIELDS_TO_CALLS:
-        if calls:
-            context.find("stop-disagrees", f"the wire says {raw!r} and there are {calls} client calls", choice)
-            return Stop("tool_calls", raw)
-        if approvals:
-            return Stop("pause", raw)
-    elif reason in _REFUSALS:
+    elif calls and reason == "end_turn":
+        context.find("stop-disagrees", f"the wire says {raw!r} and there are {calls} client calls", choice)
+    if reason in _YIELDS:
+        reason = "tool_calls" if calls else "refusal" if refusals else "pause" if approvals else reason
+    if reason in _REFUSALS:
         context.find("refused", f"stop reason {raw!r}", choice)
-    elif reason == "pause":
+    elif reason == "pause" and not approvals:
         context.find("paused", "", choice)
     return Stop(reason, raw)
 

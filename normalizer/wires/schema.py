@@ -9,7 +9,6 @@ So the code of a wire only ever sees well-typed structs, and nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -44,21 +43,19 @@ class Note(Struct, frozen=True, gc=False):
 
 
 def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any]]:
-    """A function giving the non-null members of a struct of ``cls`` that no canonical field represents."""
-    carried = [f for f in struct_fields(cls) if f.name != "extra_" and f.name not in represented]
-    names = [f.encode_name for f in carried]
-    get: Callable[[Any], Any] = attrgetter(*(f.name for f in carried), "extra_")
-    nothing = (None,) * (len(names) + 1)
+    """A function giving the non-null members of a struct of ``cls`` that no canonical field represents.
 
-    def carry(member: Any) -> dict[str, Any]:
-        values = get(member)
-        if values == nothing:
-            return {}
-        extra = {name: value for name, value in zip(names, values, strict=False) if value is not None}
-        if values[-1]:
-            extra.update(values[-1])
-        return extra
-
+    ``represented``: the members that one does, or that carry nothing (padding). The function is generated, as
+    dataclasses generate theirs: it runs for every object of a stream, and plain attribute tests cost a tenth of a loop.
+    """
+    lines = ["def carry(member):", " extra = {}"]
+    for f in struct_fields(cls):
+        if f.name != "extra_" and f.name not in represented:
+            lines += [f" if member.{f.name} is not None:", f"  extra[{f.encode_name!r}] = member.{f.name}"]
+    lines += [" if member.extra_ is not None:", "  extra.update(member.extra_)", " return extra"]
+    namespace: dict[str, Any] = {}
+    exec("\n".join(lines), namespace)
+    carry: Callable[[Any], dict[str, Any]] = namespace["carry"]
     return carry
 
 

@@ -22,14 +22,14 @@ def decode(data: bytes, context: Context) -> Response:
         context.take(notes)
     raw = message.stop_reason
     reason = STOPS.get(raw, "unknown") if raw else None
-    site = CallSite(context, 0, message.id)
+    site = CallSite.of(context, 0, message.id)
     last = len(message.content) - 1 if is_cut(reason) else -1
     blocks: list[Block] = []
     for number, wire in enumerate(message.content):
         block = convert(site, wire, len(blocks), number == last)
         if block is not None:
             blocks.append(block)
-    choice = Choice(0, blocks, settle(context, 0, blocks, reason, raw))
+    choice = Choice(0, blocks, settle(site, reason, raw))
     response = Response(
         context.wire,
         context.provider,

@@ -161,15 +161,16 @@ class Message(Wire):
     model: str | None = None
     content: list[Block] | None = None
     stop_reason: str | None = None
-    stop_sequence: str | None = None
     usage: dict[str, Any] | None = None
+    error: Any = None
+    request_id: Any = None
+    # carried
+    stop_sequence: str | None = None
     container: Any = None
     context_management: Any = None
     diagnostics: Any = None
     stop_details: Any = None
     input_transformations: Any = None
-    error: Any = None
-    request_id: Any = None
 
 
 class Delta(Wire):

@@ -222,7 +222,7 @@ class Stream:
             context.find("stream-incomplete")
         raw = self._stop
         reason = STOPS.get(raw, "unknown") if raw else None
-        site = CallSite(context, 0, self._message.id)
+        site = CallSite.of(context, 0, self._message.id)
         opened = sorted(self._blocks, key=lambda b: b.index) if self._in_place() else self._blocks
         blocks: list[Block] = []
         for number, one in enumerate(opened):
@@ -230,7 +230,7 @@ class Stream:
             block = self._close(site, one, len(blocks), cut)
             if block is not None:
                 blocks.append(block)
-        choice = Choice(0, blocks, settle(context, 0, blocks, reason, raw))
+        choice = Choice(0, blocks, settle(site, reason, raw))
         return Response(
             context.wire,
             context.provider,

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
 from ... import jsontext
 from ...model import (
     Block,
@@ -23,7 +21,8 @@ from ...model import (
     Text,
     Usage,
 )
-from ..common import CallSite, is_cut, settle, total
+from ..common import CallSite, Context, is_cut, settle, total
+from .schema import Call, Function, Message
 
 #: `finish_reason` of OpenAI (`openai.types.chat.chat_completion.Choice`) and, below the line, of its dialects.
 STOPS: dict[str, StopReason] = {
@@ -52,70 +51,77 @@ _MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execution", "wolfram": "wolfram"}
 
 
-class Entry(Struct, gc=False):
-    """One call as the wire gave it, its fragments already joined."""
-
-    id: str | None
-    name: str | None
-    text: str
-    kind: str = "function"
-    extra: dict[str, Any] | None = None
-
-
-class Said(Struct, gc=False):
-    """Everything one message said, by part."""
-
-    calls: list[Entry]
-    content: str | list[Any] | dict[str, Any] | None = None
-    reasoning: str | None = None
-    reasoning_member: str = "reasoning_content"
-    details: list[Any] | None = None
-    refusal: str | None = None
-    annotations: list[Any] | None = None
-    executed: list[Any] | None = None
-
-
-def finish(
-    site: CallSite,
-    said: Said,
-    raw_stop: str | None,
-    extra: dict[str, Any],
-) -> Choice:
-    """The canonical choice."""
+def finish(site: CallSite, message: Message, raw_stop: str | None, extra: dict[str, Any]) -> Choice:
+    """The canonical choice of one message. ``extra``: the members that nothing canonical represents."""
     reason = stop_reason(raw_stop, extra)
     blocks: list[Block] = []
-    if said.reasoning or said.details:
-        blocks.append(_reasoning(said))
-    if said.executed:
-        blocks += _executed(said.executed)
-    content = said.content
+    refusals = 0
+    if message.reasoning_content or message.reasoning or message.reasoning_details:
+        blocks.append(_reasoning(message))
+    if message.executed_tools:
+        blocks += _executed(message.executed_tools)
+    content = message.content
     if content:
         if type(content) is str:
-            blocks.append(Text(content, said.annotations or []))
+            blocks.append(Text(content, message.annotations or []))
         else:
-            blocks += _content_parts(site, content, said.annotations)
-    elif said.annotations:
-        extra["annotations"] = said.annotations
-    if said.refusal:
-        blocks.append(Refusal(said.refusal))
-    if said.calls:
-        last = len(said.calls) - 1 if is_cut(reason) else -1
-        for number, entry in enumerate(said.calls):
-            if entry.id in site.seen and site.repeats(entry.id, entry.name, entry.text):
-                continue
-            blocks.append(
-                site.build(
-                    len(blocks),
-                    entry.id,
-                    entry.name,
-                    entry.text,
-                    kind=entry.kind,
-                    extra=entry.extra,
-                    cut=number == last,
-                    free_text=entry.kind == "custom",
-                )
-            )
-    return Choice(site.choice, blocks, settle(site.context, site.choice, blocks, reason, raw_stop), extra)
+            blocks += _content_parts(site, content, message.annotations)
+            refusals = sum(type(block) is Refusal for block in blocks)
+    elif message.annotations:
+        extra["annotations"] = message.annotations
+    if message.refusal:
+        blocks.append(Refusal(message.refusal))
+        refusals += 1
+    if message.tool_calls:
+        _calls(site, message.tool_calls, blocks, is_cut(reason))
+    legacy = message.function_call
+    # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
+    if legacy is not None and (legacy.name or legacy.arguments):
+        text = legacy.arguments or ""
+        blocks.append(
+            site.build(len(blocks), None, legacy.name, text, "legacy_function", legacy.extra_, is_cut(reason))
+        )
+    return Choice(site.choice, blocks, settle(site, reason, raw_stop, 0, refusals), extra)
+
+
+def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> None:
+    """Function and custom (freeform) calls; the last one is cut where the answer was."""
+    last = len(calls) - 1 if cut else -1
+    seen = site.seen
+    for number, call in enumerate(calls):
+        function = call.function
+        kind = call.type or "function"
+        if function is None or function.arguments is None or function.extra_ is not None or call.custom is not None:
+            name, text, kind, extra = _odd_call(call, site.context)
+        else:
+            name, text, extra = function.name, function.arguments, call.extra_
+        id = call.id
+        if id in seen and site.repeats(id, name, text):
+            continue
+        if kind == "custom":
+            blocks.append(site.build(len(blocks), id, name, text, kind, extra, number == last, free_text=True))
+        else:
+            blocks.append(site.build(len(blocks), id, name, text, kind, extra, number == last))
+
+
+def _odd_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
+    """Name, text, kind and extra of a call that is custom, lacks arguments, or holds members nobody knows."""
+    function, custom, extra = call.function, call.custom, call.extra_
+    if function is not None and (custom is None or function.name):
+        text, rest = arguments_text(function, context)
+        return function.name, text, call.type or "function", {**(extra or {}), **rest}
+    if custom is not None:
+        return custom.name, custom.input or "", "custom", custom.extra_ or extra
+    return None, "", call.type or "function", extra
+
+
+def arguments_text(function: Function, context: Context) -> tuple[str, dict[str, Any]]:
+    """Arguments that came as an object (or any JSON but text): compact JSON, and a finding (failure ARG-02)."""
+    rest = dict(function.extra_ or ())
+    if function.arguments is not None or "arguments" not in rest:
+        return function.arguments or "", rest
+    context.find("arguments-respelled", "arguments came as JSON, not as text")
+    return jsontext.text(rest.pop("arguments")), rest
 
 
 def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
@@ -125,11 +131,16 @@ def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
     return STOPS.get(raw, "unknown") if raw else None
 
 
-def _reasoning(said: Said) -> Reasoning:
-    details = said.details
-    text = said.reasoning or ""
+def _reasoning(message: Message) -> Reasoning:
+    """`reasoning_content` (DeepSeek and most) or `reasoning` (OpenRouter, Groq); OpenRouter's details beside it."""
+    text = message.reasoning_content
+    extra: dict[str, Any] = {}
+    if not text:
+        text = message.reasoning or ""
+        if text:
+            extra["member"] = "reasoning"
+    details = message.reasoning_details
     if not details:
-        extra: dict[str, Any] = {} if said.reasoning_member == "reasoning_content" else {"member": said.reasoning_member}
         return Reasoning(text, extra=extra)
     signature = encrypted = None
     spoken = []
@@ -139,10 +150,8 @@ def _reasoning(said: Said) -> Reasoning:
             encrypted = encrypted or _string(detail.get("data"))
             spoken.append(_string(detail.get("text")) or _string(detail.get("summary")) or "")
     text = text or "".join(spoken)
-    extra = {"reasoning_details": details}
-    if said.reasoning:
-        extra["member"] = said.reasoning_member
-    return Reasoning(text, signature, encrypted, redacted=bool(encrypted and not text), extra=extra)
+    extra["reasoning_details"] = details
+    return Reasoning(text, signature, encrypted, bool(encrypted and not text), extra)
 
 
 def _string(value: Any) -> str | None:
@@ -210,21 +219,18 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """Canonical figures. xAI's REST completion_tokens leave reasoning out, told by the wire's own total."""
     if not figures:
         return None
-    read, wrote = figures.get("prompt_tokens_details"), figures.get("completion_tokens_details")
-    read = read if isinstance(read, dict) else {}
-    wrote = wrote if isinstance(wrote, dict) else {}
-    given = total(figures, "prompt_tokens", "input_tokens")
-    output = total(figures, "completion_tokens", "output_tokens")
-    reasoning = total(wrote, "reasoning_tokens")
-    if reasoning is None:
-        reasoning = total(figures, "reasoning_tokens")
-    cached = total(read, "cached_tokens")
+    get = figures.get
+    given, output = get("prompt_tokens"), get("completion_tokens")
+    if type(given) is not int or type(output) is not int:
+        given, output = total(figures, "prompt_tokens", "input_tokens"), total(figures, "completion_tokens", "output_tokens")
+    read, wrote = get("prompt_tokens_details"), get("completion_tokens_details")
+    cached = total(read, "cached_tokens") if type(read) is dict else None
     if cached is None:
         cached = total(figures, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens")
-    written = total(read, "cache_write_tokens")
+    written = total(read, "cache_write_tokens") if type(read) is dict else None
     if written is None:
         written = total(figures, "cache_creation_input_tokens")
-    if reasoning and output is not None and given is not None:
-        if total(figures, "total_tokens") == given + output + reasoning:
-            output += reasoning
+    reasoning = total(wrote, "reasoning_tokens") if type(wrote) is dict else total(figures, "reasoning_tokens")
+    if reasoning and output is not None and given is not None and get("total_tokens") == given + output + reasoning:
+        output += reasoning
     return Usage(given, output, reasoning, cached, written, figures)

@@ -32,7 +32,7 @@ class Call(Wire):
 
 
 class Message(Wire):
-    """`message` of a body, `delta` of a chunk."""
+    """`message` of a body, `delta` of a chunk; also what a finished stream spells."""
 
     role: str | None = None
     content: str | list[Any] | dict[str, Any] | None = None
@@ -44,6 +44,7 @@ class Message(Wire):
     function_call: Function | None = None
     executed_tools: list[Any] | None = None
     annotations: list[Any] | None = None
+    # carried
     audio: Any = None
     channel: Any = None
     name: Any = None
@@ -56,11 +57,12 @@ class Choice(Wire):
     message: Message | None = None
     delta: Message | None = None
     finish_reason: str | None = None
+    error: Any = None
+    # carried
     logprobs: Any = None
     native_finish_reason: Any = None
     content_filter_results: Any = None
     content_filter_result: Any = None
-    error: Any = None
     finish_details: Any = None
     matched_stop: Any = None
     routed_experts: Any = None
@@ -71,18 +73,21 @@ class Choice(Wire):
 
 
 class Body(Wire):
-    """A ChatCompletion or one ChatCompletionChunk."""
+    """A ChatCompletion or one ChatCompletionChunk. `obfuscation` and `p` are padding against length attacks."""
 
     id: str | None = None
     object: str | None = None
-    created: Any = None
     model: str | None = None
     choices: list[Choice] | None = None
     usage: dict[str, Any] | None = None
+    error: Any = None
+    type: Any = None
+    obfuscation: Any = None
+    p: Any = None
+    # carried
+    created: Any = None
     service_tier: Any = None
     system_fingerprint: Any = None
-    obfuscation: Any = None
-    error: Any = None
     provider: Any = None
     citations: Any = None
     search_results: Any = None
@@ -102,12 +107,9 @@ class Body(Wire):
     user_id: Any = None
     stream_options: Any = None
     latency_checkpoint: Any = None
-    type: Any = None
-    p: Any = None
 
 
-#: `obfuscation` and `p` are padding against length attacks; `object` and `type` name the schema.
-carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "obfuscation", "error", "type", "p")
+carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "error", "type", "obfuscation", "p")
 carry_choice = carrier(Choice, "index", "message", "delta", "finish_reason", "error")
 carry_message = carrier(
     Message,

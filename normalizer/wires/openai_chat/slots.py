@@ -16,11 +16,12 @@ Order is that of first appearance; gaps in indexes mean nothing (IDX-12, IDX-14)
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...arguments import Balance
 from ...errors import TooManyCalls
 from ..common import Context
-from .message import Entry
-from .schema import Call
+from .schema import Call, Custom, Function
 
 #: No real answer comes near; failure DOS-01 had 16,000 phantom slots.
 MAX_SLOTS = 4096
@@ -40,9 +41,14 @@ class Slot:
         self.parts: list[str] = []
         self.length = 0
         self.key = -1
-        self.extra: dict[str, object] | None = None
+        self.extra: dict[str, Any] | None = None
         self.balance: Balance | None = None
         self.checked = 0
+
+    def add(self, text: str) -> None:
+        """Append a piece of arguments."""
+        self.parts.append(text)
+        self.length += len(text)
 
     @property
     def text(self) -> str:
@@ -156,16 +162,19 @@ class Slots:
         if not unless and not (code == "index-missing" and any(f.code == code for f in findings)):
             self._context.find(code, message)
 
-    def entries(self) -> list[Entry]:
+    def calls(self) -> list[Call]:
         """The calls in order of first appearance. A slot with neither name nor arguments is no call (IDX-14)."""
-        entries = []
+        calls = []
         for slot in self.all:
             text = slot.text
             if slot.name or text:
-                entries.append(Entry(slot.id, slot.name, text, slot.kind, slot.extra))
+                if slot.kind == "custom":
+                    calls.append(Call(None, slot.id, "custom", None, None, Custom(slot.extra, slot.name, text)))
+                else:
+                    calls.append(Call(None, slot.id, slot.kind, None, Function(slot.extra, slot.name, text)))
             elif slot.id:
                 self._context.find("nameless-call", f"{slot.id} has neither name nor arguments; it is no call")
-        return entries
+        return calls
 
 
 def add_name(slot: Slot, name: str, context: Context) -> None:
@@ -193,6 +202,5 @@ def add_text(slot: Slot, text: str, context: Context) -> bool:
             slot.balance = None
             slot.checked = 0
             return True
-    slot.parts.append(text)
-    slot.length += len(text)
+    slot.add(text)
     return False

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import astuple
+
 from ... import jsontext
+from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, StreamError, UsageUpdate
 from ...model import Response, Stop
 from ..common import CallSite, Context, error_of
 from ..schema import Note, Reader
-from .decode import entry, objects_as_text
-from .message import Entry, Said, finish, stop_reason, usage
-from .schema import Body, Call, Function, Message, carry_body, carry_choice, carry_message
-from .slots import Slot, Slots, add_name, add_text
+from .message import arguments_text, finish, stop_reason, usage
+from .schema import Body, Call, Choice, Function, Message, carry_body, carry_choice, carry_message
+from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
+#: Nulls in a delta that has a role and one thing to say.
+_QUIET = len(Message.__struct_fields__) - 2
 
 
 class _Answer:
@@ -48,12 +52,34 @@ class _Answer:
         self.refusal: list[str] = []
         self.annotations: list[Any] = []
         self.executed: dict[Any, Any] = {}
-        self.legacy: Entry | None = None
+        self.legacy: Slot | None = None
         self.slots = Slots(context)
         self.stop: str | None = None
         self.extra: dict[str, Any] = {}
         self.keys: dict[str, int] = {}
         self.total = 0
+
+    def message(self) -> Message:
+        """The message that the deltas spell."""
+        content: Any = "".join(self.content)
+        reasoning = "".join(self.reasoning)
+        parts = list(self.parts)
+        if self.member == "content":
+            parts.insert(0, {"type": "thinking", "thinking": [{"type": "text", "text": reasoning}]})
+        if parts:
+            content = [*parts, {"type": "text", "text": content}] if content else parts
+        legacy = self.legacy
+        return Message(
+            content=content,
+            tool_calls=self.slots.calls(),
+            refusal="".join(self.refusal),
+            reasoning=reasoning if self.member == "reasoning" else None,
+            reasoning_content=reasoning if self.member == "reasoning_content" else None,
+            reasoning_details=self.details.whole(),
+            function_call=Function(None, legacy.name, legacy.text) if legacy is not None else None,
+            executed_tools=list(self.executed.values()),
+            annotations=self.annotations,
+        )
 
 
 class Stream:
@@ -80,23 +106,17 @@ class Stream:
         if self._notes:
             self._reader.lenient = True  # a dialect: do not try the fast path in vain for every chunk
             self._context.take(self._notes)
-        if self._id is None and chunk.id:
-            self._id = chunk.id
-        if chunk.model and chunk.model != self._model:
-            self._model = self._model or chunk.model
-        if chunk.choices:
-            for choice in chunk.choices:
-                index = choice.index or 0
-                answer = self._answers.get(index)
+        choices = chunk.choices
+        if choices:
+            for choice in choices:
+                answer = self._answers.get(choice.index or 0)
                 if answer is None:
-                    answer = self._answers[index] = _Answer(index, self._context)
-                message = choice.delta or choice.message
-                if message is not None:
-                    self._message(answer, message, out)
-                if choice.finish_reason:
-                    self._stop(answer, choice.finish_reason, out)
-                if choice.error:
-                    self.fail(choice.error, out)
+                    answer = self._begin(choice.index or 0)
+                delta = choice.delta or choice.message
+                if delta is not None:
+                    self._message(answer, delta, out)
+                if choice.finish_reason or choice.error:
+                    self._end(answer, choice, out)
                 carried = carry_choice(choice)
                 if carried:
                     answer.extra.update(carried)
@@ -105,9 +125,27 @@ class Stream:
             figures = usage(chunk.usage)
             if figures is not None:
                 out.append(UsageUpdate(figures))
-        if chunk.error or (chunk.choices is None and chunk.usage is None):
+        elif chunk.error or choices is None:
             self._odd(name, chunk, data, out)
+        if self._id is None:
+            self._id = chunk.id or None
+            self._model = self._model or chunk.model or None
         self._extra.update(carry_body(chunk))
+
+    def _begin(self, index: int) -> _Answer:
+        if len(self._answers) >= MAX_SLOTS:
+            raise TooManyCalls(f"more than {MAX_SLOTS} choices", hint="the stream is not a real answer")
+        answer = self._answers[index] = _Answer(index, self._context)
+        return answer
+
+    def _end(self, answer: _Answer, choice: Choice, out: list[Event]) -> None:
+        """The last word counts; the same word twice is one stop (FIN-01, XAI-04)."""
+        raw = choice.finish_reason
+        if raw and raw != answer.stop:
+            answer.stop = raw
+            out.append(ChoiceStop(answer.index, Stop(stop_reason(raw, answer.extra) or "unknown", raw)))
+        if choice.error:
+            self.fail(choice.error, out)
 
     def _odd(self, name: str | None, chunk: Body, data: bytes, out: list[Event]) -> None:
         """A chunk without choices or usage: an error in the middle of the stream (SSE-07), or nothing known."""
@@ -122,12 +160,6 @@ class Stream:
             self._context.find("provider-rejected-call", "failed_generation holds what the model wrote")
         out.append(StreamError(self._error))
 
-    def _stop(self, answer: _Answer, raw: str, out: list[Event]) -> None:
-        """The last word counts; the same word twice is one stop (FIN-01, XAI-04)."""
-        if raw != answer.stop:
-            answer.stop = raw
-            out.append(ChoiceStop(answer.index, Stop(stop_reason(raw, answer.extra) or "unknown", raw)))
-
     def _message(self, answer: _Answer, message: Message, out: list[Event]) -> None:
         content = message.content
         if content:
@@ -140,11 +172,17 @@ class Stream:
             for call in message.tool_calls:
                 self._call(answer, call, out)
         thought = message.reasoning_content
-        if not thought:
-            thought = message.reasoning
-            if thought:
-                answer.member = "reasoning"
         if thought:
+            answer.reasoning.append(thought)
+            self._say(answer, "reasoning", thought, out)
+        # A delta says one thing, two at most; what else it could say is looked for only where something else is set.
+        if astuple(message).count(None) < _QUIET:
+            self._rest(answer, message, out)
+
+    def _rest(self, answer: _Answer, message: Message, out: list[Event]) -> None:
+        thought = message.reasoning
+        if thought and not message.reasoning_content:
+            answer.member = "reasoning"
             answer.reasoning.append(thought)
             self._say(answer, "reasoning", thought, out)
         if message.reasoning_details:
@@ -193,31 +231,35 @@ class Stream:
 
     def _call(self, answer: _Answer, call: Call, out: list[Event]) -> None:
         function = call.function
+        custom = False
         if function is None:
-            piece = entry(call, self._context) if call.custom is not None else None
-            name, text = (piece.name, piece.text) if piece is not None else (None, "")
+            name, text = None, ""
+            if call.custom is not None:
+                custom = True
+                name, text = call.custom.name, call.custom.input or ""
         else:
-            name, given = function.name, function.arguments
-            text = objects_as_text(function.extra_, self._context)[0] if given is None else given
+            name, text = function.name, function.arguments or ""
+            if function.extra_ is not None:
+                text = arguments_text(function, self._context)[0]
         if not name:
             name = None
         slot = answer.slots.route(call, name, text)
-        if call.custom is not None and function is None:
+        if custom:
             slot.kind = "custom"
         elif call.type and call.type != "function":
             slot.kind = call.type
         if name is not None:
             add_name(slot, name, self._context)
-        if slot.key < 0 and (slot.name is not None and slot.id or text):
+        if slot.key < 0 and (text or (slot.name is not None and slot.id)):
             self._announce(answer, slot, out)
-        if text:
-            if slot.kind != "custom" and add_text(slot, text, self._context):
-                out.append(BlockReset(answer.index, slot.key, text))
-                return
-            if slot.kind == "custom":
-                slot.parts.append(text)
-                slot.length += len(text)
-            out.append(BlockDelta(answer.index, slot.key, text))
+        if not text:
+            return
+        if custom:
+            slot.add(text)
+        elif add_text(slot, text, self._context):
+            out.append(BlockReset(answer.index, slot.key, text))
+            return
+        out.append(BlockDelta(answer.index, slot.key, text))
 
     def _announce(self, answer: _Answer, slot: Slot, out: list[Event]) -> None:
         """A call starts once its id and name are known, or when its arguments begin without them (ID-05)."""
@@ -226,20 +268,19 @@ class Stream:
         out.append(BlockStart(answer.index, slot.key, "tool_call", slot.id, slot.name))
 
     def _legacy(self, answer: _Answer, function: Function, out: list[Event]) -> None:
+        """The one call of the days before `tool_calls`; a name and arguments of nothing are no call."""
         if not function.name and not function.arguments:
             return
-        legacy = answer.legacy
-        if legacy is None:
-            legacy = answer.legacy = Entry(None, None, "", "legacy_function", {"parts": []})
-            answer.keys["legacy"] = answer.total
-            answer.total += 1
-            out.append(BlockStart(answer.index, answer.keys["legacy"], "tool_call", None, function.name))
-        if function.name and function.name != legacy.name:
-            legacy.name = (legacy.name or "") + function.name
+        slot = answer.legacy
+        if slot is None:
+            slot = answer.legacy = Slot(0, None)
+        if function.name and function.name != slot.name:
+            slot.name = (slot.name or "") + function.name
+        if slot.key < 0:
+            self._announce(answer, slot, out)
         if function.arguments:
-            assert legacy.extra is not None
-            legacy.extra["parts"].append(function.arguments)
-            out.append(BlockDelta(answer.index, answer.keys["legacy"], function.arguments))
+            slot.add(function.arguments)
+            out.append(BlockDelta(answer.index, slot.key, function.arguments))
 
     def finish(self) -> Response:
         """The response; incomplete where no stop reason and no [DONE] came (failure TERM-01)."""
@@ -249,7 +290,10 @@ class Stream:
         complete = self._error is None and (stopped or (self._done and bool(answers)))
         if not complete and self._error is None:
             context.find("stream-incomplete")
-        choices = [self._choice(answer, complete) for answer in answers]
+        choices = [
+            finish(CallSite.of(context, answer.index, self._id), answer.message(), answer.stop, answer.extra)
+            for answer in answers
+        ]
         return Response(
             context.wire,
             context.provider,
@@ -261,28 +305,6 @@ class Stream:
             complete,
             self._extra,
         ).with_findings(context.findings)
-
-    def _choice(self, answer: _Answer, complete: bool) -> Any:
-        calls = answer.slots.entries()
-        if answer.legacy is not None:
-            legacy = answer.legacy
-            assert legacy.extra is not None
-            calls.append(Entry(None, legacy.name, "".join(legacy.extra["parts"]), legacy.kind))
-        content: Any = "".join(answer.content)
-        if answer.parts:
-            content = [{"type": "text", "text": content}, *answer.parts] if content else answer.parts
-        said = Said(
-            calls,
-            content,
-            "".join(answer.reasoning),
-            answer.member,
-            answer.details.whole(),
-            "".join(answer.refusal),
-            answer.annotations,
-            list(answer.executed.values()),
-        )
-        site = CallSite(self._context, answer.index, self._id)
-        return finish(site, said, answer.stop, answer.extra)
 
 
 class Details:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import jsontext
-from ...model import Choice, Response, StopReason, ToolCall, Usage
+from ...model import ApprovalRequest, Choice, Refusal, Response, StopReason, Usage
 from ..common import CallSite, Context, error_of, error_response, is_cut, settle, total
 from ..schema import Note, Reader
 from .items import Reading, convert
@@ -42,11 +42,12 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     """The canonical response of a body and its items (which a stream may know better than the body)."""
     error = error_of(body.error, context.status) if body.error else None
     reason, raw = _stop(body, error is not None)
-    site = CallSite(context, 0, body.id)
+    site = CallSite.of(context, 0, body.id)
     blocks = convert(Reading(site, _custom(context, body)), items, is_cut(reason) or not complete)
-    if reason == "end_turn" and any(type(block) is ToolCall for block in blocks):
+    if reason == "end_turn" and site.seen:
         reason = "tool_calls"  # `completed` says nothing about calls
-    stop = settle(context, 0, blocks, reason, raw)
+    kinds = [type(block) for block in blocks]
+    stop = settle(site, reason, raw, kinds.count(ApprovalRequest), kinds.count(Refusal))
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
     return Response(

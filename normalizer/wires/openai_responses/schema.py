@@ -390,6 +390,12 @@ class Event(Wire):
     quality: Any = None
     size: Any = None
     phase: Any = None
+    # over a WebSocket: which stream, and what became of input that was sent into a running answer
+    stream_id: Any = None
+    response_id: Any = None
+    steer: Any = None
+    reason: Any = None
+    required_input: Any = None
     p: Any = None
 
 

@@ -109,6 +109,12 @@ PROGRESS = frozenset(
         "response.web_search_call.in_progress",
         "response.web_search_call.searching",
         "response.web_search_call.completed",
+        # over a WebSocket: what became of input that was sent into a running answer
+        "response.inject.created",
+        "response.inject.failed",
+        "response.steer.accepted",
+        "response.steer.failed",
+        "response.steer.pending",
         # xAI
         "response.x_search_call.in_progress",
         "response.x_search_call.searching",

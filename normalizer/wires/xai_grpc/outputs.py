@@ -70,7 +70,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     reason: StopReason | None = STOPS.get(finish, "unknown") if finish else None
     if finish == TIME_LIMIT:
         context.find("time-limit", "", index)
-    reading = _Reading(CallSite(context, index, response_id), [], {})
+    reading = _Reading(CallSite.of(context, index, response_id), [], {})
     last = outputs[-1]
     for output in outputs:
         place = {"index": output.index} if len(outputs) > 1 else {}
@@ -83,7 +83,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
         if output.extra:
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
     raw = finish_name(finish) if finish else None
-    return Choice(index, reading.blocks, settle(context, index, reading.blocks, reason, raw), extra)
+    return Choice(index, reading.blocks, settle(reading.site, reason, raw), extra)
 
 
 class _Reading(Struct):
