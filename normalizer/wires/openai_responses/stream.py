@@ -14,25 +14,24 @@ from ... import jsontext
 from ...errors import MalformedBody
 from ...events import BlockDelta, BlockStart, BlockStop, StreamError, UsageUpdate
 from ...events import Event as Told
-from ...model import Response
-from ..common import Context, error_of
+from ...model import Reasoning, Refusal, Response, Text
+from ..common import CallSite, Context, error_of
 from ..schema import Note, Reader, Unknown, Wire
 from . import schema as s
-from .decode import respond, usage
+from .decode import custom_tools, respond, usage
+from .items import Reading, convert, is_hosted
 
 _body_reader = Reader(s.Body)
 
+#: Canonical types of the blocks to come; who runs the others is told by `is_hosted`.
 _SHOWN: dict[type[Wire], str] = {
     s.ReasoningItem: "reasoning",
     s.Compaction: "reasoning",
     s.FunctionCall: "tool_call",
-    s.CustomToolCall: "tool_call",
     s.ComputerCall: "tool_call",
     s.LocalShellCall: "tool_call",
     s.ApplyPatchCall: "tool_call",
     s.McpApprovalRequest: "approval_request",
-    s.ShellCall: "server_tool_call",
-    s.ToolSearchCall: "server_tool_call",
     s.WebSearchCall: "server_tool_call",
     s.XSearchCall: "server_tool_call",
     s.FileSearchCall: "server_tool_call",
@@ -146,6 +145,7 @@ class Stream:
         self._notes: list[Note] = []
         self._items: dict[int, _Open] = {}
         self._by_id: dict[str, _Open] = {}
+        self._shared: dict[int, _Open] = {}  # output indexes that several items claim: the last of them
         self._begun: bytes | None = None
         self._terminal: s.Body | None = None
         self._error: Any = None
@@ -190,7 +190,7 @@ class Stream:
 
     def _at(self, event: s.Event, implied: type[Wire], out: list[Told]) -> _Open:
         index = event.output_index
-        opened = self._items.get(index) if index is not None else None
+        opened = self._owner(index, event.item_id)
         if opened is None and event.item_id:
             opened = self._by_id.get(event.item_id)
         if opened is None and index is None:
@@ -199,10 +199,19 @@ class Stream:
             opened = next(candidates, None)
         if opened is None:
             self._context.find("index-changed", f"{event.type} for index {index}, where no item began")
-            opened = self._new(implied(), len(self._items) if index is None else index)
+            opened = self._new(implied(), self._next() if index is None else index)
             if event.item_id:
                 opened.item.id = event.item_id
         return opened
+
+    def _owner(self, index: int | None, id: Any) -> _Open | None:
+        """The item under an index; where several claim it, the one of that id, else the last."""
+        if index in self._shared:
+            return self._by_id.get(id) or self._shared[index]
+        return self._items.get(index) if index is not None else None
+
+    def _next(self) -> int:
+        return max(self._items, default=-1) + 1
 
     def _new(self, item: Wire, index: int) -> _Open:
         opened = _Open(item, index)
@@ -215,11 +224,13 @@ class Stream:
 
     def _open(self, event: s.Event, item: Wire, out: list[Told]) -> None:
         index = event.output_index
-        if index is None or index in self._items:
-            if index is not None:
-                self._context.find("index-reused", f"a second output item under index {index}")
-            index = max(self._items, default=-1) + 1
-        opened = self._new(item, index)
+        if index is None:
+            opened = self._new(item, self._next())
+        elif index in self._items:
+            self._context.find("index-reused", f"a second output item under index {index}")
+            opened = self._shared[index] = self._new(item, self._next())
+        else:
+            opened = self._new(item, index)
         if type(item) is not s.MessageItem:
             self._key(opened, ("", 0), out)
 
@@ -232,15 +243,32 @@ class Stream:
         if key is None:
             key = opened.keys[place] = self._keys
             self._keys += 1
-            shown = part[0] if is_message else _SHOWN.get(type(item), "server_tool_result")
+            shown = part[0] if is_message else self._shown(item)
             id = getattr(item, "call_id", None) or getattr(item, "id", None) if shown.endswith("call") else None
             name = getattr(item, "name", None)
             out.append(BlockStart(0, key, shown, id, name if isinstance(name, str) else None))
         return key
 
+    def _shown(self, item: Wire) -> str:
+        if type(item) in (s.CustomToolCall, s.ShellCall, s.ToolSearchCall):
+            return "server_tool_call" if is_hosted(item, self._custom()) else "tool_call"
+        return _SHOWN.get(type(item), "server_tool_result")
+
+    def _custom(self) -> frozenset[str] | None:
+        return custom_tools(self._context, self._beginning())
+
+    def _show_whole(self, opened: _Open, out: list[Told]) -> None:
+        """An item that came without deltas is shown at its end, as it will stand in the response."""
+        scratch = CallSite(Context(self._context.wire, self._context.provider, self._context.declared), 0, None, {})
+        for number, block in enumerate(convert(Reading(scratch, self._custom()), [opened.item], False)):
+            text = block.text if isinstance(block, (Text, Reasoning, Refusal)) else getattr(block, "arguments_text", "")
+            if text:
+                part = "refusal" if isinstance(block, Refusal) else "text"
+                out.append(BlockDelta(0, self._key(opened, (part, number), out), text))
+
     def _grow(self, event: s.Event, part: str, implied: type[Wire], delta: str, out: list[Told]) -> None:
         opened = self._items.get(event.output_index)  # type: ignore[arg-type]
-        if opened is None:
+        if opened is None or self._shared:
             opened = self._at(event, implied, out)
         index = event.content_index or event.summary_index or 0
         place = (part, index)
@@ -264,16 +292,19 @@ class Stream:
 
     def _close(self, event: s.Event, item: Wire, out: list[Told]) -> None:
         index = event.output_index
-        opened = self._items.get(index) if index is not None else None
-        if opened is None:
-            id = getattr(item, "id", None) or getattr(item, "call_id", None)
-            opened = self._by_id.get(id) if isinstance(id, str) and index is None else None
+        id = getattr(item, "id", None) or getattr(item, "call_id", None)
+        opened = self._owner(index, id)
+        if opened is None and isinstance(id, str):
+            known = self._by_id.get(id)
+            opened = known if known is not None and (index is None or not known.done) else None
         if opened is None:
             self._open(event, item, out)
             opened = next(reversed(self._items.values()))
         opened.done = True
         self._compare(opened, item)
         opened.item = item
+        if not opened.grown:
+            self._show_whole(opened, out)
         for key in opened.keys.values():
             out.append(BlockStop(0, key))
 
@@ -373,7 +404,7 @@ class Stream:
         if type(item) is s.MessageItem:
             if not item.content or said:
                 parts = [
-                    s.Part("refusal", None, text) if part == "refusal" else s.Part("output_text", text)
+                    s.Part(type="refusal", refusal=text) if part == "refusal" else s.Part(type="output_text", text=text)
                     for (part, _), text in sorted(said.items(), key=lambda entry: entry[0][1])
                 ]
                 item.content = parts or item.content
