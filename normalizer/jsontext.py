@@ -19,7 +19,7 @@ def decode(data: bytes | str) -> Any:
     """Any JSON value. Raises ValueError where it is no JSON, is nested too deep, or holds a number too large."""
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeError):
         return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deep") from None
