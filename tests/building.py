@@ -1,0 +1,330 @@
+"""Traffic made by hand: the same calls on every wire, plain and streamed, and the single pieces of each wire's streams.
+
+Ids, names and argument texts go onto the wire exactly as given, so that tests can write what a broken server writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from normalizer import Response, StreamDecoder, ToolCall, normalize
+
+Given = tuple[str | None, str | None, str]  # id, name, argument text
+
+#: Every wire, plain and streamed; the second list leaves out the one that carries arguments as JSON, not as text.
+FORMS = [
+    (wire, stream)
+    for wire in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
+    for stream in (False, True)
+]
+TEXT_FORMS = [form for form in FORMS if form != ("anthropic.messages", False)]
+
+
+# What to compare
+
+
+def triples(response: Response) -> list[tuple[str, str, Any]]:
+    """Id, name and arguments of the first choice's calls."""
+    return [(call.id, call.name, call.arguments) for call in response.calls]
+
+
+def texts(response: Response) -> list[tuple[str, str, str]]:
+    """Id, name and argument text of the first choice's calls."""
+    return [(call.id, call.name, call.arguments_text) for call in response.calls]
+
+
+def shapes(response: Response) -> list[tuple[str, Any, str]]:
+    """Name, arguments and status of the first choice's calls."""
+    return [(call.name, call.arguments, call.status) for call in response.calls]
+
+
+def codes(response: Response) -> list[str]:
+    """The finding codes, in order."""
+    return [finding.code for finding in response.findings]
+
+
+def only(response: Response) -> ToolCall:
+    """The one call that there must be."""
+    (call,) = response.calls
+    return call
+
+
+# Framing
+
+
+def sse(*events: Any, done: bool = False) -> bytes:
+    """Server-sent events; an Anthropic or Responses event also gets its name."""
+    lines = []
+    for event in events:
+        name = event.get("type") if isinstance(event, dict) else None
+        head = f"event: {name}\n" if isinstance(name, str) else ""
+        lines.append(f"{head}data: {event if isinstance(event, str) else json.dumps(event)}\n\n")
+    return "".join(lines).encode() + (b"data: [DONE]\n\n" if done else b"")
+
+
+def stream(wire: str, body: bytes | Iterable[bytes], **told: Any) -> Response:
+    """Decode a streamed body, whole or in pieces."""
+    decoder = StreamDecoder(wire, **told)
+    for piece in [body] if isinstance(body, bytes) else body:
+        decoder.feed(piece)
+    return decoder.finish()
+
+
+def cut(text: str, size: int) -> list[str]:
+    """A text in pieces of a size (the last one may be shorter)."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+# openai.chat
+
+
+def piece(
+    index: Any = None, id: str | None = None, name: str | None = None, arguments: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """One element of a delta's `tool_calls`; what is null is left out."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    given = {"index": index, "id": id, "function": function or None}
+    return {key: value for key, value in given.items() if value is not None} | more
+
+
+def chunk(*pieces: dict[str, Any], choice: int = 0, finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    """One chunk, its delta holding the pieces of calls and whatever else is given."""
+    if pieces:
+        delta["tool_calls"] = list(pieces)
+    choices = [{"index": choice, "delta": delta, "finish_reason": finish}]
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m", "choices": choices}
+
+
+def chat(*chunks: dict[str, Any], finish: str | None = "tool_calls", **told: Any) -> Response:
+    """Decode a stream of chunks; its end is added. A bare piece of a call becomes a chunk of its own."""
+    events = [given if "choices" in given else chunk(given) for given in chunks]
+    if finish is not None:
+        events.append(chunk(finish=finish))
+    return stream("openai.chat", sse(*events, done=True), **told)
+
+
+def chat_body(*calls: dict[str, Any], finish: str = "tool_calls", **message: Any) -> dict[str, Any]:
+    """A whole body whose message has these `tool_calls`."""
+    said = {"role": "assistant", "content": None, **message}
+    if calls:
+        said["tool_calls"] = list(calls)
+    choices = [{"index": 0, "message": said, "finish_reason": finish}]
+    return {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": choices}
+
+
+def chat_call(id: str | None, name: str | None, arguments: Any) -> dict[str, Any]:
+    """One element of a whole message's `tool_calls`; a null id is left out."""
+    call: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": arguments}}
+    return call if id is None else {"id": id, **call}
+
+
+# openai.responses
+
+
+def function_call(call_id: str | None, name: str | None, arguments: str, **more: Any) -> dict[str, Any]:
+    """A function_call item."""
+    item = {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, "status": "completed"}
+    return {key: value for key, value in item.items() if value is not None} | more
+
+
+def responses_body(*items: dict[str, Any], status: str = "completed", **more: Any) -> dict[str, Any]:
+    """A whole body with these output items."""
+    return {"id": "resp_1", "object": "response", "model": "m", "status": status, "output": list(items), **more}
+
+
+def responses(*events: dict[str, Any], end: dict[str, Any] | None = None, **told: Any) -> Response:
+    """Decode a stream of events; the terminal event, holding ``end``, is added."""
+    body = responses_body() if end is None else end
+    return stream("openai.responses", sse(*events, {"type": "response.completed", "response": body}), **told)
+
+
+def item_events(index: int, item: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
+    """What a server streams for one item: added, deltas of its arguments, done, done."""
+    part = "input" if "input" in item else "arguments"
+    text = item.get(part, "")
+    kind = "custom_tool_call_input" if part == "input" else "function_call_arguments"
+    where = {"output_index": index, "item_id": item.get("id", f"item_{index}")}
+    return [
+        {
+            "type": "response.output_item.added",
+            "output_index": index,
+            "item": {**item, part: "", "status": "in_progress"},
+        },
+        *({"type": f"response.{kind}.delta", "delta": text, **where} for text in cut(text, size)),
+        {"type": f"response.{kind}.done", part: text, **where},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+# anthropic.messages
+
+
+def anthropic_body(*blocks: dict[str, Any], stop: str = "tool_use", **more: Any) -> dict[str, Any]:
+    """A whole message with these content blocks."""
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": list(blocks)}
+    return {**head, "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}, **more}
+
+
+def block_start(index: int, **block: Any) -> dict[str, Any]:
+    """A content_block_start."""
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def tool_start(index: int, id: str | None, name: str | None, given: Any = None) -> dict[str, Any]:
+    """The start of a tool_use block."""
+    more = {} if id is None else {"id": id}
+    return block_start(index, type="tool_use", name=name, input={} if given is None else given, **more)
+
+
+def json_delta(index: int, text: str) -> dict[str, Any]:
+    """A piece of a call's input."""
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": text}}
+
+
+def text_delta(index: int, text: str) -> dict[str, Any]:
+    """A piece of a text block."""
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+
+
+def block_stop(index: int) -> dict[str, Any]:
+    """A content_block_stop."""
+    return {"type": "content_block_stop", "index": index}
+
+
+def anthropic_stream(*events: dict[str, Any], stop: str = "tool_use") -> bytes:
+    """The bytes of a whole message around these events."""
+    begin = {"type": "message_start", "message": anthropic_body(stop="") | {"stop_reason": None}}
+    end = {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 5}}
+    return sse(begin, *events, end, {"type": "message_stop"})
+
+
+def anthropic(*events: dict[str, Any], stop: str = "tool_use", **told: Any) -> Response:
+    """Decode a stream of events; the message around them is added."""
+    return stream("anthropic.messages", anthropic_stream(*events, stop=stop), **told)
+
+
+# xai.grpc
+
+
+def grpc_call(id: str, name: str, arguments: str, kind: int = 1, status: int = 0) -> Any:
+    """A protobuf ToolCall; kind 1 is the caller's, 0 unset, 2 and above xAI's own."""
+    from xai_sdk.proto import chat_pb2 as pb  # noqa: PLC0415 - only tests of this wire need the extra
+
+    function = pb.FunctionCall(name=name, arguments=arguments)
+    return pb.ToolCall(id=id, type=kind, status=status, function=function)
+
+
+def grpc_chunk(*calls: Any, index: int = 0, finish: int = 0, role: int = 0, content: str = "") -> bytes:
+    """A serialized GetChatCompletionChunk with one output."""
+    from xai_sdk.proto import chat_pb2 as pb  # noqa: PLC0415
+
+    delta = pb.Delta(content=content, role=role, tool_calls=calls)
+    output = pb.CompletionOutputChunk(index=index, delta=delta, finish_reason=finish)
+    return pb.GetChatCompletionChunk(id="x1", model="m", outputs=[output]).SerializeToString()
+
+
+def grpc_body(*calls: Any, finish: int = 4, content: str = "") -> bytes:
+    """A serialized GetChatCompletionResponse with one output."""
+    from xai_sdk.proto import chat_pb2 as pb  # noqa: PLC0415
+
+    message = pb.CompletionMessage(content=content, role=2, tool_calls=calls)
+    output = pb.CompletionOutput(index=0, message=message, finish_reason=finish)
+    return pb.GetChatCompletionResponse(id="x1", model="m", outputs=[output]).SerializeToString()
+
+
+# The same calls on any wire
+
+
+def respond(wire: str, streamed: bool, calls: Sequence[Given], size: int = 3, **told: Any) -> Response:
+    """The calls as this wire carries them, whole or with argument texts in pieces of ``size``; decoded."""
+    return (_streamed if streamed else _plain)[wire](calls, size, told)
+
+
+def _chat_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return normalize(chat_bytes(calls), "openai.chat", **told)
+
+
+def chat_bytes(calls: Sequence[Given]) -> bytes:
+    """A whole openai.chat body."""
+    return json.dumps(chat_body(*(chat_call(*call) for call in calls))).encode()
+
+
+def chat_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed openai.chat body."""
+    events = []
+    for index, (id, name, text) in enumerate(calls):
+        events.append(chunk(piece(index, id, name, "", type="function")))
+        events.extend(chunk(piece(index, arguments=part)) for part in cut(text, size))
+    return sse(*events, chunk(finish="tool_calls"), done=True)
+
+
+def _chat_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("openai.chat", chat_sse(calls, size), **told)
+
+
+def _responses_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    body = responses_body(*(function_call(*call) for call in calls))
+    return normalize(json.dumps(body).encode(), "openai.responses", **told)
+
+
+def responses_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed openai.responses body."""
+    items = [function_call(*call, id=f"fc_{number}") for number, call in enumerate(calls)]
+    events = [event for index, item in enumerate(items) for event in item_events(index, item, size)]
+    return sse(*events, {"type": "response.completed", "response": responses_body(*items)})
+
+
+def _responses_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("openai.responses", responses_sse(calls, size), **told)
+
+
+def _anthropic_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    blocks = []
+    for id, name, text in calls:
+        given = {"type": "tool_use", "id": id, "name": name}
+        head = json.dumps({key: value for key, value in given.items() if value is not None})
+        blocks.append(f'{head[:-1]}, "input": {text}}}')
+    body = json.dumps(anthropic_body()).replace('"content": []', f'"content": [{", ".join(blocks)}]')
+    return normalize(body.encode(), "anthropic.messages", **told)
+
+
+def anthropic_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed anthropic.messages body."""
+    events = []
+    for index, (id, name, text) in enumerate(calls):
+        events.append(tool_start(index, id, name))
+        events.extend(json_delta(index, part) for part in cut(text, size))
+        events.append(block_stop(index))
+    return anthropic_stream(*events)
+
+
+def _anthropic_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("anthropic.messages", anthropic_sse(calls, size), **told)
+
+
+def _grpc_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return normalize(
+        grpc_body(*(grpc_call(id or "", name or "", text) for id, name, text in calls)), "xai.grpc", **told
+    )
+
+
+def _grpc_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    """xAI sends each call whole, in a chunk of its own."""
+    chunks = [grpc_chunk(grpc_call(id or "", name or "", text), role=2) for id, name, text in calls]
+    return stream("xai.grpc", [*chunks, grpc_chunk(finish=4)], **told)
+
+
+_plain = {
+    "openai.chat": _chat_plain,
+    "openai.responses": _responses_plain,
+    "anthropic.messages": _anthropic_plain,
+    "xai.grpc": _grpc_plain,
+}
+_streamed = {
+    "openai.chat": _chat_streamed,
+    "openai.responses": _responses_streamed,
+    "anthropic.messages": _anthropic_streamed,
+    "xai.grpc": _grpc_streamed,
+}
