@@ -17,8 +17,10 @@ def exchange(source: str, line: int | None, body: bytes, wire: str | None = None
         try:
             wire = detect_body(body)
         except AmbiguousBody as error:
-            fits = f", could be {' or '.join(error.candidates)}" if error.candidates else ""
-            raise UnreadableSource(f"no traffic that can be told{fits}", hint="say --wire if it is a body") from None
+            fits = f"a body that could be {' or '.join(error.candidates)}" if error.candidates else ""
+            raise UnreadableSource(
+                fits or "no traffic: it fits no wire that is known", hint="tell it with --wire"
+            ) from None
         except (ToolparityError, ValueError, RecursionError):
             raise UnreadableSource("no traffic: neither a body nor a stream of events") from None
     return Exchange(source=source, line=line, wire=wire, stream=is_stream(body, None), body=body)

@@ -1,0 +1,269 @@
+"""What each policy would do to traffic, as figures that can be added up.
+
+An `Audit` of one part of the input and one of the next `merge` into the audit of both; parts merged in order give the
+same audit however the input was cut. Its size does not depend on the size of the input.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from cassettes.sources import Exchange, Piece, Problem, read_piece
+from normalizer import Choice, Finding, Response, Selection, ServerToolCall, ToolCall, select
+from normalizer.findings import CODES as FINDINGS
+from normalizer.findings import Code, Severity
+from normalizer.model import ApprovalRequest, Opaque
+from normalizer.policies import POLICIES
+
+from .exchange import CODES as INPUT_CODES
+from .exchange import Decoded, decode, unlogged
+
+#: Every code that an audit can count.
+ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES}
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
+
+_WORST_KEPT = 10
+#: Names of unknown wires come from the input: beyond this many they are counted together.
+_NAMES_KEPT = 100
+_OTHERS = "others"
+#: How bad a finding of each severity makes a place.
+_WEIGHTS = {"info": 0, "warning": 1, "error": 10}
+
+
+class PolicyFigures(Struct):
+    """What one policy would make of the client calls; ``responses``: how many would lose a call to it."""
+
+    kept: int = 0
+    dropped: int = 0
+    rejected: int = 0
+    responses: int = 0
+
+    def merge(self, other: PolicyFigures) -> None:
+        self.kept += other.kept
+        self.dropped += other.dropped
+        self.rejected += other.rejected
+        self.responses += other.responses
+
+
+def _policies() -> dict[str, PolicyFigures]:
+    return {name: PolicyFigures() for name in POLICIES}
+
+
+class WireFigures(Struct):
+    """The figures of one wire.
+
+    ``undecoded``: bodies that are none of the wire. ``errors``: error responses. ``parallel``: responses with more than
+    one client call. ``truncated`` and ``invalid``: calls rejected for their arguments; ``unfinished``: calls rejected
+    because their whole answer was incomplete, refused or failed. ``incomplete``: responses without a terminal event.
+    ``findings``: how often each code was found.
+    """
+
+    exchanges: int = 0
+    streamed: int = 0
+    undecoded: int = 0
+    errors: int = 0
+    calls: int = 0
+    parallel: int = 0
+    most_calls: int = 0
+    server_calls: int = 0
+    approvals: int = 0
+    opaque: int = 0
+    incomplete: int = 0
+    truncated: int = 0
+    invalid: int = 0
+    unfinished: int = 0
+    policies: dict[str, PolicyFigures] = field(default_factory=_policies)
+    findings: dict[str, int] = {}
+
+    def merge(self, other: WireFigures) -> None:
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.most_calls = max(self.most_calls, other.most_calls)
+        for policy, figures in other.policies.items():
+            self.policies[policy].merge(figures)
+        for code, count in other.findings.items():
+            self.findings[code] = self.findings.get(code, 0) + count
+
+
+_SUMS = tuple(n for n in WireFigures.__struct_fields__ if n not in ("most_calls", "policies", "findings"))
+
+
+class Place(Struct, frozen=True):
+    """An exchange worth looking at: where it stands, and what was found there (codes, the gravest first)."""
+
+    place: str
+    source: str
+    id: str | None
+    wire: str
+    score: int
+    codes: list[str]
+
+
+class Audit(Struct):
+    """The whole: figures by wire, exchanges of unknown wires by name, the worst places, the worst first.
+
+    ``problems``: how many places could not be read; ``faults``: how many of those, and of exchanges that the normalizer
+    failed on, leave the audit incomplete.
+    """
+
+    exchanges: int = 0
+    wires: dict[str, WireFigures] = {}
+    unknown: dict[str, int] = {}
+    worst: list[Place] = []
+    problems: int = 0
+    faults: int = 0
+
+    def merge(self, other: Audit) -> None:
+        """Add the audit of the part that follows."""
+        self.exchanges += other.exchanges
+        for wire, figures in other.wires.items():
+            if wire in self.wires:
+                self.wires[wire].merge(figures)
+            else:
+                self.wires[wire] = figures
+        for name, count in other.unknown.items():
+            self._not_known(name, count)
+        # Sorting is stable: of equally bad places the earlier stay in front.
+        self.worst = sorted(self.worst + other.worst, key=_gravity)[:_WORST_KEPT]
+        self.problems += other.problems
+        self.faults += other.faults
+
+    def count(self, exchange: Exchange, *, policy: str, limit: int | None) -> None:
+        """Decode one exchange and add it. ``policy``: whose dropped and rejected calls count as findings."""
+        self.exchanges += 1
+        decoded = decode(exchange)
+        if decoded.faulty:
+            self.faults += 1
+        if decoded.wire is None or not decoded.known:
+            self._not_known(_name_of(exchange, decoded), 1)
+            return
+        figures = self.wires.get(decoded.wire)
+        if figures is None:
+            figures = self.wires[decoded.wire] = WireFigures()
+        figures.exchanges += 1
+        figures.streamed += bool(exchange.stream)
+        found = decoded.findings
+        if decoded.response is None:
+            figures.undecoded += 1
+        else:
+            found += _weigh(figures, decoded.response, policy, limit)
+        if found:
+            for finding in found:
+                figures.findings[finding.code] = figures.findings.get(finding.code, 0) + 1
+            self._note(exchange, decoded.wire, found)
+
+    def found(self, code_or_severity: str) -> int:
+        """How often a code was found, or anything of that severity or a graver one."""
+        if code_or_severity in SEVERITIES:
+            floor = SEVERITIES.index(code_or_severity)
+            codes = {code for code, row in ALL_CODES.items() if SEVERITIES.index(row.severity) >= floor}
+        else:
+            codes = {code_or_severity}
+        total = sum(n for w in self.wires.values() for code, n in w.findings.items() if code in codes)
+        return total + (sum(self.unknown.values()) if "unknown-wire" in codes else 0)
+
+    @property
+    def audited(self) -> int:
+        """Exchanges of wires that are known."""
+        return sum(w.exchanges for w in self.wires.values())
+
+    def _not_known(self, name: str, count: int) -> None:
+        if name not in self.unknown and len(self.unknown) >= _NAMES_KEPT:
+            name = _OTHERS
+        self.unknown[name] = self.unknown.get(name, 0) + count
+
+    def _note(self, exchange: Exchange, wire: str, found: tuple[Finding, ...]) -> None:
+        score = sum(_WEIGHTS[f.severity] for f in found)
+        worst = self.worst
+        if not score or (len(worst) >= _WORST_KEPT and score <= worst[-1].score):
+            return
+        codes = sorted({f.code for f in found if _WEIGHTS[f.severity]}, key=lambda c: (-_weight(c), c))
+        worst.append(Place(exchange.place, exchange.source, exchange.id, wire, score, codes))
+        worst.sort(key=_gravity)
+        del worst[_WORST_KEPT:]
+
+
+def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) -> tuple[Audit, list[Problem]]:
+    """The audit of one part of the input, and the places in it that could not be read."""
+    audit = Audit()
+    problems: list[Problem] = []
+    for found in read_piece(piece, wire):
+        if isinstance(found, Problem):
+            problems.append(found)
+            audit.problems += 1
+            audit.faults += found.fault
+        else:
+            audit.count(found, policy=policy, limit=limit)
+    return audit, problems
+
+
+def _gravity(place: Place) -> int:
+    return -place.score
+
+
+def _weight(code: str) -> int:
+    return _WEIGHTS[ALL_CODES[code].severity]
+
+
+def _name_of(exchange: Exchange, decoded: Decoded) -> str:
+    """Under which name an exchange of an unknown wire is counted: the wire's, or the host's that it was sent to."""
+    if decoded.wire:
+        return decoded.wire
+    host = (exchange.url or "").split("/", 1)[0]
+    return f"not told ({host})" if host else "not told"
+
+
+def _weigh(figures: WireFigures, response: Response, policy: str, limit: int | None) -> tuple[Finding, ...]:
+    """Add one response; give what the policy's selection found."""
+    calls = sum(_blocks(figures, choice) for choice in response.choices)
+    figures.errors += response.error is not None
+    figures.incomplete += not response.complete
+    if not calls:
+        return ()
+    figures.calls += calls
+    figures.parallel += calls > 1
+    figures.most_calls = max(figures.most_calls, calls)
+    asked: tuple[Finding, ...] = ()
+    selection: Selection | None = None
+    for name, sums in figures.policies.items():
+        with unlogged():
+            selection = select(response, name, limit)
+        sums.kept += len(selection.kept)
+        sums.dropped += len(selection.dropped)
+        sums.rejected += len(selection.rejected)
+        sums.responses += bool(selection.dropped)
+        if name == policy:
+            asked = selection.findings
+    if selection is not None and selection.rejected:
+        _why_rejected(figures, response, selection)
+    return asked
+
+
+def _blocks(figures: WireFigures, choice: Choice) -> int:
+    calls = 0
+    for block in choice.blocks:
+        kind = type(block)
+        if kind is ToolCall:
+            calls += 1
+        elif kind is ServerToolCall:
+            figures.server_calls += 1
+        elif kind is ApprovalRequest:
+            figures.approvals += 1
+        elif kind is Opaque:
+            figures.opaque += 1
+    return calls
+
+
+def _why_rejected(figures: WireFigures, response: Response, selection: Selection) -> None:
+    """Which calls are rejected is the same under every policy; why is in the calls themselves."""
+    statuses = {
+        (choice.index, index): block.status for choice, index, block in response.walk() if type(block) is ToolCall
+    }
+    for ref in selection.rejected:
+        status = statuses[ref.choice, ref.block]
+        if status == "truncated":
+            figures.truncated += 1
+        elif status == "invalid":
+            figures.invalid += 1
+        else:
+            figures.unfinished += 1

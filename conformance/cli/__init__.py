@@ -1,0 +1,75 @@
+"""The command `toolparity`: a group with one module a command.
+
+Adding one is a module beside these with a click command called ``command``, and a line in the table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from normalizer import ToolparityError, __version__
+
+from . import exits
+
+#: Name -> the module here that holds it; imported when it is used.
+COMMANDS: dict[str, str] = {
+    "audit": "audit",
+    "normalize": "normalize",
+}
+
+
+class Commands(click.Group):
+    """Finds commands in the table; turns errors into one line and an exit code of the table in `exits`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = import_module(f".{COMMANDS[cmd_name]}", __name__).command
+        return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            _forget_stdout()
+            ctx.exit(exits.ALL_WELL)  # the reader has what it wanted (`| head`)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(exits.INTERRUPTED)
+        except ToolparityError as error:
+            click.echo(f"toolparity: {error}", err=True)
+            ctx.exit(exits.FAULT)
+
+
+def _forget_stdout() -> None:
+    """What is still buffered has nowhere to go; without this the interpreter complains at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.command(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=f"Exit codes: {exits.TABLE}"
+)
+@click.version_option(__version__, prog_name="toolparity")
+def main() -> None:
+    """Whatever a provider sends, no tool call is lost, misread or run twice.
+
+    \b
+    Begin with what you have: recordings, cassettes, HAR files, single bodies.
+      toolparity audit tests/cassettes          what would each policy do to this traffic?
+      toolparity normalize response.json        the canonical form, one JSON line an exchange
+    """
+
+
+__all__ = ["COMMANDS", "main"]

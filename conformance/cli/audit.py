@@ -1,0 +1,111 @@
+"""`toolparity audit`: what would each policy do to this traffic?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+import click
+
+from cassettes.sources import Problem, disk_size
+from normalizer import jsontext
+from reports.terminal import render
+
+from ..audit import ALL_CODES, SEVERITIES, Audit
+from ..audit_report import as_json, sections
+from ..crew import audit_paths
+from . import exits, options
+from .progress import Progress
+
+
+class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A code of a finding, or a severity."""
+
+    name = "code|severity"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in ALL_CODES or value in SEVERITIES:
+            return value
+        near = [code for code in ALL_CODES if value in code or code in value]
+        hint = f"did you mean {', '.join(near)}?" if near else f"one of {', '.join([*SEVERITIES, *ALL_CODES])}"
+        raise click.BadParameter(f"{value!r} is neither a finding's code nor a severity; {hint}", ctx, param)
+
+
+@click.command(name="audit", epilog=f"Exit codes: {exits.TABLE}")
+@options.paths
+@options.policy
+@options.limit
+@options.wire
+@click.option(
+    "--fail-on",
+    type=FailOn(),
+    multiple=True,
+    help="Exit with 1 where this was found, or anything as grave. Repeatable.",
+)
+@click.option("--json", "as_data", is_flag=True, help="The figures as one JSON object.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a core]")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    paths: tuple[str, ...],
+    policy: str,
+    limit: int | None,
+    wire: str | None,
+    fail_on: tuple[str, ...],
+    as_data: bool,
+    jobs: int | None,
+) -> None:
+    """Count what each policy would do to traffic: keep, drop, reject; and all that is odd about it.
+
+    For each wire: exchanges, client calls, responses with parallel calls, server calls, what the policies first, all
+    and batch would keep and drop, which calls cannot run and why, the findings by code, and the worst places. PATH is
+    what `toolparity normalize` reads; directories are walked. What cannot be read is one line on stderr, and the rest
+    goes on. The memory needed does not grow with the input.
+
+    --policy does not change the table, which shows all policies; it says whose dropped calls count as findings.
+
+    \b
+    Examples:
+      toolparity audit tests/cassettes
+      toolparity audit --policy first --fail-on dropped-call tests/cassettes
+      toolparity audit --fail-on error --json recordings/*.jsonl.gz > audit.json
+    """
+    with Progress(disk_size(paths), "auditing") as progress:
+
+        def report(problem: Problem) -> None:
+            progress.note(str(problem))
+
+        audit = audit_paths(
+            paths,
+            wire=wire,
+            policy=policy,
+            limit=limit,
+            jobs=jobs or 0,
+            on_problem=report,
+            on_progress=progress.advance,
+        )
+    if as_data:
+        click.echo(jsontext.encode(as_json(audit, policy, limit)))
+    else:
+        click.echo(render(sections(audit, limit), width=_width(), colour=_colour()), nl=False)
+    hits = [name for name in fail_on if audit.found(name)]
+    _conclude(audit, hits)
+    ctx.exit(exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
+
+
+def _conclude(audit: Audit, hits: list[str]) -> None:
+    for name in hits:
+        click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
+    if not audit.audited:
+        click.echo("nothing was audited: no exchange of a known wire was found", err=True)
+
+
+def _width() -> int:
+    """A file or a pipe has no width: there tables are not split."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 10_000
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

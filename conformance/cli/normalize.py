@@ -1,0 +1,57 @@
+"""`toolparity normalize`: traffic in, one JSON line of the canonical form for each exchange out."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cassettes.sources import Problem, read
+from normalizer import jsontext
+
+from ..exchange import line
+from . import exits, options
+
+
+@click.command(name="normalize", epilog=f"Exit codes: {exits.TABLE}")
+@options.paths
+@options.policy
+@options.limit
+@options.wire
+@click.option("--raw", is_flag=True, help="Add what stood in the file: request, status, body or frames, under “raw”.")
+@click.pass_context
+def command(
+    ctx: click.Context, *, paths: tuple[str, ...], policy: str, limit: int | None, wire: str | None, raw: bool
+) -> None:
+    """Write the canonical form of traffic, one JSON line an exchange.
+
+    PATH is a recording (.jsonl, .jsonl.gz), a cassette of vcrpy, VCR for Ruby or pydantic-ai's xAI recorder (.yaml,
+    .yml, .json, also gzip), a HAR file, a single body (.json, .sse, .txt), or a directory of these.
+
+    Each line has: source, id, provider, wire, stream, response (null where nothing could be decoded: findings say
+    why), selection (what the policy keeps, drops and rejects) and findings. What cannot be read at all is one line on
+    stderr, and the rest goes on.
+
+    \b
+    Examples:
+      toolparity normalize tests/cassettes > canonical.jsonl
+      toolparity normalize --wire openai.chat stream.sse | jq .response.choices
+      toolparity normalize --policy batch --limit 4 traffic.har
+      toolparity normalize cassette.yaml | jq -r '.response.choices[].blocks[] | select(.type=="tool_call").name'
+    """
+    out = sys.stdout.buffer
+    ran = faults = 0
+    for path in paths:
+        for found in read(path, wire):
+            if isinstance(found, Problem):
+                faults += found.fault
+                click.echo(str(found), err=True)
+                continue
+            written, decoded = line(found, policy=policy, limit=limit, raw=raw)
+            ran += decoded.known
+            faults += decoded.faulty
+            out.write(jsontext.encode(written) + b"\n")
+    out.flush()
+    if not ran and not faults:
+        click.echo("no exchange of a known wire was found", err=True)
+    ctx.exit(exits.code(faults=faults, ran=ran))

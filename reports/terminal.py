@@ -1,0 +1,133 @@
+"""Results for people at a terminal: tables that fit its width, colour only where it was asked for.
+
+Knows nothing of where the figures come from: the caller gives sections of tables and lines.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+from tabulate import tabulate
+
+Tone = Literal["good", "warning", "bad", "dim", "strong"]
+
+_CODES: dict[Tone, str] = {"good": "32", "warning": "33", "bad": "31", "dim": "2", "strong": "1"}
+_GAP = 2  # tabulate puts two spaces between columns in its format "simple"
+_NARROWEST = 40
+
+
+class Cell(Struct, frozen=True):
+    """A text with a tone."""
+
+    text: str
+    tone: Tone | None = None
+
+
+Value = str | int | Cell
+
+
+class Table(Struct, frozen=True):
+    """Rows under headings. The first ``labels`` columns name the row: left-aligned, repeated where a table is split."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[Value]]
+    labels: int = 1
+
+
+class Lines(Struct, frozen=True):
+    """A list; each entry is a head and what follows it, wrapped and indented under it. Without a title a paragraph."""
+
+    title: str
+    entries: list[tuple[Cell, str]]
+
+
+Section = Table | Lines
+
+
+def render(sections: Sequence[Section], *, width: int, colour: bool) -> str:
+    """The sections as text, a blank line between them. Sections without rows or entries are left out.
+
+    A table that is wider than ``width`` is split by columns, each part with its labels.
+    """
+    width = max(width, _NARROWEST)
+    blocks = [_section(section, width, colour) for section in sections]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def figure(number: int) -> str:
+    """A number as people write it: with separators, and a dot for nothing."""
+    return f"{number:,}" if number else "·"
+
+
+def _section(section: Section, width: int, colour: bool) -> str:
+    if isinstance(section, Lines):
+        body = [_entry(head, rest, width, colour) for head, rest in section.entries]
+    else:
+        body = _table(section, width, colour)
+    if not body:
+        return ""
+    title = [_toned(section.title, "strong", colour)] if section.title else []
+    return "\n".join(title + body)
+
+
+def _table(table: Table, width: int, colour: bool) -> list[str]:
+    if not table.rows:
+        return []
+    cells = [[_cell(value) for value in row] for row in table.rows]
+    return ["\n\n".join(_grid(table, cells, group, colour) for group in _groups(table, cells, width))]
+
+
+def _groups(table: Table, cells: list[list[Cell]], width: int) -> list[list[int]]:
+    """Which columns stand together, from left to right, as many as fit."""
+    widths = [
+        max([len(heading), *(len(row[column].text) for row in cells)]) + _GAP
+        for column, heading in enumerate(table.columns)
+    ]
+    labels = list(range(table.labels))
+    room = width + _GAP - sum(widths[c] for c in labels)
+    groups: list[list[int]] = []
+    left = 0
+    for column in range(table.labels, len(widths)):
+        if not groups or left < widths[column]:
+            groups.append([*labels])
+            left = room
+        groups[-1].append(column)
+        left -= widths[column]
+    return groups or [labels]
+
+
+def _grid(table: Table, cells: list[list[Cell]], group: list[int], colour: bool) -> str:
+    return tabulate(
+        [[_toned(row[c].text, row[c].tone, colour) for c in group] for row in cells],
+        headers=[table.columns[c] for c in group],
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["left" if c < table.labels else "right" for c in group],
+    )
+
+
+def _cell(value: Value) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, int):
+        return Cell(figure(value), None if value else "dim")
+    return Cell(value)
+
+
+def _entry(head: Cell, rest: str, width: int, colour: bool) -> str:
+    """Head and rest on one line where they fit; nothing that could be copied (a path) is ever broken."""
+    shown = _toned(head.text, head.tone, colour)
+    if not rest:
+        return shown
+    if len(head.text) + 2 + len(rest) <= width:
+        return f"{shown}  {rest}"
+    wrapped = textwrap.wrap(rest, width - 4, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([shown, *("    " + line for line in wrapped)])
+
+
+def _toned(text: str, tone: Tone | None, colour: bool) -> str:
+    return f"\x1b[{_CODES[tone]}m{text}\x1b[0m" if colour and tone else text
