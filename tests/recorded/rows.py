@@ -1,0 +1,95 @@
+"""Recorded exchanges, row by row, and the two ways to decode one.
+
+Only what the tests need: the tool's own reader of recordings has its own tests.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from normalizer import Response, StreamDecoder, normalize
+from normalizer.events import Event
+
+WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
+
+
+class Row(msgspec.Struct):
+    """One exchange, as the recordings' format has it."""
+
+    id: str
+    wire: str
+    stream: bool
+    provider: str | None = None
+    status: int | None = None
+    content_type: str | None = None
+    request: Any = None
+    body: str | None = None
+    body_encoding: str | None = None
+    frames: list[str] | None = None
+    chunk_lengths: list[int] | None = None
+
+    @property
+    def failed(self) -> bool:
+        return (self.status or 200) >= 400
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the body (of all messages one after the other, where the body is messages)."""
+        if self.frames is not None:
+            return b"".join(self.messages)
+        assert self.body is not None
+        return base64.b64decode(self.body) if self.body_encoding else self.body.encode("utf-8", "surrogatepass")
+
+    @property
+    def messages(self) -> list[bytes]:
+        return [base64.b64decode(frame) for frame in self.frames or ()]
+
+    @property
+    def arrived(self) -> list[bytes] | None:
+        """The body in the pieces in which it came from the network; null where that was not recorded."""
+        if not self.chunk_lengths:
+            return None
+        data, pieces, start = self.data, [], 0
+        for length in self.chunk_lengths:
+            pieces.append(data[start : start + length])
+            start += length
+        return [*pieces, data[start:]]
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    with gzip.open(path) as file:
+        yield from file
+
+
+@cache
+def rows(recordings: Path, wire: str) -> tuple[Row, ...]:
+    """Every exchange of a wire."""
+    return tuple(msgspec.convert(json.loads(line), Row) for line in lines(recordings / f"{wire}.jsonl.gz"))
+
+
+def streams(recordings: Path, wire: str) -> list[Row]:
+    return [row for row in rows(recordings, wire) if row.stream]
+
+
+def decode(row: Row, *, request: Any = None) -> Response:
+    """The response of an exchange, its body fed whole."""
+    if row.stream:
+        return feed(row, row.messages if row.frames is not None else [row.data], request=request)[0]
+    return normalize(row.data, row.wire, provider=row.provider, status=row.status, request=request)
+
+
+def feed(row: Row, pieces: Iterable[bytes], *, request: Any = None) -> tuple[Response, list[Event]]:
+    """The response of a streamed exchange fed in these pieces, and all events on the way."""
+    decoder = StreamDecoder(row.wire, provider=row.provider, status=row.status, request=request)
+    events: list[Event] = []
+    for piece in pieces:
+        events += decoder.feed(piece)
+    return decoder.finish(), events

@@ -1,0 +1,171 @@
+"""The same bytes, cut at any place, give the same response (law `any-split`), and events that add up to it.
+
+Every recorded stream is fed whole, in the pieces in which it came from the network where that is known, and in
+random ones (seeded by its id, so a failure repeats). Byte by byte is quadratic in nothing but takes a call for each
+byte: it is done for a fixed sample, every 12th stream and all in other framings than SSE. Hypothesis chooses the cuts
+of a smaller sample and shrinks them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from xai_sdk.proto import chat_pb2
+
+from normalizer import Choice, Reasoning, Refusal, Response, Text, ToolCall
+from normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from tests.recorded.rows import Row, feed, streams
+
+SSE_WIRES = ("openai.chat", "openai.responses", "anthropic.messages")
+#: The members that hold what deltas spell out, by the type that a BlockStart names.
+SPOKEN: dict[str, tuple[type[Any], str]] = {
+    "text": (Text, "text"),
+    "refusal": (Refusal, "text"),
+    "tool_call": (ToolCall, "arguments_text"),
+}
+
+
+def cut(data: bytes, places: Iterable[int]) -> list[bytes]:
+    """The bytes in pieces; places may repeat (an empty piece is a piece)."""
+    edges = [0, *sorted(places), len(data)]
+    return [data[start:end] for start, end in pairwise(edges)]
+
+
+def random_cuts(row: Row, data: bytes) -> list[bytes]:
+    chosen = random.Random(crc32(row.id.encode()))
+    return cut(data, (chosen.randint(0, len(data)) for _ in range(chosen.randint(1, 40))))
+
+
+def same(row: Row, how: str, whole: Response, other: Response) -> None:
+    assert other == whole, f"{row.id}: another response {how}"
+    assert other.findings == whole.findings, f"{row.id}: other findings {how}"
+
+
+def sampled(found: list[Row], every: int, limit: int) -> list[Row]:
+    """A fixed sample: each so-many-th stream that is not long, and every stream that is not SSE."""
+    odd = [row for row in found if row.body_encoding or row.data.lstrip()[:1] in (b"{", b"[")]
+    return [row for row in found[::every] if len(row.data) <= limit] + [r for r in odd if len(r.data) <= limit]
+
+
+@pytest.mark.parametrize("wire", SSE_WIRES)
+def test_a_stream_in_its_own_pieces_or_at_random_cuts_gives_the_same_response(
+    wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrived = 0
+    found = streams(recordings, wire)
+    for row in found:
+        data = row.data
+        whole, events = feed(row, [data])
+        in_pieces, other_events = feed(row, random_cuts(row, data))
+        same(row, "at random cuts", whole, in_pieces)
+        assert other_events == events, f"{row.id}: other events at random cuts"
+        if pieces := row.arrived:
+            arrived += 1
+            same(row, "in the pieces that came", whole, feed(row, pieces)[0])
+    assert found
+    with capsys.disabled():
+        print(f"\n  {wire}: {len(found)} streams at random cuts, {arrived} in the pieces that came", end="")
+
+
+@pytest.mark.parametrize("wire", SSE_WIRES)
+def test_a_stream_byte_by_byte_gives_the_same_response(
+    wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = sampled(streams(recordings, wire), every=12, limit=60_000)
+    for row in found:
+        data = row.data
+        whole, events = feed(row, [data])
+        slowly, other_events = feed(row, (data[i : i + 1] for i in range(len(data))))
+        same(row, "byte by byte", whole, slowly)
+        assert other_events == events, f"{row.id}: other events byte by byte"
+    assert len(found) >= 20
+    with capsys.disabled():
+        print(f"\n  {wire}: {len(found)} streams byte by byte", end="")
+
+
+@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("ending", [b"\r\n", b"\r"], ids=["CRLF", "CR"])
+def test_line_endings_split_anywhere_change_nothing(wire: str, ending: bytes, recordings: Path) -> None:
+    found = [r for r in streams(recordings, wire)[::9] if not r.body_encoding and b"\r" not in r.data]
+    for row in found:
+        whole, _ = feed(row, [row.data])
+        data = row.data.replace(b"\n", ending)
+        same(row, f"with {ending!r} at random cuts", whole, feed(row, random_cuts(row, data))[0])
+    assert found
+
+
+@pytest.mark.parametrize("wire", SSE_WIRES)
+def test_hypothesis_finds_no_cuts_that_change_a_response(wire: str, recordings: Path) -> None:
+    found = [row for row in streams(recordings, wire) if 500 < len(row.data) < 20_000]
+    found = found[:: max(1, len(found) // 25)]
+    wholes = {row.id: feed(row, [row.data])[0] for row in found}
+
+    @settings(max_examples=250, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        row = data.draw(st.sampled_from(found))
+        places = data.draw(st.lists(st.integers(0, len(row.data)), max_size=30))
+        same(row, f"at {sorted(places)}", wholes[row.id], feed(row, cut(row.data, places))[0])
+
+    holds()
+
+
+def test_messages_of_xai_as_bytes_or_as_objects_are_one_response(recordings: Path) -> None:
+    """Frames are messages: each is fed on its own; the SDK's objects of the same messages give the same."""
+    found = streams(recordings, "xai.grpc")
+    for row in found:
+        whole, events = feed(row, row.messages)
+        objects = [chat_pb2.GetChatCompletionChunk.FromString(message) for message in row.messages]
+        same(row, "as SDK objects", whole, feed(row, objects)[0])  # type: ignore[arg-type]
+        assert whole.complete is (len(objects) > 1), row.id
+        assert list(disagreements(whole, events)) == [], row.id
+    assert found
+
+
+@pytest.mark.parametrize("wire", SSE_WIRES)
+def test_what_is_shown_while_it_arrives_is_what_stands_in_the_response(wire: str, recordings: Path) -> None:
+    for row in streams(recordings, wire):
+        whole, events = feed(row, [row.data])
+        if any(f.code in ("plain-body", "arguments-disagree", "output-disagrees") for f in whole.findings):
+            continue  # the findings say that the end is not what was streamed
+        assert list(disagreements(whole, events)) == [], row.id
+
+
+def disagreements(response: Response, events: list[Event]) -> Iterator[str]:
+    """Where the pieces of a kind of block, joined by key, are not what the response's blocks of that kind hold."""
+    shown: dict[tuple[int, int], str] = {}
+    kinds: dict[tuple[int, int], str] = {}
+    for event in events:
+        if isinstance(event, BlockStart):
+            if (event.choice, event.key) in kinds:
+                yield f"block {event.key} begins twice"
+            kinds[event.choice, event.key] = event.block
+            shown[event.choice, event.key] = ""
+        elif isinstance(event, BlockDelta):
+            shown[event.choice, event.key] += event.text
+        elif isinstance(event, BlockReset):
+            shown[event.choice, event.key] = event.text
+    for choice in response.choices:
+        for kind, (cls, member) in SPOKEN.items():
+            told = [s for (c, k), s in shown.items() if c == choice.index and kinds[c, k] == kind]
+            stands = [getattr(block, member) for block in choice.blocks if type(block) is cls]
+            if list(filter(None, told)) != list(filter(None, stands)):
+                yield f"choice {choice.index}: {kind} shown as {told!r} stands as {stands!r}"
+        yield from _reasoning(
+            choice, [s for (c, k), s in shown.items() if c == choice.index and kinds[c, k] == "reasoning"]
+        )
+
+
+def _reasoning(choice: Choice, told: list[str]) -> Iterator[str]:
+    """Parts of a summary are shown one after the other and stand with a blank line between them."""
+    stands = [block.text for block in choice.blocks if type(block) is Reasoning]
+    if "".join(told).replace("\n", "") != "".join(stands).replace("\n", ""):
+        yield f"choice {choice.index}: reasoning shown as {told!r} stands as {stands!r}"

@@ -1,0 +1,97 @@
+"""Every recorded exchange of the four wires is decoded: no crash, nothing skipped, nothing opaque that an SDK knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from normalizer import Choice, Opaque, Response, ServerToolCall, ToolCall, normalize, select
+from normalizer.errors import UnknownWire
+from normalizer.jsontext import decode as json_decode
+from normalizer.jsontext import encode as json_encode
+from tests.recorded.rows import WIRES, Row, decode, lines, rows
+from tests.sdk_types import block_types
+
+#: What the four wires held when the normalizer was built; recordings may be added, none may vanish.
+AT_LEAST = {"openai.chat": 5784, "openai.responses": 1859, "anthropic.messages": 2010, "xai.grpc": 44}
+
+
+def decoded(row: Row) -> Response:
+    try:
+        return decode(row)
+    except Exception as error:
+        raise AssertionError(f"{row.id} cannot be decoded: {error!r}") from error
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_exchange_decodes_and_nothing_is_skipped(
+    wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = rows(recordings, wire)
+    known = block_types()[wire]
+    counts: Counter[str] = Counter()
+    opaque: Counter[str] = Counter()
+    for row in found:
+        response = decoded(row)
+        counts["read"] += 1
+        counts["calls"] += sum(len(choice.calls) for choice in response.choices)
+        counts["clean"] += not any(f.severity != "info" for f in response.findings)
+        for _, _, block in response.walk():
+            if isinstance(block, Opaque):
+                opaque[block.wire_type] += 1
+        assert response.wire == wire
+        assert response.choices or response.error or not response.complete, f"{row.id}: neither answer nor error"
+        assert row.failed <= (response.error is not None), f"{row.id}: an HTTP error that is no error"
+    assert counts["read"] == sum(1 for _ in lines(recordings / f"{wire}.jsonl.gz")) >= AT_LEAST[wire]
+    assert not set(opaque) & known, f"opaque, although the SDK knows it: {sorted(set(opaque) & known)}"
+    with capsys.disabled():
+        print(
+            f"\n  {wire}: {counts['read']} of {len(found)} exchanges read ({counts['read'] / len(found):.0%}), "
+            f"{counts['calls']} client calls, {counts['clean'] / len(found):.1%} without a warning, "
+            f"opaque {dict(opaque) or 0}",
+            end="",
+        )
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_knowing_the_request_changes_no_call(wire: str, recordings: Path) -> None:
+    """What was declared tells who executes; it never adds, removes, reorders or rewrites a call."""
+    for row in rows(recordings, wire):
+        if not isinstance(row.request, dict) or row.request.get("n") not in (None, 1):
+            continue
+        without, told = decode(row), decode(row, request=row.request)
+        assert [_said(c) for c in told.choices] == [_said(c) for c in without.choices], row.id
+
+
+def _said(choice: Choice) -> list[tuple[str, str, str]]:
+    return [(b.id, b.name, b.arguments_text) for b in choice.blocks if isinstance(b, ToolCall | ServerToolCall)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_response_is_written_as_json_and_every_call_is_kept_dropped_or_rejected(
+    wire: str, recordings: Path
+) -> None:
+    for row in rows(recordings, wire):
+        response = decode(row)
+        written = json_decode(json_encode(response))
+        assert [c["index"] for c in written["choices"]] == [c.index for c in response.choices], row.id
+        calls = [(c.index, n) for c in response.choices for n, b in enumerate(c.blocks) if isinstance(b, ToolCall)]
+        choice = response.choices[0].index if response.choices else 0
+        selection = select(response, "first", choice=choice)
+        assert len(selection.kept) <= 1, row.id
+        told = [(r.choice, r.block) for r in (*selection.kept, *selection.dropped, *selection.rejected)]
+        assert sorted(told) == sorted(calls), row.id
+
+
+def test_the_other_wires_are_refused_as_not_yet_known(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    others = sorted(p for p in recordings.glob("*.jsonl.gz") if p.name.removesuffix(".jsonl.gz") not in WIRES)
+    assert others
+    for path in others:
+        wire = path.name.removesuffix(".jsonl.gz")
+        count = sum(1 for _ in lines(path))
+        with pytest.raises(UnknownWire, match=wire):
+            normalize(b"{}", wire)
+        with capsys.disabled():
+            print(f"\n  {wire}: {count} exchanges, not yet known", end="")
