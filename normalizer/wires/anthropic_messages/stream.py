@@ -10,7 +10,7 @@ from ... import jsontext
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, StreamError, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop
-from ..common import CallSite, Context, error_of, is_cut, settle
+from ..common import CUTS, CallSite, Context, error_of, settle
 from ..schema import Note, Reader, Unknown, Wire, exact_text
 from .blocks import STOPS, convert, usage
 from .schema import (
@@ -39,6 +39,7 @@ _SHOWN: dict[type[Wire], str] = {
     McpToolUseBlock: "server_tool_call",
     Unknown: "opaque",
 }
+_USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 #: What an orphaned delta belongs to, where its block never started.
 _IMPLIED: dict[str, type[Wire]] = {
     "text_delta": TextBlock,
@@ -97,6 +98,7 @@ class Stream:
             block = self._at(event.index)
             if block is not None:
                 block.stopped = True
+                self._show_input(block, out)
                 out.append(BlockStop(0, block.key))
         elif kind == "message_start":
             self._begin(event.message, out)
@@ -162,6 +164,14 @@ class Stream:
             out.append(BlockDelta(0, opened.key, said))
         return opened
 
+    def _show_input(self, opened: _Open, out: list[Told]) -> None:
+        """Arguments that came whole with their block's start, and in no delta (XLAT-03)."""
+        block = opened.block
+        if not opened.parts and isinstance(block, _USES):
+            text = _spelled(block.input)
+            if text:
+                out.append(BlockDelta(0, opened.key, text))
+
     def _at(self, index: int | None) -> _Open | None:
         if index is None:
             return self._blocks[-1] if self._blocks else None
@@ -226,7 +236,7 @@ class Stream:
         opened = sorted(self._blocks, key=lambda b: b.index) if self._in_place() else self._blocks
         blocks: list[Block] = []
         for number, one in enumerate(opened):
-            cut = (is_cut(reason) and number == len(opened) - 1) or (not complete and not one.stopped)
+            cut = (reason in CUTS and number == len(opened) - 1) or (not complete and not one.stopped)
             block = self._close(site, one, len(blocks), cut)
             if block is not None:
                 blocks.append(block)
@@ -259,11 +269,11 @@ class Stream:
                 block.signature = "".join(one.signature)
         elif type(block) is Compaction:
             block.content = said or block.content
-        elif isinstance(block, (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)):
+        elif isinstance(block, _USES):
             # Some servers put the whole input into the start and send no delta, or send it twice (XLAT-03).
             text = said if said else _spelled(block.input)
         return convert(site, block, place, cut, text)
 
 
 def _spelled(given: Raw) -> str:
-    return exact_text(given) if len(memoryview(given)) else ""
+    return exact_text(given) if memoryview(given) else ""

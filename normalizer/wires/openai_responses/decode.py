@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import jsontext
 from ...model import ApprovalRequest, Choice, Refusal, Response, StopReason, Usage
-from ..common import CallSite, Context, error_of, error_response, is_cut, settle, total
+from ..common import CUTS, CallSite, Context, error_of, error_response, settle, total
 from ..schema import Note, Reader
 from .items import Reading, convert
 from .schema import Body, carry_body
@@ -43,7 +43,7 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     error = error_of(body.error, context.status) if body.error else None
     reason, raw = _stop(body, error is not None)
     site = CallSite.of(context, 0, body.id)
-    blocks = convert(Reading(site, _custom(context, body)), items, is_cut(reason) or not complete)
+    blocks = convert(Reading(site, custom_tools(context, body)), items, reason in CUTS or not complete)
     if reason == "end_turn" and site.seen:
         reason = "tool_calls"  # `completed` says nothing about calls
     kinds = [type(block) for block in blocks]
@@ -79,7 +79,7 @@ def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
     return "unknown", status
 
 
-def _custom(context: Context, body: Body) -> frozenset[str] | None:
+def custom_tools(context: Context, body: Body) -> frozenset[str] | None:
     """The custom tools that the caller declared, where xAI's rule holds; null elsewhere.
 
     xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). It is told by the caller

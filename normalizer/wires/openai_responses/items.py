@@ -110,7 +110,7 @@ def _texts(parts: list[Any] | None) -> list[str]:
 
 def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], cut: bool) -> None:
     text = item.input or ""
-    if reading.custom is not None and item.name not in reading.custom:
+    if is_hosted(item, reading.custom):
         extra = {"type": "custom_tool_call", "call_id": item.call_id, **s.carry_custom(item)}
         tool = "x_search" if (item.name or "").startswith("x_") else item.name or ""
         blocks.append(ServerToolCall(item.id or item.call_id or "", tool, item.name or "", text, item.status, extra))
@@ -175,19 +175,29 @@ _apply_patch = _client("apply_patch", "operation")
 _computer = _client("computer", "action", "actions")
 
 
+def is_hosted(item: Any, custom: frozenset[str] | None) -> bool:
+    """Whether the provider runs this call, for the item types that alone do not tell. ``custom``: see `Reading`."""
+    kind = type(item)
+    if kind is s.ShellCall:
+        # A shell in a container is the provider's; a local one (or none named) is the caller's.
+        return item.environment is not None and item.environment.get("type") not in (None, "local")
+    if kind is s.ToolSearchCall:
+        return bool(item.execution != "client")
+    return kind is s.CustomToolCall and custom is not None and item.name not in custom
+
+
 def _shell_call(reading: Reading, item: s.ShellCall, blocks: list[Block]) -> None:
-    """A shell in a container is the provider's; a local one (or none named) is the caller's."""
-    if item.environment is not None and item.environment.get("type") not in (None, "local"):
+    if is_hosted(item, None):
         _server("shell", "action")(reading, item, blocks)
     else:
         _shell(reading, item, blocks)
 
 
 def _tool_search_call(reading: Reading, item: s.ToolSearchCall, blocks: list[Block]) -> None:
-    if item.execution == "client":
-        _tool_search(reading, item, blocks)
-    else:
+    if is_hosted(item, None):
         _server("tool_search", "arguments")(reading, item, blocks)
+    else:
+        _tool_search(reading, item, blocks)
 
 
 def _server(tool: str, member: str, *results: str) -> Callable[[Reading, Any, list[Block]], None]:

@@ -251,16 +251,16 @@ class Stream:
 
     def _shown(self, item: Wire) -> str:
         if type(item) in (s.CustomToolCall, s.ShellCall, s.ToolSearchCall):
-            return "server_tool_call" if is_hosted(item, self._custom()) else "tool_call"
+            return "server_tool_call" if is_hosted(item, self._custom(item)) else "tool_call"
         return _SHOWN.get(type(item), "server_tool_result")
 
-    def _custom(self) -> frozenset[str] | None:
-        return custom_tools(self._context, self._beginning())
+    def _custom(self, item: Wire) -> frozenset[str] | None:
+        return custom_tools(self._context, self._beginning()) if type(item) is s.CustomToolCall else None
 
     def _show_whole(self, opened: _Open, out: list[Told]) -> None:
         """An item that came without deltas is shown at its end, as it will stand in the response."""
-        scratch = CallSite(Context(self._context.wire, self._context.provider, self._context.declared), 0, None, {})
-        for number, block in enumerate(convert(Reading(scratch, self._custom()), [opened.item], False)):
+        scratch = CallSite.of(Context(self._context.wire), 0, None)
+        for number, block in enumerate(convert(Reading(scratch, self._custom(opened.item)), [opened.item], False)):
             text = block.text if isinstance(block, (Text, Reasoning, Refusal)) else getattr(block, "arguments_text", "")
             if text:
                 part = "refusal" if isinstance(block, Refusal) else "text"
