@@ -12,13 +12,16 @@ from msgspec import Struct
 from ..arguments import parse
 from ..findings import Finding, finding
 from ..model import CallStatus, Error, Response, Stop, StopReason, ToolCall
-from .schema import Note
+from .schema import UNFIT, Note, Reader, S
 
 #: Reasons under which the wire claims a natural end, or says nothing: what is there decides.
 _YIELDS = frozenset(("end_turn", "unknown"))
-_CUTS = frozenset(("max_tokens", "context_window"))
+#: Reasons that mean that the answer was cut at its end.
+CUTS = frozenset(("max_tokens", "context_window"))
 _REFUSALS = frozenset(("refusal", "content_filter"))
-_parse_object = msgspec.json.Decoder(dict[str, Any]).decode
+parse_object = msgspec.json.Decoder(dict[str, Any]).decode
+#: What that parser may raise; `build` then looks closer.
+NO_OBJECT = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 #: Kinds of calls that are declared by name.
 _BY_NAME = frozenset(("function", "custom", "legacy_function"))
 _PSEUDO_PARALLEL = "multi_tool_use.parallel"
@@ -35,7 +38,7 @@ class Declared(Struct, frozen=True):
     n: int = 1
 
 
-class Context(Struct):
+class Context(Struct, gc=False):
     """One decoding: what the caller told, and the findings made so far."""
 
     wire: str
@@ -44,6 +47,8 @@ class Context(Struct):
     status: int | None = None
     findings: list[Finding] = []
     respelled: bool = False
+    #: whether some text may hold U+FFFD; a decoder that saw the whole body knows that none does
+    suspect: bool = True
 
     def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
         self.findings.append(finding(code, message, choice, block))
@@ -63,7 +68,20 @@ class Context(Struct):
 _INDEXES = re.compile(r"\[\d+\]")
 
 
-class CallSite(Struct):
+def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
+    """A whole body as a wire struct; what did not fit becomes findings. Raises MalformedBody."""
+    try:
+        body = reader.strict(data)
+    except UNFIT:
+        notes: list[Note] = []
+        body = reader.read_leniently(data, notes)
+        context.take(notes)
+    else:
+        context.suspect = b"\xef\xbf\xbd" in data or b"ufffd" in data or b"uFFFD" in data
+    return body
+
+
+class CallSite(Struct, gc=False):
     """Where calls of one choice are built: keeps their ids unique and their findings placed."""
 
     context: Context
@@ -112,18 +130,10 @@ class CallSite(Struct):
             seen[id] = (name, text)
         else:
             id = self._synthetic(id, block, extra := dict(extra or ()))
-        if extra is None:
-            extra = {}
-        if not (cut or free_text):
-            try:
-                arguments = _parse_object(text)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                pass
-            else:
-                if name and self.trusting and text.isascii() and "\\" not in text:
-                    return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
         arguments, status = self._examine(name, text, block, kind, cut, free_text)
-        return ToolCall(id, name or "", arguments, text, status, kind, wire_id, namespace, caller, extra)
+        return ToolCall(
+            id, name or "", arguments, text, status, kind, wire_id, namespace, caller, {} if extra is None else extra
+        )
 
     def _examine(
         self, name: str | None, text: str, block: int, kind: str, cut: bool, free_text: bool
@@ -136,7 +146,7 @@ class CallSite(Struct):
             find("arguments-truncated", f"the answer was cut inside {name}", choice, block)
         elif code:
             find(code, f"{code}: {name}", choice, block)
-        if "\ufffd" in text or "\\ufffd" in text:
+        if "\ufffd" in text or "\\ufffd" in text.lower():
             find("corrupt-text", f"the arguments of {name} hold U+FFFD", choice, block)
         if not name:
             status, arguments = "invalid", None
@@ -193,11 +203,6 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     return Stop(reason, raw)
 
 
-def is_cut(reason: StopReason | None) -> bool:
-    """Whether the stop reason means that the answer was cut at its end."""
-    return reason in _CUTS
-
-
 _RETRYABLE = re.compile(r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted")
 _FINAL = re.compile(r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota")
 
@@ -212,7 +217,9 @@ def error_of(raw: Any, status: int | None = None) -> Error:
     elif isinstance(body.get("error"), str) and "message" not in body:
         body = {**body, "message": body["error"]}
     code = body.get("code")
-    kind = next((k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k), "error")
+    # Responses' error events are of type "error" and tell the kind in `code`.
+    kinds = (k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k and k != "error")
+    kind = next(kinds, "error")
     message = body.get("message") or body.get("msg") or body.get("detail") or ""
     for candidate in (body.get("status_code"), code, body.get("status"), status):
         if isinstance(candidate, int) and 400 <= candidate < 600:

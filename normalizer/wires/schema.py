@@ -20,6 +20,8 @@ from ..errors import MalformedBody
 
 EXTRA_NAME = "extra of toolparity"
 S = TypeVar("S", bound="Wire")
+#: What the fast path raises where something does not fit.
+UNFIT = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class Wire(Struct, forbid_unknown_fields=True, gc=False):
@@ -64,23 +66,24 @@ class Reader(Generic[S]):
 
     def __init__(self, cls: type[S]) -> None:
         self._cls = cls
-        self._strict = msgspec.json.Decoder(cls).decode
+        self.strict = msgspec.json.Decoder(cls).decode
         self.lenient = False
 
     def read(self, data: bytes, notes: list[Note]) -> S:
         """Raises MalformedBody where the bytes are no JSON object."""
         if not self.lenient:
             try:
-                return self._strict(data)
-            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                return self.strict(data)
+            except UNFIT:
                 pass
-        return self._read_lenient(data, notes)
+        return self.read_leniently(data, notes)
 
-    def _read_lenient(self, data: bytes, notes: list[Note]) -> S:
+    def read_leniently(self, data: bytes, notes: list[Note]) -> S:
+        """The slow path at once."""
         source: Any = Raw(data)
         try:
             msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        except UNFIT:
             # JSON that only the standard library reads: half surrogate pairs, NaN, bytes that are no UTF-8.
             try:
                 source = jsontext.decode(data)

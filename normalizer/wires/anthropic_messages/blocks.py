@@ -74,7 +74,7 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
 
 def _tool_use(site: CallSite, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
     if text is None:
-        text = exact_text(block.input) if len(memoryview(block.input)) else ""
+        text = exact_text(block.input) if memoryview(block.input) else ""
         if site.context.respelled:
             site.context.find("arguments-respelled", "", site.choice, place)
     if block.id in site.seen and site.repeats(block.id, block.name, text):
@@ -87,7 +87,7 @@ def _tool_use(site: CallSite, block: ToolUseBlock, place: int, cut: bool, text: 
 
 def _server_use(block: Any, text: str | None) -> ServerToolCall:
     if text is None:
-        text = exact_text(block.input) if len(memoryview(block.input)) else ""
+        text = exact_text(block.input) if memoryview(block.input) else ""
     extra = dict(block.extra_ or {})
     if type(block) is McpToolUseBlock:
         tool = "mcp"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ... import jsontext
 from ...model import Block, Choice, Response
-from ..common import CallSite, Context, error_response, is_cut, settle
-from ..schema import Note, Reader
+from ..common import CUTS, CallSite, Context, error_response, read_whole, settle
+from ..schema import Reader
 from .blocks import STOPS, convert, usage
 from .schema import Message, carry_message
 
@@ -14,16 +14,13 @@ _reader = Reader(Message)
 
 def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no JSON object."""
-    notes: list[Note] = []
-    message = _reader.read(data, notes)
+    message = read_whole(_reader, data, context)
     if message.content is None:
         return error_response(context, jsontext.decode(data), id=message.id, model=message.model)
-    if notes:
-        context.take(notes)
     raw = message.stop_reason
     reason = STOPS.get(raw, "unknown") if raw else None
     site = CallSite.of(context, 0, message.id)
-    last = len(message.content) - 1 if is_cut(reason) else -1
+    last = len(message.content) - 1 if reason in CUTS else -1
     blocks: list[Block] = []
     for number, wire in enumerate(message.content):
         block = convert(site, wire, len(blocks), number == last)

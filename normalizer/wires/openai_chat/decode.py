@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import jsontext
 from ...model import Response
-from ..common import CallSite, Context, error_of, error_response
-from ..schema import Note, Reader
+from ..common import CallSite, Context, error_of, error_response, read_whole
+from ..schema import Reader
 from .message import finish, usage
-from .schema import Body, Choice, Message, carry_body, carry_choice, carry_message
+from .schema import Body, Message, carry_body, carry_choice, carry_message
 
 _reader = Reader(Body)
 _NO_MESSAGE = Message()
@@ -17,12 +15,9 @@ _NO_MESSAGE = Message()
 
 def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no JSON object."""
-    notes: list[Note] = []
-    body = _reader.read(data, notes)
+    body = read_whole(_reader, data, context)
     if body.choices is None or (body.error and not body.choices):
         return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
-    if notes:
-        context.take(notes)
     choices = []
     trusting = context.declared.names is None
     error = error_of(body.error) if body.error else None
@@ -30,9 +25,13 @@ def decode(data: bytes, context: Context) -> Response:
         if choice.error and error is None:
             error = error_of(choice.error)
         index = place if choice.index is None else choice.index
-        site = CallSite(context, index, body.id, {}, trusting)
         message = choice.message or choice.delta or _NO_MESSAGE
-        choices.append(finish(site, message, choice.finish_reason, extra_of(choice, message)))
+        extra = carry_choice(choice)
+        carried = carry_message(message)
+        if carried:
+            extra["message"] = carried
+        site = CallSite(context, index, body.id, {}, trusting)
+        choices.append(finish(site, message, choice.finish_reason, extra))
     if len(choices) > 1:
         choices.sort(key=lambda c: c.index)
     if error is not None:
@@ -41,13 +40,3 @@ def decode(data: bytes, context: Context) -> Response:
         context.wire, context.provider, body.id, body.model, choices, usage(body.usage), error, True, carry_body(body)
     )
     return response.with_findings(context.findings) if context.findings else response
-
-
-def extra_of(choice: Choice, message: Message) -> dict[str, Any]:
-    """The choice's and its message's members without a canonical field."""
-    extra = carry_choice(choice)
-    carried = carry_message(message)
-    if carried:
-        extra["message"] = carried
-    return extra
-

@@ -19,9 +19,10 @@ from ...model import (
     ServerToolResult,
     StopReason,
     Text,
+    ToolCall,
     Usage,
 )
-from ..common import CallSite, Context, is_cut, settle, total
+from ..common import CUTS, NO_OBJECT, CallSite, Context, parse_object, settle, total
 from .schema import Call, Function, Message
 
 #: `finish_reason` of OpenAI (`openai.types.chat.chat_completion.Choice`) and, below the line, of its dialects.
@@ -51,9 +52,16 @@ _MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execution", "wolfram": "wolfram"}
 
 
-def finish(site: CallSite, message: Message, raw_stop: str | None, extra: dict[str, Any]) -> Choice:
-    """The canonical choice of one message. ``extra``: the members that nothing canonical represents."""
-    reason = stop_reason(raw_stop, extra)
+def finish(
+    site: CallSite, message: Message, raw_stop: str | None, extra: dict[str, Any], broken_off: bool = False
+) -> Choice:
+    """The canonical choice of one message. ``extra``: the members that nothing canonical represents.
+
+    ``broken_off``: the stream ended before this choice did, so its last call is cut whatever its text says.
+    """
+    reason = STOPS.get(raw_stop) if raw_stop else None
+    if reason is None or extra:
+        reason = stop_reason(raw_stop, extra)
     blocks: list[Block] = []
     refusals = 0
     if message.reasoning_content or message.reasoning or message.reasoning_details:
@@ -73,43 +81,49 @@ def finish(site: CallSite, message: Message, raw_stop: str | None, extra: dict[s
         blocks.append(Refusal(message.refusal))
         refusals += 1
     if message.tool_calls:
-        _calls(site, message.tool_calls, blocks, is_cut(reason))
+        _calls(site, message.tool_calls, blocks, broken_off or reason in CUTS)
     legacy = message.function_call
     # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
     if legacy is not None and (legacy.name or legacy.arguments):
         text = legacy.arguments or ""
-        blocks.append(
-            site.build(len(blocks), None, legacy.name, text, "legacy_function", legacy.extra_, is_cut(reason))
-        )
+        cut = broken_off or reason in CUTS
+        blocks.append(site.build(len(blocks), None, legacy.name, text, "legacy_function", legacy.extra_, cut))
     return Choice(site.choice, blocks, settle(site, reason, raw_stop, 0, refusals), extra)
 
 
 def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> None:
     """Function and custom (freeform) calls; the last one is cut where the answer was."""
-    last = len(calls) - 1 if cut else -1
     seen = site.seen
-    for number, call in enumerate(calls):
-        function = call.function
-        kind = call.type or "function"
-        if function is None or function.arguments is None or function.extra_ is not None or call.custom is not None:
-            name, text, kind, extra = _odd_call(call, site.context)
-        else:
-            name, text, extra = function.name, function.arguments, call.extra_
+    last = calls[-1] if cut else None
+    usual = site.trusting and not site.context.suspect
+    for call in calls:
         id = call.id
+        function = call.function
+        if usual and function is not None and call is not last:
+            # The hot path: what `build` does for a call with nothing odd about it, which is nearly every one.
+            name, text = function.name, function.arguments
+            if id and name and text and id not in seen and call.extra_ is None and function.extra_ is None:
+                try:
+                    arguments = parse_object(text)
+                except NO_OBJECT:
+                    pass
+                else:
+                    seen[id] = (name, text)
+                    blocks.append(ToolCall(id, name, arguments, text, "complete", call.type or "function"))
+                    continue
+        name, text, kind, extra = _read_call(call, site.context)
         if id in seen and site.repeats(id, name, text):
             continue
-        if kind == "custom":
-            blocks.append(site.build(len(blocks), id, name, text, kind, extra, number == last, free_text=True))
-        else:
-            blocks.append(site.build(len(blocks), id, name, text, kind, extra, number == last))
+        free_text = kind == "custom"
+        blocks.append(site.build(len(blocks), id, name, text, kind, extra, call is last, free_text=free_text))
 
 
-def _odd_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
-    """Name, text, kind and extra of a call that is custom, lacks arguments, or holds members nobody knows."""
+def _read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
+    """Name, text, kind and extra of a call in any shape: function or custom, with members nobody knows."""
     function, custom, extra = call.function, call.custom, call.extra_
     if function is not None and (custom is None or function.name):
         text, rest = arguments_text(function, context)
-        return function.name, text, call.type or "function", {**(extra or {}), **rest}
+        return function.name, text, call.type or "function", {**(extra or {}), **rest} or None
     if custom is not None:
         return custom.name, custom.input or "", "custom", custom.extra_ or extra
     return None, "", call.type or "function", extra
@@ -221,16 +235,29 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
         return None
     get = figures.get
     given, output = get("prompt_tokens"), get("completion_tokens")
-    if type(given) is not int or type(output) is not int:
-        given, output = total(figures, "prompt_tokens", "input_tokens"), total(figures, "completion_tokens", "output_tokens")
     read, wrote = get("prompt_tokens_details"), get("completion_tokens_details")
-    cached = total(read, "cached_tokens") if type(read) is dict else None
+    if type(read) is dict is type(wrote) and type(given) is int is type(output):
+        cached, written, reasoning = read.get("cached_tokens"), read.get("cache_write_tokens"), wrote.get("reasoning_tokens")
+        if type(cached) is int is type(reasoning) and written is None:
+            if not reasoning or get("total_tokens") != given + output + reasoning:
+                return Usage(given, output, reasoning, cached, total(figures, "cache_creation_input_tokens"), figures)
+    return _dialect_usage(figures)
+
+
+def _dialect_usage(figures: dict[str, Any]) -> Usage:
+    given, output = total(figures, "prompt_tokens", "input_tokens"), total(figures, "completion_tokens", "output_tokens")
+    read, wrote = figures.get("prompt_tokens_details"), figures.get("completion_tokens_details")
+    cached = written = None
+    if isinstance(read, dict):
+        cached, written = total(read, "cached_tokens"), total(read, "cache_write_tokens")
     if cached is None:
         cached = total(figures, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens")
-    written = total(read, "cache_write_tokens") if type(read) is dict else None
     if written is None:
         written = total(figures, "cache_creation_input_tokens")
-    reasoning = total(wrote, "reasoning_tokens") if type(wrote) is dict else total(figures, "reasoning_tokens")
-    if reasoning and output is not None and given is not None and get("total_tokens") == given + output + reasoning:
-        output += reasoning
+    reasoning = total(wrote, "reasoning_tokens") if isinstance(wrote, dict) else None
+    if reasoning is None:
+        reasoning = total(figures, "reasoning_tokens")
+    if reasoning and output is not None and given is not None:
+        if total(figures, "total_tokens") == given + output + reasoning:
+            output += reasoning
     return Usage(given, output, reasoning, cached, written, figures)

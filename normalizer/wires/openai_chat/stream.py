@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from ... import jsontext
+from ... import jsontext, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, StreamError, UsageUpdate
 from ...model import Response, Stop
@@ -115,11 +115,11 @@ class Stream:
                 delta = choice.delta or choice.message
                 if delta is not None:
                     self._message(answer, delta, out)
-                if choice.finish_reason or choice.error:
-                    self._end(answer, choice, out)
                 carried = carry_choice(choice)
                 if carried:
                     answer.extra.update(carried)
+                if choice.finish_reason or choice.error:
+                    self._end(answer, choice, out)
         if chunk.usage is not None:
             self._usage = chunk.usage
             figures = usage(chunk.usage)
@@ -290,10 +290,7 @@ class Stream:
         complete = self._error is None and (stopped or (self._done and bool(answers)))
         if not complete and self._error is None:
             context.find("stream-incomplete")
-        choices = [
-            finish(CallSite.of(context, answer.index, self._id), answer.message(), answer.stop, answer.extra)
-            for answer in answers
-        ]
+        choices = [self._choice(answer, not complete and not answer.stop) for answer in answers]
         return Response(
             context.wire,
             context.provider,
@@ -305,6 +302,10 @@ class Stream:
             complete,
             self._extra,
         ).with_findings(context.findings)
+
+    def _choice(self, answer: _Answer, broken_off: bool) -> model.Choice:
+        site = CallSite.of(self._context, answer.index, self._id)
+        return finish(site, answer.message(), answer.stop, answer.extra, broken_off)
 
 
 class Details:

@@ -6,8 +6,8 @@ from typing import Any
 
 from ... import jsontext
 from ...model import ApprovalRequest, Choice, Refusal, Response, StopReason, Usage
-from ..common import CUTS, CallSite, Context, error_of, error_response, settle, total
-from ..schema import Note, Reader
+from ..common import CUTS, CallSite, Context, error_of, error_response, read_whole, settle, total
+from ..schema import Reader
 from .items import Reading, convert
 from .schema import Body, carry_body
 
@@ -26,12 +26,9 @@ UNFINISHED = frozenset(("queued", "in_progress"))
 
 def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no JSON object."""
-    notes: list[Note] = []
-    body = _reader.read(data, notes)
+    body = read_whole(_reader, data, context)
     if body.output is None and body.status in (None, "failed"):
         return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
-    if notes:
-        context.take(notes)
     complete = body.status not in UNFINISHED
     if not complete:
         context.find("stream-incomplete", f"the response's status is {body.status!r}")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
-from ..common import CallSite, Context, is_cut, settle
+from ..common import CUTS, CallSite, Context, settle
 from .proto import (
     FAILED,
     INCOMPLETE,
@@ -77,7 +77,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
         if output.role == ROLE_TOOL:
             reading.results(output, place)
         else:
-            reading.said(output, place, output is last and (is_cut(reason) or not complete))
+            reading.said(output, place, output is last and (reason in CUTS or not complete))
     extra: dict[str, Any] = {}
     for output in outputs:
         if output.extra:
