@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...arguments import Balance
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, StreamError, UsageUpdate
 from ...model import Response, Stop
 from ..common import Context, error_of
@@ -129,7 +130,7 @@ class Stream:
         known.type = known.type or call.type
         known.name = known.name or call.name
         known.error = known.error or call.error
-        if not call.text or known.text.startswith(call.text):
+        if not call.text or call.text == known.text or (known.text.startswith(call.text) and _whole(known.text)):
             return
         key = self._key(opened, _shown(known), out, known.id or f"#{len(opened.calls)}", known.name)
         if call.text.startswith(known.text):
@@ -143,8 +144,7 @@ class Stream:
         if call.id:
             for known in reversed(opened.calls):
                 if known.id == call.id:
-                    another = call.name and known.name and call.name != known.name
-                    return None if another else known
+                    return None if _another(known, call) else known
             return None
         return opened.calls[-1] if opened.calls and not call.name else None
 
@@ -183,3 +183,19 @@ class Stream:
 
 def _shown(call: Called) -> str:
     return "tool_call" if call.type in (TYPE_CLIENT, TYPE_UNSET) else "server_tool_call"
+
+
+def _another(known: Called, call: Called) -> bool:
+    """Whether a call under an id that was seen is another one (ID-09): another name, or other whole arguments."""
+    if not call.name or not known.name:
+        return False
+    if call.name != known.name:
+        return True
+    told, news = known.text, call.text
+    return news[:1] == "{" and not news.startswith(told) and not told.startswith(news) and _whole(told)
+
+
+def _whole(text: str) -> bool:
+    balance = Balance()
+    balance.feed(text)
+    return balance.closed
