@@ -47,8 +47,6 @@ class Context(Struct, gc=False):
     status: int | None = None
     findings: list[Finding] = []
     respelled: bool = False
-    #: whether some text may hold U+FFFD; a decoder that saw the whole body knows that none does
-    suspect: bool = True
 
     def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
         self.findings.append(finding(code, message, choice, block))
@@ -76,8 +74,6 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
         notes: list[Note] = []
         body = reader.read_leniently(data, notes)
         context.take(notes)
-    else:
-        context.suspect = b"\xef\xbf\xbd" in data or b"ufffd" in data or b"uFFFD" in data
     return body
 
 
@@ -130,6 +126,14 @@ class CallSite(Struct, gc=False):
             seen[id] = (name, text)
         else:
             id = self._synthetic(id, block, extra := dict(extra or ()))
+        if not (cut or free_text) and name and self.trusting and text.isascii() and "\\" not in text:
+            try:
+                arguments = parse_object(text)
+            except NO_OBJECT:
+                pass
+            else:
+                extra = {} if extra is None else extra
+                return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
         arguments, status = self._examine(name, text, block, kind, cut, free_text)
         return ToolCall(
             id, name or "", arguments, text, status, kind, wire_id, namespace, caller, {} if extra is None else extra

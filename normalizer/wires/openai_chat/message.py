@@ -95,14 +95,23 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
     """Function and custom (freeform) calls; the last one is cut where the answer was."""
     seen = site.seen
     last = calls[-1] if cut else None
-    usual = site.trusting and not site.context.suspect
+    trusting = site.trusting
     for call in calls:
         id = call.id
         function = call.function
-        if usual and function is not None and call is not last:
+        if trusting and function is not None and call is not last:
             # The hot path: what `build` does for a call with nothing odd about it, which is nearly every one.
             name, text = function.name, function.arguments
-            if id and name and text and id not in seen and call.extra_ is None and function.extra_ is None:
+            if (
+                id
+                and name
+                and text
+                and id not in seen
+                and text.isascii()
+                and "\\" not in text
+                and call.extra_ is None
+                and function.extra_ is None
+            ):
                 try:
                     arguments = parse_object(text)
                 except NO_OBJECT:
