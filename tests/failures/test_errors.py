@@ -1,0 +1,44 @@
+"""Failures of class errors: a call that the provider itself refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from normalizer import normalize
+
+from .play import DONE, Say, assert_not_executed, codes, play, sse, stream
+
+RAW = '<function=lookup {"city": "Turin"</function>'
+BODY: dict[str, Any] = {
+    "error": {
+        "message": "Failed to call a function.",
+        "type": "invalid_request_error",
+        "code": "tool_use_failed",
+        "failed_generation": RAW,
+    }
+}
+
+
+@pytest.mark.parametrize("form", [json.dumps(BODY).encode(), json.dumps(BODY), BODY], ids=["bytes", "text", "parsed"])
+def test_GROQ_01_a_call_that_the_provider_could_not_parse_is_an_error_with_its_text_kept(form: Any) -> None:
+    response = normalize(form, "openai.chat", provider="groq", status=400)
+    assert response.error is not None
+    assert (response.error.type, response.error.status) == ("invalid_request_error", 400)
+    assert (response.error.message, response.error.retryable) == ("Failed to call a function.", False)
+    assert response.error.raw["error"]["failed_generation"] == RAW
+    assert response.choices == []
+    assert codes(response) == ["error-response", "provider-rejected-call"]
+    assert_not_executed(response, calls=0)
+
+
+def test_GROQ_01_the_same_error_inside_a_stream_is_the_same_outcome() -> None:
+    frames = stream("openai.chat", [Say("I look.")], None)
+    response = play("openai.chat", [*frames, sse(BODY), DONE], provider="groq")
+    assert response.error is not None
+    assert response.error.raw == BODY
+    assert (response.text, response.complete) == ("I look.", False)
+    assert codes(response) == ["stream-error", "provider-rejected-call", "stop-missing"]
+    assert_not_executed(response, calls=0)

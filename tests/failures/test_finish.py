@@ -1,0 +1,255 @@
+"""Failures of class finish: stop reasons that are wrong, early, late, empty or doubled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer import normalize
+from normalizer.events import ChoiceStop
+from normalizer.model import Stop, Text, ToolCall, Usage
+
+from .play import (
+    DONE,
+    LOOKUP,
+    MESSAGE_START,
+    MESSAGE_STOP,
+    WIRES,
+    Call,
+    Say,
+    assert_not_executed,
+    both,
+    chunk,
+    codes,
+    feed,
+    fragment,
+    grpc_body,
+    grpc_chunk,
+    grpc_output,
+    message_delta,
+    play,
+    ran,
+    sse,
+    stream,
+    terminal,
+    tool_call,
+)
+
+all_wires = pytest.mark.parametrize("wire", WIRES)
+TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
+
+
+@pytest.mark.parametrize(
+    ("wire", "raw"), [("openai.chat", "stop"), ("anthropic.messages", "end_turn"), ("xai.grpc", "REASON_STOP")]
+)
+def test_FIN_02_calls_outweigh_a_stop_reason_that_denies_them(wire: str, raw: str) -> None:
+    for response in both(wire, [Say("I look."), LOOKUP], "end_turn"):
+        assert response.choices[0].stop == Stop("tool_calls", raw)
+        assert codes(response) == ["stop-disagrees"]
+        assert ran(response) == ["call_a"]
+
+
+def test_FIN_02_on_responses_completed_says_nothing_about_calls() -> None:
+    for response in both("openai.responses", [LOOKUP], "end_turn"):
+        assert response.choices[0].stop == Stop("tool_calls", "completed")
+        assert response.findings == ()
+        assert ran(response) == ["call_a"]
+
+
+@pytest.mark.parametrize(
+    ("wire", "raw"),
+    [("openai.chat", "tool_calls"), ("anthropic.messages", "tool_use"), ("xai.grpc", "REASON_TOOL_CALLS")],
+)
+def test_FIN_02_a_stop_reason_that_claims_calls_where_there_are_none_is_reported(wire: str, raw: str) -> None:
+    for response in both(wire, [Say("Done.")], "tool_calls"):
+        assert response.choices[0].stop == Stop("end_turn", raw)
+        assert codes(response) == ["stop-disagrees"]
+
+
+@pytest.mark.parametrize("native", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+def test_GEM_02_a_malformed_call_is_no_empty_success(native: str) -> None:
+    choice = {"index": 0, "finish_reason": "stop", "native_finish_reason": native, "message": {"role": "assistant"}}
+    whole = normalize({"id": "r1", "choices": [choice]}, "openai.chat")
+    ending = chunk({}, "stop")
+    ending["choices"][0]["native_finish_reason"] = native
+    streamed, events = feed("openai.chat", [sse(chunk({"role": "assistant"}), ending) + DONE])
+    for response in (whole, streamed):
+        (only,) = response.choices
+        assert (only.blocks, only.stop) == ([], Stop("malformed_call", "stop"))
+        assert only.extra["native_finish_reason"] == native
+    assert events == [ChoiceStop(0, Stop("malformed_call", "stop"))]
+
+
+def test_GEM_02_a_call_in_a_malformed_turn_is_not_run() -> None:
+    *frames, _, _ = stream("openai.chat", [LOOKUP])
+    ending = chunk({}, "tool_calls")
+    ending["choices"][0]["native_finish_reason"] = "MALFORMED_FUNCTION_CALL"
+    response = play("openai.chat", [*frames, sse(ending), DONE])
+    assert response.choices[0].stop == Stop("malformed_call", "tool_calls")
+    assert_not_executed(response, calls=1)
+
+
+def test_FIN_08_an_empty_finish_reason_on_every_chunk_is_none() -> None:
+    deltas: list[dict[str, Any]] = [{"content": ""}, fragment("", 0, "call_a", "lookup"), fragment('{"city": "Turin"}')]
+    frames = [sse(chunk(delta, "")) for delta in deltas]
+    response = play("openai.chat", [*frames, sse(chunk({}, "tool_calls")), DONE])
+    assert response.choices[0].blocks == [TURIN]
+    assert response.choices[0].stop == Stop("tool_calls", "tool_calls")
+    assert response.findings == ()
+
+
+def test_FIN_08_an_empty_finish_reason_alone_is_a_missing_one() -> None:
+    response = play("openai.chat", [sse(chunk(fragment('{"city": "Turin"}', 0, "call_a", "lookup"), "")), DONE])
+    assert response.choices[0].stop == Stop("tool_calls", None)
+    assert codes(response) == ["stop-missing"]
+    assert ran(response) == ["call_a"]
+
+
+def test_FIN_08_an_empty_anthropic_stop_reason_waits_for_the_real_one() -> None:
+    *frames, _, _ = stream("anthropic.messages", [LOOKUP])
+    response = play("anthropic.messages", [*frames, sse(message_delta(""), message_delta("tool_use"), MESSAGE_STOP)])
+    assert response.choices[0].stop == Stop("tool_calls", "tool_use")
+    assert response.findings == ()
+
+
+def test_FIN_08_an_unset_finish_reason_never_replaces_a_set_one() -> None:
+    response = play("xai.grpc", [*stream("xai.grpc", [LOOKUP]), grpc_chunk()])
+    assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
+    assert (response.complete, response.findings) == (True, ())
+
+
+EARLY = {
+    "openai.chat": [sse(chunk({"role": "assistant", "content": ""}, "stop"))],
+    "anthropic.messages": [sse(MESSAGE_START, message_delta("end_turn"))],
+    "xai.grpc": [grpc_chunk(finish="REASON_STOP")],
+}
+
+
+@pytest.mark.parametrize("wire", EARLY)
+def test_FIN_11_an_empty_candidate_that_stops_first_does_not_end_the_stream(wire: str) -> None:
+    frames = stream(wire, [Say("I look."), LOOKUP])
+    response = play(wire, [*EARLY[wire], *frames[wire == "anthropic.messages" :]])
+    assert response.choices[0].blocks == [Text("I look."), TURIN]
+    assert response.choices[0].stop.reason == "tool_calls"
+    assert ran(response) == ["call_a"]
+
+
+def stops(wire: str, frames: list[bytes]) -> list[ChoiceStop]:
+    """The stops that the canonical events tell."""
+    return [event for event in feed(wire, frames)[1] if isinstance(event, ChoiceStop)]
+
+
+FIGURES = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
+CHAT_TWICE = sse(chunk({}, "tool_calls", usage=FIGURES))
+
+
+@pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages", "xai.grpc"])
+def test_FIN_01_a_finish_reason_in_two_chunks_ends_one_call_once(wire: str) -> None:
+    again = {
+        "openai.chat": CHAT_TWICE,
+        "anthropic.messages": sse(message_delta("tool_use")),
+        "xai.grpc": grpc_chunk(finish="REASON_TOOL_CALLS"),
+    }
+    frames = stream(wire, [LOOKUP])
+    at = {"openai.chat": -1, "anthropic.messages": -1, "xai.grpc": len(frames)}[wire]
+    frames.insert(at, again[wire])
+    response = play(wire, frames)
+    assert response.choices[0].blocks == [TURIN]
+    assert response.findings == ()
+    assert len(stops(wire, frames)) == 1
+
+
+def test_FIN_01_a_second_terminal_event_on_responses_does_not_double_the_call() -> None:
+    frames = stream("openai.responses", [LOOKUP])
+    once = play("openai.responses", frames)
+    response = play("openai.responses", [*frames, frames[-1]])
+    assert response == once
+    assert codes(response) == ["event-after-end"]
+
+
+def test_XAI_04_a_usage_chunk_that_finishes_again_only_brings_its_figures() -> None:
+    from xai_sdk.proto import usage_pb2
+
+    figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
+    frames = [*stream("xai.grpc", [LOOKUP]), grpc_chunk(finish="REASON_TOOL_CALLS", usage=figures)]
+    response = play("xai.grpc", frames)
+    assert response.choices[0].blocks == [TURIN]
+    assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
+    assert response.usage is not None
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
+    assert len(stops("xai.grpc", frames)) == 1
+    assert ran(response) == ["call_a"]
+
+
+def test_XAI_04_the_same_holds_on_a_compatible_chat_endpoint() -> None:
+    *frames, last = stream("openai.chat", [LOOKUP])
+    response = play("openai.chat", [*frames, CHAT_TWICE, last])
+    assert response.choices[0].blocks == [TURIN]
+    assert response.usage == Usage(5, 7, None, None, None, FIGURES)
+    assert len(stops("openai.chat", [*frames, CHAT_TWICE, last])) == 1
+    assert ran(response) == ["call_a"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ("REASON_MAX_LEN", "max_tokens"),
+        ("REASON_MAX_CONTEXT", "context_window"),
+        ("REASON_TIME_LIMIT", "max_tokens"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_XAI_11_reasons_that_cut_an_answer_withhold_its_last_call(raw: str, reason: str, streamed: bool) -> None:
+    calls = [tool_call('{"city": "Turin"}', "call_a", "lookup")]
+    if streamed:
+        response = play("xai.grpc", [grpc_chunk(tool_calls=calls), grpc_chunk(finish=raw)])
+    else:
+        response = normalize(grpc_body(grpc_output(finish=raw, tool_calls=calls)), "xai.grpc")
+    assert response.complete is True
+    assert (response.choices[0].stop.reason, response.choices[0].stop.raw) == (reason, raw)
+    assert [call.status for call in response.calls] == ["truncated"]
+    assert ("time-limit" in codes(response)) == (raw == "REASON_TIME_LIMIT")
+    assert_not_executed(response, calls=1)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_XAI_11_an_invalid_reason_is_no_end(streamed: bool) -> None:
+    calls = [tool_call('{"city": "Turin"}', "call_a", "lookup")]
+    if streamed:
+        response = play("xai.grpc", [grpc_chunk(tool_calls=calls), grpc_chunk(finish="REASON_INVALID")])
+    else:
+        response = normalize(grpc_body(grpc_output(finish="REASON_INVALID", tool_calls=calls)), "xai.grpc")
+    assert response.complete is False
+    assert response.choices[0].stop == Stop("tool_calls", None)
+    assert "stream-incomplete" in codes(response)
+    assert_not_executed(response, calls=1)
+
+
+@all_wires
+def test_FIN_10_arguments_that_were_closed_but_are_no_json_are_malformed(wire: str) -> None:
+    response = play(wire, stream(wire, [Call(('{"city": ', "Turin, not quoted}"))]))
+    (call,) = response.calls
+    assert (call.arguments, call.status) == (None, "invalid")
+    assert call.arguments_text == '{"city": Turin, not quoted}'
+    assert response.complete is True
+    assert codes(response) == ["arguments-invalid"]
+    assert_not_executed(response, calls=1)
+
+
+@all_wires
+def test_FIN_10_arguments_that_are_open_when_the_stream_ends_are_truncated(wire: str) -> None:
+    response = play(wire, stream(wire, [Call(('{"city": ', '"Turin'), closed=False)], None))
+    (call,) = response.calls
+    assert (call.arguments, call.status) == (None, "truncated")
+    assert response.complete is False
+    assert "arguments-invalid" not in codes(response)
+    assert_not_executed(response, calls=1)
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_FIN_11_a_responses_body_that_is_still_running_is_not_finished(status: str) -> None:
+    body = {**terminal([])["response"], "status": status}
+    response = normalize(body, "openai.responses")
+    assert response.complete is False
+    assert "stream-incomplete" in codes(response)

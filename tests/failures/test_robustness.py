@@ -1,0 +1,98 @@
+"""Failures of class robustness: input that makes a careless reader spend without bound."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from normalizer import StreamDecoder
+from normalizer.errors import TooManyCalls
+
+from .play import DONE, WIRES, Call, Think, chunk, feed, fragment, sse, stream
+
+all_wires = pytest.mark.parametrize("wire", WIRES)
+
+
+def steps_of(work: Callable[[], Any]) -> int:
+    """How many function calls a piece of work makes, Python's and C's: a measure that no clock disturbs."""
+    count = 0
+
+    def counted(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_DOS_01_twenty_thousand_empty_slots_are_a_typed_error() -> None:
+    decoder = StreamDecoder("openai.chat")
+    with pytest.raises(TooManyCalls, match="4096"):
+        for index in range(20_000):
+            decoder.feed(sse(chunk(fragment("", index))))
+
+
+def test_DOS_01_twenty_thousand_named_calls_are_a_typed_error() -> None:
+    decoder = StreamDecoder("openai.chat")
+    with pytest.raises(TooManyCalls, match="4096"):
+        for index in range(20_000):
+            decoder.feed(sse(chunk(fragment("{}", index, f"call_{index}", "lookup"))))
+
+
+@all_wires
+def test_DOS_01_twice_as_many_argument_deltas_cost_twice_as_much(wire: str) -> None:
+    def work(deltas: int) -> Callable[[], Any]:
+        call = Call(('{"text": "', *("word " for _ in range(deltas)), '"}'))
+        frames = stream(wire, [call])
+        return lambda: feed(wire, frames)
+
+    once, twice = steps_of(work(1000)), steps_of(work(2000))
+    assert twice < 2.1 * once
+
+
+@pytest.mark.parametrize("server", ["without index", "index reused", "snapshots"])
+def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much_either(server: str) -> None:
+    def work(deltas: int) -> Callable[[], Any]:
+        frames = []
+        for number in range(deltas):
+            delta = fragment("word ", 0) if number else fragment('{"text": "', 0, "call_a", "lookup")
+            if server == "without index":
+                del delta["tool_calls"][0]["index"]
+            if server == "index reused":
+                delta["tool_calls"][0]["id"] = "call_a"
+            if server == "snapshots":
+                delta["tool_calls"][0]["function"]["arguments"] = '{"text": "' + "w" * (number % 50)
+            frames.append(sse(chunk(delta)))
+        return lambda: feed("openai.chat", [*frames, DONE])
+
+    once, twice = steps_of(work(1000)), steps_of(work(2000))
+    assert twice < 2.1 * once
+
+
+def test_DOS_01_a_hundred_thousand_deltas_are_one_call() -> None:
+    tail = sse(chunk(fragment("w"))) * 100_000
+    decoder = StreamDecoder("openai.chat")
+    decoder.feed(sse(chunk(fragment('{"text": "', 0, "call_a", "lookup"))))
+    decoder.feed(tail)
+    decoder.feed(sse(chunk(fragment('"}')), chunk({}, "tool_calls")) + DONE)
+    (call,) = decoder.finish().calls
+    assert call.arguments == {"text": "w" * 100_000}
+
+
+@all_wires
+def test_DOS_01_a_long_thought_costs_in_proportion(wire: str) -> None:
+    def work(deltas: int) -> Callable[[], Any]:
+        frames = stream(wire, [Think("word ") for _ in range(deltas)])
+        return lambda: feed(wire, frames)
+
+    once, twice = steps_of(work(200)), steps_of(work(400))
+    assert twice < 2.1 * once

@@ -1,0 +1,171 @@
+"""Failures of class stream: calls that accumulators lose, halve or double."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer import normalize
+from normalizer.errors import DecoderFinished
+from normalizer.events import BlockDelta, BlockReset, BlockStart
+from normalizer.model import Stop, Text, ToolCall
+
+from .play import (
+    DONE,
+    LOOKUP,
+    WIRES,
+    Call,
+    Say,
+    StreamDecoder,
+    assert_not_executed,
+    chunk,
+    codes,
+    feed,
+    fragment,
+    grpc_body,
+    grpc_chunk,
+    grpc_output,
+    play,
+    ran,
+    sse,
+    stream,
+    tool_call,
+)
+
+all_wires = pytest.mark.parametrize("wire", WIRES)
+TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_STR_01_an_empty_text_before_a_call_is_no_text(content: str | None) -> None:
+    first = {"role": "assistant", "content": content}
+    frames = [sse(chunk(first)), *stream("openai.chat", [LOOKUP])]
+    response = play("openai.chat", frames)
+    assert response.choices[0].blocks == [TURIN]
+    message = {
+        **first,
+        "tool_calls": [
+            {"id": "call_a", "type": "function", "function": {"name": "lookup", "arguments": '{"city": "Turin"}'}}
+        ],
+    }
+    whole = normalize({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}, "openai.chat")
+    assert whole.choices[0].blocks == [TURIN]
+
+
+def test_STR_01_an_empty_text_beside_an_xai_call_is_no_text() -> None:
+    assert play("xai.grpc", [grpc_chunk(content=""), *stream("xai.grpc", [LOOKUP])]).choices[0].blocks == [TURIN]
+
+
+@all_wires
+def test_STR_01_an_empty_text_shows_nothing_to_the_user(wire: str) -> None:
+    _, events = feed(wire, stream(wire, [Say(""), LOOKUP]))
+    assert [e.text for e in events if isinstance(e, BlockDelta)] == ['{"city": ', '"Turin"}']
+
+
+@all_wires
+def test_STR_02_words_before_a_call_do_not_hide_it(wire: str) -> None:
+    response = play(wire, stream(wire, [Say("Let me see."), LOOKUP]))
+    text, call = response.choices[0].blocks
+    assert isinstance(text, Text)
+    assert isinstance(call, ToolCall)
+    assert text.text == "Let me see."
+    assert (call.id, call.name, call.arguments) == ("call_a", "lookup", {"city": "Turin"})
+    assert ran(response) == ["call_a"]
+
+
+def test_STR_02_an_empty_first_delta_does_not_hide_the_call() -> None:
+    response = play("openai.chat", [sse(chunk({}), chunk({"role": "assistant"})), *stream("openai.chat", [LOOKUP])])
+    assert response.choices[0].blocks == [TURIN]
+    assert ran(response) == ["call_a"]
+
+
+def test_XAI_09_a_later_chunk_without_a_role_does_not_unmake_the_call() -> None:
+    call = tool_call('{"city": "Turin"}', "call_a", "lookup")
+    response = play("xai.grpc", [grpc_chunk(tool_calls=[call], finish="REASON_TOOL_CALLS"), grpc_chunk(role=0)])
+    assert response.choices[0].blocks == [TURIN]
+    assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
+    assert (response.complete, response.findings) == (True, ())
+    assert ran(response) == ["call_a"]
+
+
+CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [[CALL], [CALL]],
+        [[tool_call('{"city": ', "call_a", "lookup")], [tool_call('"Turin"}')]],
+        [[tool_call('{"city": ', "call_a", "lookup")], [tool_call('"Turin"}', "call_a", "lookup")]],
+        [[tool_call('{"city": ', "call_a", "lookup")], [tool_call('"Turin"}', "call_a")]],
+        [[tool_call('{"city": ', "call_a", "lookup")], [CALL]],
+    ],
+    ids=["the same call twice", "a continuation without id", "the id again", "the id alone again", "a snapshot"],
+)
+def test_XAI_10_a_call_spread_over_two_chunks_is_one(chunks: list[list[Any]]) -> None:
+    frames = [grpc_chunk(tool_calls=calls) for calls in chunks]
+    response = play("xai.grpc", [*frames, grpc_chunk(finish="REASON_TOOL_CALLS")])
+    assert response.choices[0].blocks == [TURIN]
+    assert ran(response) == ["call_a"]
+
+
+def test_XAI_10_a_call_in_a_chunk_without_a_role_is_found() -> None:
+    response = play("xai.grpc", [grpc_chunk(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")])
+    assert response.choices[0].blocks == [TURIN]
+    whole = normalize(grpc_body(grpc_output(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")), "xai.grpc")
+    assert whole.choices[0].blocks == [TURIN]
+
+
+def test_XAI_10_two_calls_without_ids_but_with_names_are_two() -> None:
+    calls = [tool_call('{"city": "Turin"}', "", "lookup"), tool_call('{"city": "Bari"}', "", "lookup")]
+    response = play("xai.grpc", [grpc_chunk(tool_calls=[c]) for c in calls] + [grpc_chunk(finish="REASON_TOOL_CALLS")])
+    assert [call.arguments for call in response.calls] == [{"city": "Turin"}, {"city": "Bari"}]
+    assert len({call.id for call in response.calls}) == 2
+    assert codes(response) == ["id-missing", "id-missing"]
+
+
+@all_wires
+def test_OBS_01_a_stream_of_calls_alone_shows_them_to_whoever_watches(wire: str) -> None:
+    second = Call(('{"city": "Bari"}',), "call_b", "other")
+    frames = stream(wire, [LOOKUP, second])
+    response, events = feed(wire, frames)
+    started = [e for e in events if isinstance(e, BlockStart)]
+    assert [(e.block, e.name) for e in started] == [("tool_call", "lookup"), ("tool_call", "other")]
+    assert [e.id for e in started] == [call.id for call in response.calls] == ["call_a", "call_b"]
+    shown: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, BlockDelta):
+            shown[event.key] = shown.get(event.key, "") + event.text
+        elif isinstance(event, BlockReset):
+            shown[event.key] = event.text
+    assert [shown[e.key] for e in started] == [call.arguments_text for call in response.calls]
+    assert response.text == ""
+
+
+@all_wires
+def test_DUP_03_a_retry_after_half_an_answer_is_another_response_and_only_the_whole_one_runs(wire: str) -> None:
+    frames = stream(wire, [LOOKUP])
+    first = play(wire, frames[: len(frames) // 2])
+    second = play(wire, frames)
+    assert first.complete is False
+    assert_not_executed(first)
+    assert [(call.id, call.arguments) for call in second.calls] == [("call_a", {"city": "Turin"})]
+    assert ran(second) == ["call_a"]
+
+
+@all_wires
+def test_DUP_03_one_decoder_never_takes_the_second_attempt(wire: str) -> None:
+    frames = stream(wire, [LOOKUP])
+    decoder = StreamDecoder(wire)
+    decoder.feed(frames[0])
+    decoder.finish()
+    with pytest.raises(DecoderFinished, match="new StreamDecoder"):
+        decoder.feed(frames[0])
+
+
+def test_STR_02_words_after_a_call_do_not_hide_it_either() -> None:
+    deltas = [fragment('{"city": "Turin"}', 0, "call_a", "lookup"), {"content": "Looking."}]
+    response = play("openai.chat", [*(sse(chunk(d)) for d in deltas), sse(chunk({}, "stop")), DONE])
+    assert response.choices[0].blocks == [Text("Looking."), TURIN]
+    assert ran(response) == ["call_a"]

@@ -1,0 +1,97 @@
+"""Failures of class truncation: calls that the token limit cut."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from normalizer import Response, jsontext, normalize, select
+
+from .play import (
+    LOOKUP,
+    STOPS,
+    WIRES,
+    Call,
+    Say,
+    Think,
+    assert_not_executed,
+    both,
+    codes,
+    plain,
+    play,
+    ran,
+    stream,
+)
+
+all_wires = pytest.mark.parametrize("wire", WIRES)
+OPEN = Call(('{"file": ', '"x"'), "call_z", "write", closed=False)
+WHOLE = Call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
+
+
+def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
+    """Streamed, and plain where the wire can hold the cut text: Anthropic's input is JSON, it cannot break off."""
+    if wire == "anthropic.messages" and call is OPEN:
+        return [play(wire, stream(wire, [*before, call], "max_tokens"))]
+    return both(wire, [*before, call], "max_tokens")
+
+
+@all_wires
+@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
+def test_TRUNC_01_the_call_that_the_limit_cut_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
+    for response in played(wire, call, []):
+        (cut,) = response.calls
+        assert (cut.id, cut.arguments, cut.arguments_text, cut.status) == ("call_z", None, call.text, "truncated")
+        assert response.choices[0].stop.reason == "max_tokens"
+        assert response.choices[0].stop.raw == STOPS[wire]["max_tokens"]
+        assert response.complete is True
+        assert codes(response) == ["arguments-truncated"]
+        assert_not_executed(response, calls=1)
+
+
+@all_wires
+@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
+def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: Call) -> None:
+    for response in played(wire, call, [LOOKUP]):
+        assert [(c.id, c.status) for c in response.calls] == [("call_a", "complete"), ("call_z", "truncated")]
+        selection = select(response)
+        assert [ref.id for ref in selection.kept] == ["call_a"]
+        assert [(ref.id, ref.reason) for ref in selection.rejected] == [("call_z", "its arguments were cut")]
+
+
+@pytest.mark.parametrize("wire", ["openai.responses", "anthropic.messages"])
+def test_TRUNC_01_a_call_that_ended_before_the_limit_cut_the_words_after_it_is_kept(wire: str) -> None:
+    for response in both(wire, [LOOKUP, Say("And now I")], "max_tokens"):
+        assert ran(response) == ["call_a"]
+        assert response.choices[0].stop.reason == "max_tokens"
+
+
+def canonical(response: Response) -> Any:
+    """The canonical JSON, without what the law `stream-parity` leaves aside."""
+    form = json.loads(jsontext.encode(response))
+    for choice in form["choices"]:
+        for block in choice["blocks"]:
+            if block["type"] == "tool_call" and block["arguments"] is not None:
+                del block["arguments_text"]
+    return form
+
+
+@all_wires
+@pytest.mark.parametrize(
+    ("steps", "stop"),
+    [
+        ([Think("Hm."), Say("I look."), LOOKUP], "tool_calls"),
+        ([LOOKUP, Call(("{}",), "call_b", "other")], "tool_calls"),
+        ([Say("That is all.")], "end_turn"),
+        ([Say("That is")], "max_tokens"),
+        ([LOOKUP, WHOLE], "max_tokens"),
+    ],
+    ids=["reasoning, text and call", "two calls", "text", "cut text", "cut call"],
+)
+def test_TRUNC_03_plain_and_streamed_form_of_one_answer_are_one_canonical_response(
+    wire: str, steps: list[Any], stop: str
+) -> None:
+    whole, streamed = normalize(plain(wire, steps, stop), wire), play(wire, stream(wire, steps, stop))
+    assert canonical(whole) == canonical(streamed)
+    assert codes(whole) == codes(streamed)

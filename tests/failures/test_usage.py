@@ -1,0 +1,134 @@
+"""Failures of class usage: figures that come alone, late, first, twice, or with the last words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from xai_sdk.proto import usage_pb2
+
+from normalizer import normalize
+from normalizer.model import Text, Usage
+
+from .play import (
+    DONE,
+    LOOKUP,
+    MESSAGE_START,
+    Say,
+    chunk,
+    feed,
+    grpc_chunk,
+    message_delta,
+    play,
+    ran,
+    sse,
+    stream,
+    terminal,
+)
+
+FIGURES = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
+USAGE = Usage(5, 7, None, None, None, FIGURES)
+ALONE: list[dict[str, Any]] = [
+    {"id": "r1", "object": "chat.completion.chunk", "model": "m", "choices": [], "usage": FIGURES},
+    {"id": "r1", "object": "chat.completion.chunk", "model": "m", "usage": FIGURES},
+    {"id": "r1", "object": "chat.completion.chunk", "model": "m", "choices": None, "usage": FIGURES},
+]
+
+
+@pytest.mark.parametrize("alone", ALONE, ids=["choices empty", "choices absent", "choices null"])
+@pytest.mark.parametrize("at", [0, 2, -1, None], ids=["first", "middle", "before [DONE]", "last"])
+def test_USE_01_a_chunk_of_figures_alone_is_legal_anywhere(alone: dict[str, Any], at: int | None) -> None:
+    frames = stream("openai.chat", [Say("I look."), LOOKUP])
+    clean = play("openai.chat", frames)
+    frames.insert(len(frames) if at is None else at, sse(alone))
+    response = play("openai.chat", frames)
+    assert response.usage == USAGE
+    assert response.choices == clean.choices
+    assert (response.complete, response.error, response.findings) == (True, None, ())
+
+
+def test_USE_01_an_empty_first_chunk_as_azure_sends_it_is_legal() -> None:
+    filters = [{"prompt_index": 0, "content_filter_results": {}}]
+    first = {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": filters}
+    frames = stream("openai.chat", [LOOKUP])
+    response = play("openai.chat", [sse(first), *frames])
+    assert (response.choices, response.id) == (play("openai.chat", frames).choices, "r1")
+    assert response.extra == {"prompt_filter_results": filters}
+    assert response.findings == ()
+
+
+def test_USE_01_a_body_without_choices_keeps_its_figures() -> None:
+    response = normalize({"id": "r1", "object": "chat.completion", "choices": [], "usage": FIGURES}, "openai.chat")
+    assert (response.choices, response.usage) == ([], USAGE)
+
+
+def test_USE_01_anthropic_figures_of_start_and_end_are_one() -> None:
+    start = {
+        **MESSAGE_START,
+        "message": {
+            **MESSAGE_START["message"],
+            "usage": {  # type: ignore[dict-item]
+                "input_tokens": 5,
+                "cache_read_input_tokens": 3,
+                "cache_creation_input_tokens": 2,
+                "output_tokens": 1,
+            },
+        },
+    }
+    _, *frames, _, end = stream("anthropic.messages", [LOOKUP])
+    response = play(
+        "anthropic.messages", [sse(start), *frames, sse(message_delta("tool_use", usage={"output_tokens": 7})), end]
+    )
+    raw = {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2, "output_tokens": 7}
+    assert response.usage == Usage(10, 7, None, 3, 2, raw)
+    assert ran(response) == ["call_a"]
+
+
+def test_USE_01_xai_figures_in_a_message_without_outputs_are_kept() -> None:
+    from xai_sdk.proto import chat_pb2
+
+    figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
+    alone = chat_pb2.GetChatCompletionChunk(id="r1", model="m", usage=figures).SerializeToString()
+    for frames in ([alone, *stream("xai.grpc", [LOOKUP])], [*stream("xai.grpc", [LOOKUP]), alone]):
+        response = play("xai.grpc", frames)
+        assert response.usage is not None
+        assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
+        assert response.choices == play("xai.grpc", stream("xai.grpc", [LOOKUP])).choices
+
+
+def test_USE_02_figures_packed_into_the_last_words_neither_drop_nor_double_them() -> None:
+    frames = [sse(chunk({"content": "It is "})), sse(chunk({"content": "sunny."}, "stop", usage=FIGURES)), DONE]
+    response, events = feed("openai.chat", frames)
+    assert play("openai.chat", frames) == response
+    assert response.choices[0].blocks == [Text("It is sunny.")]
+    assert response.usage == USAGE
+    assert [type(event).__name__ for event in events] == [
+        "BlockStart",
+        "BlockDelta",
+        "BlockDelta",
+        "ChoiceStop",
+        "UsageUpdate",
+    ]
+
+
+def test_USE_02_the_same_holds_for_a_call_in_the_last_chunk() -> None:
+    frames = stream("openai.chat", [LOOKUP])
+    call = {"index": 0, "id": "call_a", "function": {"name": "lookup", "arguments": '{"city": "Turin"}'}}
+    packed = play("openai.chat", [sse(chunk({"tool_calls": [call]}, "tool_calls", usage=FIGURES)), DONE])
+    assert packed.choices == play("openai.chat", frames).choices
+    assert packed.usage == USAGE
+
+
+def test_USE_02_xai_figures_beside_words_are_both_kept() -> None:
+    figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
+    response = play("xai.grpc", [grpc_chunk(content="Sunny.", usage=figures, finish="REASON_STOP")])
+    assert response.choices[0].blocks == [Text("Sunny.")]
+    assert response.usage is not None
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
+
+
+def test_USE_02_figures_in_the_terminal_responses_event_are_kept() -> None:
+    *frames, _ = stream("openai.responses", [Say("Sunny.")], "end_turn")
+    raw = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
+    response = play("openai.responses", [*frames, sse(terminal([], usage=raw))])
+    assert (response.text, response.usage) == ("Sunny.", Usage(5, 7, None, None, None, raw))
