@@ -17,8 +17,7 @@ from .schema import Body, Call, Choice, Function, Message, carry_body, carry_cho
 from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
-#: Nulls in a delta that has a role and one thing to say.
-_QUIET = len(Message.__struct_fields__) - 2
+_MEMBERS = len(Message.__struct_fields__)
 
 
 class _Answer:
@@ -175,8 +174,14 @@ class Stream:
         if thought:
             answer.reasoning.append(thought)
             self._say(answer, "reasoning", thought, out)
-        # A delta says one thing, two at most; what else it could say is looked for only where something else is set.
-        if astuple(message).count(None) < _QUIET:
+        # Nearly every delta sets nothing but these; a single other member, even alone, is looked for in `_rest`.
+        usual = (
+            (content is not None)
+            + (message.role is not None)
+            + (message.tool_calls is not None)
+            + (thought is not None)
+        )
+        if astuple(message).count(None) + usual < _MEMBERS:
             self._rest(answer, message, out)
 
     def _rest(self, answer: _Answer, message: Message, out: list[Event]) -> None:

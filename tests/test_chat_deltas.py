@@ -1,0 +1,43 @@
+"""A streamed delta of openai.chat may say one thing alone; nothing that it says is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer import Block, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
+from tests.building import chat, chunk
+
+SEARCHED = {"index": 0, "type": "search", "arguments": "{}", "output": "found"}
+DETAIL = {"type": "reasoning.text", "text": "Hm.", "index": 0}
+SAID: list[tuple[str, Any, list[type[Block]]]] = [
+    ("content", "Yes.", [Text]),
+    ("refusal", "No.", [Refusal]),
+    ("reasoning", "Hm.", [Reasoning]),
+    ("reasoning_content", "Hm.", [Reasoning]),
+    ("reasoning_details", [DETAIL], [Reasoning]),
+    ("function_call", {"name": "f", "arguments": "{}"}, [ToolCall]),
+    ("tool_calls", [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}], [ToolCall]),
+    ("executed_tools", [SEARCHED], [ServerToolCall, ServerToolResult]),
+]
+
+
+@pytest.mark.parametrize("beside", [{}, {"role": "assistant"}], ids=["alone", "with role"])
+@pytest.mark.parametrize(("member", "value", "blocks"), SAID, ids=[said[0] for said in SAID])
+def test_what_a_delta_says_is_read(member: str, value: Any, blocks: list[type[Block]], beside: dict[str, str]) -> None:
+    response = chat(chunk(**{member: value}, **beside), finish="stop")
+    assert [type(block) for block in response.choices[0].blocks] == blocks
+
+
+@pytest.mark.parametrize(("member", "value", "blocks"), SAID[1:], ids=[said[0] for said in SAID[1:]])
+def test_what_stands_beside_text_is_read_too(member: str, value: Any, blocks: list[type[Block]]) -> None:
+    response = chat(chunk(content="Yes.", **{member: value}), finish="stop")
+    assert sorted(type(block).__name__ for block in response.choices[0].blocks) == sorted(
+        kind.__name__ for kind in [Text, *blocks]
+    )
+
+
+def test_members_without_a_canonical_field_survive_alone() -> None:
+    assert chat(chunk(strange=1), finish="stop").choices[0].extra == {"message": {"strange": 1}}
+    assert chat(chunk(annotations=[{"a": 1}]), finish="stop").choices[0].extra == {"annotations": [{"a": 1}]}
