@@ -12,9 +12,10 @@ from ...model import (
     ServerToolResult,
     StopReason,
     Text,
+    ToolCall,
     Usage,
 )
-from ..common import CallSite, total
+from ..common import NO_OBJECT, CallSite, parse_object, total
 from ..schema import Unknown, Wire, exact_text, raw_object
 from .schema import (
     RESULTS,
@@ -72,6 +73,22 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
     return _result(wire)
 
 
+def usual_call(site: CallSite, block: ToolUseBlock) -> ToolCall | None:
+    """A call with nothing odd about it, which is nearly every one; null where `convert` has to look closer."""
+    id, name = block.id, block.name
+    if not (id and name and site.trusting) or id in site.seen or site.context.respelled:
+        return None
+    try:
+        arguments = parse_object(block.input)
+    except NO_OBJECT:
+        return None
+    text = str(block.input, "utf-8")
+    if not text.isascii() or "\\" in text or block.extra_ is not None or block.toolset_name is not None:
+        return None
+    site.seen[id] = (name, text)
+    return ToolCall(id, name, arguments, text, "complete", "function", None, None, block.caller)
+
+
 def _tool_use(site: CallSite, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
     if text is None:
         text = exact_text(block.input) if memoryview(block.input) else ""
@@ -119,11 +136,15 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """Canonical figures: Anthropic's input_tokens leave the cache out."""
     if not figures:
         return None
-    given = total(figures, "input_tokens")
-    read = total(figures, "cache_read_input_tokens")
-    written = total(figures, "cache_creation_input_tokens")
-    details = figures.get("output_tokens_details")
+    get = figures.get
+    given, output = get("input_tokens"), get("output_tokens")
+    read, written = get("cache_read_input_tokens"), get("cache_creation_input_tokens")
+    details = get("output_tokens_details")
+    if type(given) is int is type(output) and type(read) is int is type(written) and details is None:
+        return Usage(given + read + written, output, None, read, written, figures)
+    given, output = total(figures, "input_tokens"), total(figures, "output_tokens")
+    read, written = total(figures, "cache_read_input_tokens"), total(figures, "cache_creation_input_tokens")
     thought = total(details, "thinking_tokens") if isinstance(details, dict) else None
     if given is not None:
         given += (read or 0) + (written or 0)
-    return Usage(given, total(figures, "output_tokens"), thought, read, written, figures)
+    return Usage(given, output, thought, read, written, figures)

@@ -6,8 +6,8 @@ from ... import jsontext
 from ...model import Block, Choice, Response
 from ..common import CUTS, CallSite, Context, error_response, read_whole, settle
 from ..schema import Reader
-from .blocks import STOPS, convert, usage
-from .schema import Message, carry_message
+from .blocks import STOPS, convert, usage, usual_call
+from .schema import Message, ToolUseBlock, carry_message
 
 _reader = Reader(Message)
 
@@ -20,10 +20,12 @@ def decode(data: bytes, context: Context) -> Response:
     raw = message.stop_reason
     reason = STOPS.get(raw, "unknown") if raw else None
     site = CallSite.of(context, 0, message.id)
-    last = len(message.content) - 1 if reason in CUTS else -1
+    last = message.content[-1] if reason in CUTS and message.content else None
     blocks: list[Block] = []
-    for number, wire in enumerate(message.content):
-        block = convert(site, wire, len(blocks), number == last)
+    for wire in message.content:
+        block = usual_call(site, wire) if type(wire) is ToolUseBlock and wire is not last else None
+        if block is None:
+            block = convert(site, wire, len(blocks), wire is last)
         if block is not None:
             blocks.append(block)
     choice = Choice(0, blocks, settle(site, reason, raw))

@@ -155,21 +155,20 @@ Block = (
 class Message(Wire):
     """A Message, whole or as `message_start` gives it; also an error body."""
 
+    model: str | None = None
     id: str | None = None
     type: str | None = None
     role: str | None = None
-    model: str | None = None
     content: list[Block] | None = None
     stop_reason: str | None = None
-    usage: dict[str, Any] | None = None
-    error: Any = None
-    request_id: Any = None
-    # carried
     stop_sequence: str | None = None
+    stop_details: Any = None
+    usage: dict[str, Any] | None = None
     container: Any = None
     context_management: Any = None
     diagnostics: Any = None
-    stop_details: Any = None
+    error: Any = None
+    request_id: Any = None
     input_transformations: Any = None
 
 

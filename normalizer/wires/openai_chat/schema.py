@@ -25,8 +25,8 @@ class Custom(Wire):
 
 class Call(Wire):
     id: str | None = None
-    type: str | None = None
     index: int | None = None
+    type: str | None = None
     function: Function | None = None
     custom: Custom | None = None
 
@@ -36,15 +36,14 @@ class Message(Wire):
 
     role: str | None = None
     content: str | list[Any] | dict[str, Any] | None = None
-    tool_calls: list[Call] | None = None
-    refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
     reasoning_details: list[Any] | None = None
+    tool_calls: list[Call] | None = None
     function_call: Function | None = None
-    executed_tools: list[Any] | None = None
+    refusal: str | None = None
     annotations: list[Any] | None = None
-    # carried
+    executed_tools: list[Any] | None = None
     audio: Any = None
     channel: Any = None
     name: Any = None
@@ -56,11 +55,10 @@ class Choice(Wire):
     index: int | None = None
     message: Message | None = None
     delta: Message | None = None
-    finish_reason: str | None = None
-    error: Any = None
-    # carried
     logprobs: Any = None
+    finish_reason: str | None = None
     native_finish_reason: Any = None
+    error: Any = None
     content_filter_results: Any = None
     content_filter_result: Any = None
     finish_details: Any = None
@@ -76,19 +74,18 @@ class Body(Wire):
     """A ChatCompletion or one ChatCompletionChunk. `obfuscation` and `p` are padding against length attacks."""
 
     id: str | None = None
+    provider: Any = None
     object: str | None = None
-    model: str | None = None
-    choices: list[Choice] | None = None
-    usage: dict[str, Any] | None = None
-    error: Any = None
-    type: Any = None
-    obfuscation: Any = None
-    p: Any = None
-    # carried
     created: Any = None
+    model: str | None = None
     service_tier: Any = None
     system_fingerprint: Any = None
-    provider: Any = None
+    choices: list[Choice] | None = None
+    usage: dict[str, Any] | None = None
+    obfuscation: Any = None
+    error: Any = None
+    type: Any = None
+    p: Any = None
     citations: Any = None
     search_results: Any = None
     x_groq: Any = None

@@ -106,6 +106,9 @@ class Slots:
             another = name and text and seen.whole and not text.startswith(seen.text)
             if another and (name != seen.name or text[:1] == "{"):
                 return self._open(index)
+            # A new head, its arguments still to come, under an index of its own: another call (ID-09).
+            if name and not text and index is not None and index not in self._by_index and seen.whole:
+                return self._open(index)
             if index is not None and index != seen.index:
                 self._find("index-changed", f"{id} came under the indexes {seen.index} and {index}")
             return seen
@@ -150,7 +153,9 @@ class Slots:
 
     def _open(self, index: int | None) -> Slot:
         if len(self.all) >= MAX_SLOTS:
-            raise TooManyCalls(f"more than {MAX_SLOTS} call slots in one choice", hint="the stream is not a real answer")
+            raise TooManyCalls(
+                f"more than {MAX_SLOTS} call slots in one choice", hint="the stream is not a real answer"
+            )
         if index is None:
             self._find("index-missing")
         slot = Slot(len(self.all), index)
@@ -167,7 +172,9 @@ class Slots:
         calls = []
         for slot in self.all:
             text = slot.text
-            if slot.name or text:
+            if slot.id and not text and self._by_id[slot.id] is not slot and self._by_id[slot.id].name == slot.name:
+                self._find("duplicate-call", f"{slot.id}: the head of {slot.name} came again, with nothing after it")
+            elif slot.name or text:
                 if slot.kind == "custom":
                     calls.append(Call(None, slot.id, "custom", None, None, Custom(slot.extra, slot.name, text)))
                 else:

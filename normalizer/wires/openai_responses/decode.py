@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ... import jsontext
-from ...model import ApprovalRequest, Choice, Refusal, Response, StopReason, Usage
+from ...model import ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
 from ..common import CUTS, CallSite, Context, error_of, error_response, read_whole, settle, total
 from ..schema import Reader
 from .items import Reading, convert
-from .schema import Body, carry_body
+from .schema import Body, CustomToolCall, carry_body
 
 _reader = Reader(Body)
 
@@ -40,14 +40,18 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     error = error_of(body.error, context.status) if body.error else None
     reason, raw = _stop(body, error is not None)
     site = CallSite.of(context, 0, body.id)
-    blocks = convert(Reading(site, custom_tools(context, body)), items, reason in CUTS or not complete)
+    custom = custom_tools(context, body) if CustomToolCall in map(type, items) else None
+    blocks = convert(Reading(site, custom), items, reason in CUTS or not complete)
     if reason == "end_turn" and site.seen:
-        reason = "tool_calls"  # `completed` says nothing about calls
-    kinds = [type(block) for block in blocks]
-    stop = settle(site, reason, raw, kinds.count(ApprovalRequest), kinds.count(Refusal))
+        stop = Stop("tool_calls", raw)  # `completed` says nothing about calls
+        if ApprovalRequest in map(type, blocks):
+            context.find("needs-approval", "", 0)
+    else:
+        kinds = list(map(type, blocks))
+        stop = settle(site, reason, raw, kinds.count(ApprovalRequest), kinds.count(Refusal))
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
-    return Response(
+    response = Response(
         context.wire,
         context.provider,
         body.id,
@@ -57,11 +61,14 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
         error,
         complete,
         carry_body(body),
-    ).with_findings(context.findings)
+    )
+    return response.with_findings(context.findings) if context.findings else response
 
 
 def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
     status = body.status
+    if status == "completed" and not failed:
+        return "end_turn", status
     if status == "incomplete":
         details = body.incomplete_details
         raw = details.get("reason") if isinstance(details, dict) else None
@@ -69,7 +76,7 @@ def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
         return (_INCOMPLETE.get(raw, "unknown") if raw else "unknown"), raw or status
     if failed or status in ("failed", "cancelled"):
         return "error", status
-    if status in ("completed", "complete"):
+    if status == "complete":  # Bedrock
         return "end_turn", status
     if status is None or status in UNFINISHED:
         return None, status
@@ -96,6 +103,18 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """Canonical figures; both inclusive already, as documented."""
     if not figures:
         return None
+    get = figures.get
+    given, output = get("input_tokens"), get("output_tokens")
+    read, wrote = get("input_tokens_details"), get("output_tokens_details")
+    if type(read) is dict is type(wrote) and type(given) is int is type(output):
+        cached, written, reasoning = read.get("cached_tokens"), read.get("cache_write_tokens"), wrote.get("reasoning_tokens")
+        if type(cached) is int is type(reasoning) and (written is None or type(written) is int):
+            if not reasoning or get("total_tokens") != given + output + reasoning:
+                return Usage(given, output, reasoning, cached, written, figures)
+    return _dialect_usage(figures)
+
+
+def _dialect_usage(figures: dict[str, Any]) -> Usage:
     read, wrote = figures.get("input_tokens_details"), figures.get("output_tokens_details")
     read = read if isinstance(read, dict) else {}
     wrote = wrote if isinstance(wrote, dict) else {}

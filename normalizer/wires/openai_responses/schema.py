@@ -50,9 +50,9 @@ class ReasoningItem(Item, tag="reasoning"):
 
 
 class FunctionCall(Item, tag="function_call"):
+    arguments: str | None = None
     call_id: str | None = None
     name: str | None = None
-    arguments: str | None = None
     namespace: str | None = None
     caller: Any = None
     async_: Any = field(default=None, name="async")
@@ -303,28 +303,22 @@ class Body(Wire):
 
     id: str | None = None
     object: str | None = None
-    model: str | None = None
+    created_at: Any = None
     status: str | None = None
-    output: list[AnyItem] | None = None
-    usage: dict[str, Any] | None = None
-    error: Any = None
-    incomplete_details: Any = None
-    tools: Any = None
-    access_programs: Any = None
     background: Any = None
     billing: Any = None
     completed_at: Any = None
     content_filters: Any = None
     conversation: Any = None
-    created_at: Any = None
+    error: Any = None
     frequency_penalty: Any = None
-    image: Any = None
-    input_transformations: Any = None
+    incomplete_details: Any = None
     instructions: Any = None
     max_output_tokens: Any = None
     max_tool_calls: Any = None
-    metadata: Any = None
+    model: str | None = None
     moderation: Any = None
+    output: list[AnyItem] | None = None
     parallel_tool_calls: Any = None
     presence_penalty: Any = None
     previous_response_id: Any = None
@@ -341,14 +335,20 @@ class Body(Wire):
     system_fingerprint: Any = None
     temperature: Any = None
     text: Any = None
-    tool_calls: Any = None
     tool_choice: Any = None
     tool_usage: Any = None
+    tools: Any = None
     top_logprobs: Any = None
     top_p: Any = None
-    total_tokens: Any = None
     truncation: Any = None
+    usage: dict[str, Any] | None = None
     user: Any = None
+    metadata: Any = None
+    access_programs: Any = None
+    image: Any = None
+    input_transformations: Any = None
+    tool_calls: Any = None
+    total_tokens: Any = None
 
 
 class Event(Wire):
@@ -356,14 +356,14 @@ class Event(Wire):
 
     type: str | None = None
     sequence_number: Any = None
-    output_index: int | None = None
     item_id: str | None = None
+    output_index: int | None = None
+    item: AnyItem | None = None
     content_index: int | None = None
+    summary_index: int | None = None
     delta: str | None = None
     logprobs: Any = None
     obfuscation: Any = None
-    summary_index: int | None = None
-    item: AnyItem | None = None
     part: Any = None
     text: str | None = None
     refusal: str | None = None
@@ -390,7 +390,6 @@ class Event(Wire):
     quality: Any = None
     size: Any = None
     phase: Any = None
-    # over a WebSocket: which stream, and what became of input that was sent into a running answer
     stream_id: Any = None
     response_id: Any = None
     steer: Any = None
