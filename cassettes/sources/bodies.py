@@ -38,10 +38,11 @@ def _is_smuggled(body: str) -> bool:
 
 
 def from_base64(text: Any) -> bytes:
-    """Raises UnreadableSource where it is none."""
+    """Line breaks in it are skipped, anything else that is no base64 is damage. Raises UnreadableSource."""
     try:
-        return base64.b64decode(text)
-    except (binascii.Error, ValueError, TypeError) as error:
+        packed = text if isinstance(text, bytes) else text.encode("ascii")
+        return base64.b64decode(packed.translate(None, b" \r\n\t"), validate=True)
+    except (binascii.Error, ValueError, AttributeError) as error:
         raise UnreadableSource(f"the body is no base64: {error}") from None
 
 

@@ -75,8 +75,8 @@ def is_stream(body: bytes, content_type: str | None) -> bool:
     start = body[:16].lstrip()
     if start.startswith(_STREAM_STARTS):
         return True
-    if start.startswith(b"{") and parsed(body) is not None:
-        return False
+    if start.startswith(b"{"):  # one object is an answer, objects one a line are events
+        return parsed(body) is None and parsed(body.lstrip().split(b"\n", 1)[0]) is not None
     return (content_type or "").lower().startswith(_STREAMS) or start.startswith(b"[")
 
 
