@@ -17,10 +17,75 @@ from .outputs import Called, Output, choices, finished, usage
 from .proto import ROLE_TOOL, STOPS, TYPE_CLIENT, TYPE_UNSET, as_dict, chunk_from, finish_name, rest
 
 
+class _Growing:
+    """One call while its pieces arrive: joined only when asked, so that the cost stays linear (failure DOS-01)."""
+
+    __slots__ = ("_balance", "_checked", "_parts", "call", "length")
+
+    def __init__(self, call: Called) -> None:
+        self.call = call
+        self.set(call.text)
+
+    def set(self, text: str) -> None:
+        """All of the argument text so far."""
+        self._parts = [text]
+        self.length = len(text)
+        self._balance = Balance()
+        self._checked = 0
+
+    def add(self, text: str) -> None:
+        """The next piece of the argument text."""
+        self._parts.append(text)
+        self.length += len(text)
+
+    @property
+    def text(self) -> str:
+        """The argument text so far."""
+        if len(self._parts) > 1:
+            self._feed()
+            self._parts = ["".join(self._parts)]
+            self._checked = 1
+        return self._parts[0]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the argument text closes every bracket that it opened."""
+        self._feed()
+        return self._balance.closed
+
+    def _feed(self) -> None:
+        for part in self._parts[self._checked :]:
+            self._balance.feed(part)
+        self._checked = len(self._parts)
+
+    def repeats(self, text: str) -> bool:
+        """Whether this text says again what stands there already, instead of continuing it."""
+        if len(text) >= self.length:
+            return text == self.text
+        return text[0] == "{" and self.whole and self.text.startswith(text)
+
+    def finished(self) -> Called:
+        """The call with all of its text."""
+        self.call.text = self.text
+        return self.call
+
+
 class _Open:
     """One output while it arrives."""
 
-    __slots__ = ("calls", "citations", "content", "encrypted", "extra", "finish", "index", "keys", "reasoning", "role")
+    __slots__ = (
+        "by_id",
+        "calls",
+        "citations",
+        "content",
+        "encrypted",
+        "extra",
+        "finish",
+        "index",
+        "keys",
+        "reasoning",
+        "role",
+    )
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -30,7 +95,8 @@ class _Open:
         self.reasoning: list[str] = []
         self.encrypted: list[str] = []
         self.citations: list[Any] = []
-        self.calls: list[Called] = []
+        self.calls: list[_Growing] = []
+        self.by_id: dict[str, _Growing] = {}
         self.extra: dict[str, Any] = {}
         self.keys: dict[str, int] = {}
 
@@ -120,32 +186,34 @@ class Stream:
         """The same id again is the same call; neither id nor name is a continuation (failure XAI-10)."""
         known = self._known(opened, call)
         if known is None:
-            opened.calls.append(call)
+            opened.calls.append(grown := _Growing(call))
+            if call.id:
+                opened.by_id[call.id] = grown
             if opened.role != ROLE_TOOL:
                 key = self._key(opened, _shown(call), out, call.id or f"#{len(opened.calls)}", call.name)
                 if call.text:
                     out.append(BlockDelta(self._choice(opened), key, call.text))
             return
-        known.status = call.status or known.status
-        known.type = known.type or call.type
-        known.name = known.name or call.name
-        known.error = known.error or call.error
-        if not call.text or call.text == known.text or (known.text.startswith(call.text) and _whole(known.text)):
+        told = known.call
+        told.status = call.status or told.status
+        told.type = told.type or call.type
+        told.name = told.name or call.name
+        told.error = told.error or call.error
+        text = call.text
+        if not text or known.repeats(text):
             return
-        key = self._key(opened, _shown(known), out, known.id or f"#{len(opened.calls)}", known.name)
-        if call.text.startswith(known.text):
-            known.text = call.text
-            out.append(BlockReset(self._choice(opened), key, call.text))
+        key = self._key(opened, _shown(told), out, told.id or f"#{len(opened.calls)}", told.name)
+        if 0 < known.length < len(text) and text.startswith(known.text):
+            known.set(text)
+            out.append(BlockReset(self._choice(opened), key, text))
         else:
-            known.text += call.text
-            out.append(BlockDelta(self._choice(opened), key, call.text))
+            known.add(text)
+            out.append(BlockDelta(self._choice(opened), key, text))
 
-    def _known(self, opened: _Open, call: Called) -> Called | None:
+    def _known(self, opened: _Open, call: Called) -> _Growing | None:
         if call.id:
-            for known in reversed(opened.calls):
-                if known.id == call.id:
-                    return None if _another(known, call) else known
-            return None
+            known = opened.by_id.get(call.id)
+            return None if known is None or _another(known, call) else known
         return opened.calls[-1] if opened.calls and not call.name else None
 
     def finish(self) -> Response:
@@ -158,7 +226,7 @@ class Stream:
                 "".join(opened.content),
                 "".join(opened.reasoning),
                 "".join(opened.encrypted),
-                opened.calls,
+                [grown.finished() for grown in opened.calls],
                 opened.citations,
                 opened.finish,
                 opened.extra,
@@ -185,17 +253,14 @@ def _shown(call: Called) -> str:
     return "tool_call" if call.type in (TYPE_CLIENT, TYPE_UNSET) else "server_tool_call"
 
 
-def _another(known: Called, call: Called) -> bool:
+def _another(known: _Growing, call: Called) -> bool:
     """Whether a call under an id that was seen is another one (ID-09): another name, or other whole arguments."""
-    if not call.name or not known.name:
+    if not call.name or not known.call.name:
         return False
-    if call.name != known.name:
+    if call.name != known.call.name:
         return True
-    told, news = known.text, call.text
-    return news[:1] == "{" and not news.startswith(told) and not told.startswith(news) and _whole(told)
-
-
-def _whole(text: str) -> bool:
-    balance = Balance()
-    balance.feed(text)
-    return balance.closed
+    news = call.text
+    if news[:1] != "{" or not known.whole:
+        return False
+    told = known.text
+    return not news.startswith(told) and not told.startswith(news)
