@@ -78,14 +78,12 @@ def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much
     assert twice < 2.1 * once
 
 
-def test_DOS_01_a_hundred_thousand_deltas_are_one_call() -> None:
-    tail = sse(chunk(fragment("w"))) * 100_000
-    decoder = StreamDecoder("openai.chat")
-    decoder.feed(sse(chunk(fragment('{"text": "', 0, "call_a", "lookup"))))
-    decoder.feed(tail)
-    decoder.feed(sse(chunk(fragment('"}')), chunk({}, "tool_calls")) + DONE)
-    (call,) = decoder.finish().calls
-    assert call.arguments == {"text": "w" * 100_000}
+@all_wires
+def test_DOS_01_twenty_thousand_deltas_are_one_call(wire: str) -> None:
+    words = ["twenty words a delta"] * 20_000
+    response, _ = feed(wire, stream(wire, [Call(['{"text": "', *words, '"}'])]))
+    (call,) = response.calls
+    assert call.arguments == {"text": "twenty words a delta" * 20_000}
 
 
 @all_wires

@@ -100,14 +100,32 @@ CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")
         [[tool_call('{"city": ', "call_a", "lookup")], [tool_call('"Turin"}', "call_a", "lookup")]],
         [[tool_call('{"city": ', "call_a", "lookup")], [tool_call('"Turin"}', "call_a")]],
         [[tool_call('{"city": ', "call_a", "lookup")], [CALL]],
+        [[tool_call("", "call_a", "lookup")], [CALL]],
+        [[tool_call('{"city": ', "call_a", "lookup")], [tool_call('"Tu')], [tool_call('rin"}')], [CALL]],
     ],
-    ids=["the same call twice", "a continuation without id", "the id again", "the id alone again", "a snapshot"],
+    ids=[
+        "the same call twice",
+        "a continuation without id",
+        "the id again",
+        "the id alone again",
+        "a snapshot",
+        "the name first",
+        "pieces and then all of it",
+    ],
 )
 def test_XAI_10_a_call_spread_over_two_chunks_is_one(chunks: list[list[Any]]) -> None:
     frames = [grpc_chunk(tool_calls=calls) for calls in chunks]
     response = play("xai.grpc", [*frames, grpc_chunk(finish="REASON_TOOL_CALLS")])
     assert response.choices[0].blocks == [TURIN]
     assert ran(response) == ["call_a"]
+
+
+def test_XAI_10_a_piece_that_looks_like_the_beginning_is_a_piece() -> None:
+    pieces = ["{", '"where": ', "{", '"city": "Turin"', "}", "}"]
+    frames = stream("xai.grpc", [Call(pieces)])
+    response = play("xai.grpc", frames)
+    assert [call.arguments_text for call in response.calls] == ['{"where": {"city": "Turin"}}']
+    assert [call.arguments for call in response.calls] == [{"where": {"city": "Turin"}}]
 
 
 def test_XAI_10_a_call_in_a_chunk_without_a_role_is_found() -> None:
