@@ -233,7 +233,7 @@ def error_of(raw: Any, status: int | None = None) -> Error:
 
 
 def _retryable(kind: str, status: int | None) -> bool | None:
-    if status is not None:
+    if status is not None and status >= 400:  # an error inside a stream that began well says nothing by its 200
         return status in (408, 409, 425, 429) or status >= 500
     kind = kind.lower()
     if _RETRYABLE.search(kind):
