@@ -255,15 +255,16 @@ def _blocks(figures: WireFigures, choice: Choice) -> int:
 
 
 def _why_rejected(figures: WireFigures, response: Response, selection: Selection) -> None:
-    """Which calls are rejected is the same under every policy; why is in the calls themselves."""
+    """Which calls are rejected is the same under every policy; that the whole answer cannot be used comes first."""
+    unusable = not response.complete or response.error is not None
     statuses = {
         (choice.index, index): block.status for choice, index, block in response.walk() if type(block) is ToolCall
     }
     for ref in selection.rejected:
         status = statuses[ref.choice, ref.block]
-        if status == "truncated":
-            figures.truncated += 1
-        elif status == "invalid":
-            figures.invalid += 1
-        else:
+        if unusable or status == "complete":
             figures.unfinished += 1
+        elif status == "truncated":
+            figures.truncated += 1
+        else:
+            figures.invalid += 1

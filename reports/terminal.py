@@ -15,7 +15,8 @@ from tabulate import tabulate
 Tone = Literal["good", "warning", "bad", "dim", "strong"]
 
 _CODES: dict[Tone, str] = {"good": "32", "warning": "33", "bad": "31", "dim": "2", "strong": "1"}
-_GAP = 2  # tabulate puts two spaces between columns in its format "simple"
+_GAP = 2  # tabulate puts two spaces between columns in its format "simple",
+_HEADING_PADDING = 2  # and makes a column so much wider than its heading
 _NARROWEST = 40
 
 
@@ -84,7 +85,7 @@ def _table(table: Table, width: int, colour: bool) -> list[str]:
 def _groups(table: Table, cells: list[list[Cell]], width: int) -> list[list[int]]:
     """Which columns stand together, from left to right, as many as fit."""
     widths = [
-        max([len(heading), *(len(row[column].text) for row in cells)]) + _GAP
+        max([len(heading) + _HEADING_PADDING, *(len(row[column].text) for row in cells)]) + _GAP
         for column, heading in enumerate(table.columns)
     ]
     labels = list(range(table.labels))

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from .bodies import from_base64
 from .http import is_stream, wire_of
 from .model import Exchange, Found, Problem
 
-_KEYS = (b'"body"', b'"frames"')
+_KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
 
 
 class Row(Struct):
@@ -49,8 +50,8 @@ _decode = msgspec.json.Decoder(Row).decode
 
 def looks_like_rows(head: bytes) -> bool:
     """Whether a file of JSON lines holds recordings (and not, say, the events of one stream)."""
-    first = head.lstrip(b"\xef\xbb\xbf \r\n\t").split(b"\n", 1)[0]
-    return first.startswith(b"{") and any(key in first for key in _KEYS)
+    # Any line tells: the first can be the damaged one. Inside a text the quotes would be escaped.
+    return any(line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") and _KEY.search(line) for line in head.split(b"\n"))
 
 
 def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
