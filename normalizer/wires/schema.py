@@ -228,8 +228,11 @@ def _fit_items(items: Sequence[Any], spec: _Field, path: str, notes: list[Note])
         if result is None:
             notes.append(Note("wrong-type", where))
             if not _is_null(item):
-                fitted.append(Unknown(wire_type="", raw=plain(item)) if spec.kind == "many" else
-                              spec.structs[0](extra_={"": plain(item)}))
+                fitted.append(
+                    Unknown(wire_type="", raw=plain(item))
+                    if spec.kind == "many"
+                    else spec.structs[0](extra_={"": plain(item)})
+                )
             continue
         fitted.append(result)
     return fitted
@@ -271,12 +274,13 @@ def _nullable(annotation: Any) -> bool:
 
 
 def raw_object(member: Wire) -> dict[str, Any]:
-    """A struct as the JSON object it was read from: its tag, its non-null members, and those set aside."""
+    """A struct as the JSON object it was read from: its tag, its members that were given, and those set aside."""
     config = member.__struct_config__
     raw: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
     for f in struct_fields(member):
         value = getattr(member, f.name)
-        if f.name != "extra_" and value is not None:
-            raw[f.encode_name] = plain(value)
+        if f.name == "extra_" or value is None or (isinstance(value, Raw) and bytes(value) == b""):
+            continue
+        raw[f.encode_name] = plain(value)
     raw.update(member.extra_ or {})
     return raw
