@@ -1,0 +1,76 @@
+"""Every known failure of decoding has a test named after it, or a reason in not_applicable.toml; never both."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CATALOGUE = HERE.parents[2] / "shared" / "failures.md"
+#: The classes of the catalogue that decoding answers for.
+CLASSES = frozenset(
+    """
+    index id name whole-in-one parse args sse stream terminal finish server-tools responses custom-tools legacy
+    truncation early-finish numbers unicode usage refusal robustness errors repair
+    """.split()  # noqa: SIM905 - a list of words reads better so
+)
+_ID = re.compile(r"[A-Z][A-Z0-9]*-[0-9]+")
+_NAME = re.compile(r"test_([A-Z][A-Z0-9]*)_([0-9]+)_")
+
+
+def catalogue() -> dict[str, str]:
+    """Class by id, of every row."""
+    if not CATALOGUE.is_file():
+        pytest.skip("the catalogue of failures is not part of this repository")
+    rows = (line.split("|") for line in CATALOGUE.read_text(encoding="utf-8").splitlines() if line.startswith("|"))
+    return {row[1].strip(): row[2].strip() for row in rows if len(row) > 3 and _ID.fullmatch(row[1].strip())}
+
+
+def covered() -> set[str]:
+    """The ids that test functions in this folder are named after."""
+    found = set()
+    for path in HERE.glob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match = _NAME.match(node.name) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+            if match:
+                found.add(f"{match[1]}-{match[2]}")
+    return found
+
+
+def reasons() -> dict[str, str]:
+    """Why a failure does not apply to decoding, by id."""
+    table: dict[str, dict[str, str]] = tomllib.loads((HERE / "not_applicable.toml").read_text(encoding="utf-8"))
+    assert list(table) == ["reasons"]
+    return table["reasons"]
+
+
+def test_the_catalogue_is_read_whole() -> None:
+    known = catalogue()
+    assert len(known) > 150
+    assert {"IDX-01", "SSE-01", "TERM-01", "REP-03"} <= set(known)
+
+
+def test_every_failure_of_decoding_has_a_test_or_a_reason() -> None:
+    concerned = {id for id, kind in catalogue().items() if kind in CLASSES}
+    missing = sorted(concerned - covered() - set(reasons()))
+    assert missing == []
+
+
+def test_no_failure_has_both_a_test_and_a_reason() -> None:
+    assert sorted(covered() & set(reasons())) == []
+
+
+def test_every_reason_and_every_test_names_a_failure_that_is_known() -> None:
+    known = set(catalogue())
+    assert sorted(set(reasons()) - known) == []
+    assert sorted(covered() - known) == []
+
+
+def test_reasons_are_sorted_and_say_something() -> None:
+    given = reasons()
+    assert list(given) == sorted(given)
+    assert all(len(reason.split()) >= 5 for reason in given.values())
