@@ -16,6 +16,16 @@ Item = tuple[str | None, bytes]
 _FIELDS = (b"event", b"data", b"id", b"retry")
 _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
+_NAMES: dict[bytes, str] = {}
+
+
+def _name(line: bytes) -> str:
+    """The name in an `event` line. The few that a wire has are remembered."""
+    name = line[7:].decode("utf-8", "replace")
+    if len(_NAMES) < 256:
+        _NAMES[line] = name
+    return name
+
 
 class SseReader:
     """See the package for the protocol of readers."""
@@ -23,13 +33,14 @@ class SseReader:
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
-        self._pending: list[bytes] = []  # pieces of an event that is not whole yet
-        self._pending_size = 0
+        self._line: list[bytes] = []  # pieces of a line that is not whole yet
+        self._event: list[bytes] = []  # whole lines of an event that is not
+        self._size = 0  # of both
         self._after_cr = False
         self._begun = False
 
     def feed(self, chunk: bytes) -> list[Item]:
-        """Take bytes; events in LF form are found by splitting at blank lines."""
+        """Take bytes. Only single line feeds are searched for: finding blank lines as such costs ten times as much."""
         if not self._begun:
             if not chunk:
                 return []
@@ -39,42 +50,78 @@ class SseReader:
             chunk = chunk.lstrip(b" ")
         if self._after_cr or b"\r" in chunk:
             chunk = self._to_lf(chunk)
-        pending = self._pending
-        if pending:
-            # The blank line may straddle the pieces: join only once it is there, so the cost stays linear.
-            if b"\n\n" not in chunk and not (chunk[:1] == b"\n" and pending[-1][-1:] == b"\n"):
-                return self._hold(chunk) if chunk else []
-            pending.append(chunk)
-            chunk = b"".join(pending)
-            pending.clear()
-            self._pending_size = 0
-        parts = chunk.split(b"\n\n")
-        rest = parts.pop()
-        if len(chunk) > self._max:
-            self._check(parts)
-        if rest:
-            self._hold(rest)
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        if not lines:
+            if rest:
+                self._line.append(rest)
+                self._size += len(rest)
+                if self._size > self._max:
+                    self._measure()
+            return []
+        if self._line:
+            self._line.append(lines[0])
+            lines[0] = b"".join(self._line)
+            self._line.clear()
         items: list[Item] = []
-        for part in parts:
-            # The shape that most providers send; anything else is parsed line by line.
-            if part[:7] == b"data: {" and b"\n" not in part:
-                items.append((None, part[6:]))
-            elif part:
-                self._parse(part, items)
+        # An event in one of the two shapes that providers send is its `event` line (or none) and one `data` line;
+        # the lines of anything else are gathered in `odd` and parsed one by one.
+        head = data = None
+        odd = self._event
+        if odd and len(odd) == 1:
+            if odd[0][:7] == b"event: ":
+                head, odd = odd[0], []
+            elif odd[0][:7] == b"data: {":
+                data, odd = odd[0], []
+        whole = False
+        for line in lines:
+            if not line:
+                if odd:
+                    self._whole(odd, items)
+                    odd = []
+                elif data is not None:
+                    if len(data) > self._max:
+                        self._whole([data], items)
+                    items.append((None if head is None else _NAMES.get(head) or _name(head), data[6:]))
+                else:
+                    head = None
+                    continue
+                head = data = None
+                whole = True
+            elif odd:
+                odd.append(line)
+            elif data is None and line[:7] == b"data: {":
+                data = line
+            elif head is None and data is None and line[:7] == b"event: ":
+                head = line
+            else:
+                odd = [known for known in (head, data) if known is not None]
+                odd.append(line)
+        if odd:
+            self._event = odd
+        elif data is not None:
+            self._event = [data] if head is None else [head, data]
+        else:
+            self._event = [] if head is None else [head]
+        if rest:
+            self._line.append(rest)
+        self._size = len(chunk) if whole else self._size + len(chunk)
+        if self._size > self._max:
+            self._measure()
         return items
 
-    def _hold(self, piece: bytes) -> list[Item]:
-        self._pending_size += len(piece)
-        if self._pending_size > self._max + 1:  # one more: the first half of the blank line may be in it
+    def _measure(self) -> None:
+        """The exact size of what is pending: `_size` may count what was given out of the last piece."""
+        self._size = sum(map(len, self._event)) + len(self._event) + sum(map(len, self._line))
+        if self._size > self._max + 1:  # one more: the first half of the blank line may be in it
             raise EventTooLarge(f"an event is longer than {self._max} bytes and not at its end")
-        self._pending.append(piece)
-        return []
 
-    def _check(self, parts: list[bytes]) -> None:
+    def _whole(self, event: list[bytes], items: list[Item]) -> None:
         """An event is too large wherever the bytes were cut, also when all of it came at once."""
-        for part in parts:
-            if len(part) > self._max:
-                raise EventTooLarge(f"an event of {len(part)} bytes is longer than {self._max}")
+        size = sum(map(len, event)) + len(event) - 1
+        if size > self._max:
+            raise EventTooLarge(f"an event of {size} bytes is longer than {self._max}")
+        self._parse(event, items)
 
     def _to_lf(self, chunk: bytes) -> bytes:
         if not chunk:
@@ -84,15 +131,15 @@ class SseReader:
         self._after_cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _parse(self, part: bytes, items: list[Item]) -> None:
+    def _parse(self, event: list[bytes], items: list[Item]) -> None:
         name: str | None = None
         held_name: str | None = None
         data: list[bytes] = []
         held: list[bytes] = []
         stray: list[bytes] = []
         known = False
-        for line in part.split(b"\n"):
-            if not line or line[0] == 58:  # a comment (failure SSE-01)
+        for line in event:
+            if line[0] == 58:  # a comment (failure SSE-01)
                 continue
             field, _, value = line.partition(b":")
             if value[:1] == b" ":
@@ -131,11 +178,11 @@ class SseReader:
 
     def close(self) -> list[Item]:
         """What stands after the last blank line is dispatched too, and reported: most clients lose it."""
-        rest = b"".join(self._pending).strip(b"\n")
-        self._pending.clear()
+        event = [*self._event, b"".join(self._line)] if self._line else self._event
         items: list[Item] = []
-        if rest:
-            self._parse(rest, items)
+        if event:
+            self._parse(event, items)
             if items:
                 self.problems.append(("unterminated-event", ""))
+        self._event, self._line = [], []
         return items
