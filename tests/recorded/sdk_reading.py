@@ -102,7 +102,7 @@ _anthropic = anthropic.Anthropic(
 
 
 def read(row: Row) -> Read:
-    """Raises ProviderError for an error of the provider, and whatever the SDK raises where it cannot read the exchange."""
+    """Raises ProviderError where the provider said so, and what the SDK raises where it cannot read the exchange."""
     if row.wire != "xai.grpc":
         _server.load(row)
     try:

@@ -1,0 +1,221 @@
+"""Whole bodies told as streams: what each provider would have sent for the same answer, cut at random places.
+
+Only well-behaved servers live here; how real ones misbehave is told in `tests/failures`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from xai_sdk.proto import chat_pb2
+
+Json = dict[str, Any]
+
+
+def pieces(text: str, chance: Random) -> list[str]:
+    """The text in one to six pieces, none empty."""
+    edges = sorted({0, len(text), *(chance.randint(0, len(text)) for _ in range(chance.randint(0, 5)))})
+    return [text[start:end] for start, end in pairwise(edges)]
+
+
+def _sse(events: list[Json], *, named: bool) -> bytes:
+    out = []
+    for event in events:
+        data = b"data: " + json.dumps(event).encode() + b"\n\n"
+        out.append(b"event: " + event["type"].encode() + b"\n" + data if named else data)
+    return b"".join(out)
+
+
+def chat(body: Json, chance: Random) -> bytes:
+    """Chat Completions: deltas of every choice in turn, then the stop reasons, then the usage alone."""
+    head = {key: body[key] for key in body if key not in ("choices", "usage", "object")}
+    head["object"] = "chat.completion.chunk"
+    chunks: list[Json] = []
+    choices = [{"index": place, **choice} for place, choice in enumerate(body["choices"])]
+
+    def say(choice: Json, delta: Json, **more: Any) -> None:
+        chunks.append({**head, "choices": [{"index": choice["index"], "delta": delta, "finish_reason": None, **more}]})
+
+    for choice in choices:
+        message = choice["message"]
+        say(choice, {"role": "assistant", "content": None})
+        for member in ("reasoning_content", "reasoning", "content", "refusal"):
+            if isinstance(message.get(member), str):
+                for piece in pieces(message[member], chance):
+                    say(choice, {member: piece})
+            elif message.get(member):
+                say(choice, {member: message[member]})
+        for index, call in enumerate(message.get("tool_calls") or ()):
+            kind, member = ("custom", "input") if call.get("custom") else ("function", "arguments")
+            opening = {**call, "index": index, kind: {**call[kind], member: ""}}
+            say(choice, {"tool_calls": [opening]})
+            for piece in pieces(call[kind].get(member) or "", chance):
+                say(choice, {"tool_calls": [{"index": index, kind: {member: piece}}]})
+        legacy = message.get("function_call")
+        if legacy:
+            say(choice, {"function_call": {"name": legacy["name"], "arguments": ""}})
+            for piece in pieces(legacy["arguments"], chance):
+                say(choice, {"function_call": {"arguments": piece}})
+        rest = {k: v for k, v in message.items() if k not in _CHAT_TOLD}
+        if rest:
+            say(choice, rest)
+    for choice in choices:
+        more = {key: value for key, value in choice.items() if key not in ("index", "message", "delta")}
+        say(choice, {}, **more)
+    if body.get("usage") is not None:
+        chunks.append({**head, "choices": [], "usage": body["usage"]})
+    return _sse(chunks, named=False) + b"data: [DONE]\n\n"
+
+
+_CHAT_TOLD = (
+    "role",
+    "content",
+    "reasoning",
+    "reasoning_content",
+    "refusal",
+    "tool_calls",
+    "function_call",
+)
+
+
+def messages(body: Json, chance: Random) -> bytes:
+    """Anthropic: each content block begins, grows and stops; the stop reason and the final usage come after them."""
+    begun = {**body, "content": [], "stop_reason": None, "stop_sequence": None}
+    late = ("stop_reason", "stop_sequence", "container", "stop_details")
+    events: list[Json] = [{"type": "message_start", "message": begun}]
+    for index, block in enumerate(body["content"]):
+        opening, deltas = _opened(block, chance)
+        events.append({"type": "content_block_start", "index": index, "content_block": opening})
+        events += ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
+        events.append({"type": "content_block_stop", "index": index})
+    events.append(
+        {"type": "message_delta", "delta": {k: body[k] for k in late if k in body}, "usage": body.get("usage") or {}}
+    )
+    events.append({"type": "message_stop"})
+    return _sse(events, named=True)
+
+
+def _opened(block: Json, chance: Random) -> tuple[Json, list[Json]]:
+    kind = block["type"]
+    if kind == "text":
+        deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"], chance)]
+        cited = [{"type": "citations_delta", "citation": citation} for citation in block.get("citations") or ()]
+        return {**block, "text": "", "citations": [] if cited else block.get("citations")}, cited + deltas
+    if kind == "thinking":
+        deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"], chance)]
+        return {**block, "thinking": "", "signature": ""}, [
+            *deltas,
+            {"type": "signature_delta", "signature": block.get("signature") or ""},
+        ]
+    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+        spelled = json.dumps(block["input"], ensure_ascii=False)
+        return {**block, "input": {}}, [
+            {"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(spelled, chance)]
+        ]
+    return block, []
+
+
+def responses(body: Json, chance: Random) -> bytes:
+    """Responses: each item is added, grows, is done; the terminal event repeats the output, or leaves it empty."""
+    unfinished = {**body, "status": "in_progress", "output": [], "usage": None}
+    events: list[Json] = [{"type": "response.created", "response": unfinished}]
+    for index, item in enumerate(body["output"]):
+        place = {"output_index": index, "item_id": item.get("id")}
+        events.append({"type": "response.output_item.added", "output_index": index, "item": _added(item)})
+        events += ({**place, **event} for event in _grown(item, chance))
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    status = body.get("status") or "completed"
+    output = [] if chance.random() < 0.3 else body["output"]
+    kind = status if status in ("incomplete", "failed") else "completed"
+    events.append({"type": f"response.{kind}", "response": {**body, "output": output}})
+    for number, event in enumerate(events):
+        event["sequence_number"] = number
+    return _sse(events, named=True)
+
+
+_TEXTS = {
+    "function_call": ("arguments", "response.function_call_arguments"),
+    "custom_tool_call": ("input", "response.custom_tool_call_input"),
+    "mcp_call": ("arguments", "response.mcp_call_arguments"),
+    "code_interpreter_call": ("code", "response.code_interpreter_call_code"),
+}
+
+
+def _added(item: Json) -> Json:
+    kind = item["type"]
+    if kind == "message":
+        return {**item, "content": [], "status": "in_progress"}
+    if kind == "reasoning":
+        return {**item, "summary": []}
+    if kind in _TEXTS:
+        return {**item, _TEXTS[kind][0]: "", "status": "in_progress"}
+    return item
+
+
+def _grown(item: Json, chance: Random) -> Iterator[Json]:
+    kind = item["type"]
+    if kind == "message":
+        for number, part in enumerate(item["content"]):
+            member, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+            yield {"type": "response.content_part.added", "content_index": number, "part": {**part, member: ""}}
+            for piece in pieces(part[member], chance):
+                yield {"type": f"response.{name}.delta", "content_index": number, "delta": piece}
+            yield {"type": f"response.{name}.done", "content_index": number, member: part[member]}
+    elif kind == "reasoning":
+        for number, part in enumerate(item.get("summary") or ()):
+            for piece in pieces(part["text"], chance):
+                yield {"type": "response.reasoning_summary_text.delta", "summary_index": number, "delta": piece}
+    elif kind in _TEXTS and isinstance(item.get(_TEXTS[kind][0]), str):
+        member, name = _TEXTS[kind]
+        for piece in pieces(item[member], chance):
+            yield {"type": f"{name}.delta", "delta": piece}
+        yield {"type": f"{name}.done", member: item[member]}
+
+
+def grpc(message: chat_pb2.GetChatCompletionResponse, chance: Random) -> list[bytes]:
+    """xAI: words in pieces, calls whole, the finish reason and the usage in the last chunk."""
+    chunks = []
+
+    def chunk() -> Any:
+        chunks.append(chat_pb2.GetChatCompletionChunk(id=message.id, model=message.model))
+        return chunks[-1]
+
+    for output in message.outputs:
+        said = output.message
+
+        def delta(index: int = output.index, role: int = said.role) -> Any:
+            return chunk().outputs.add(index=index, delta={"role": role}).delta
+
+        for piece in pieces(said.reasoning_content, chance):
+            delta().reasoning_content = piece
+        if said.encrypted_content:
+            delta().encrypted_content = said.encrypted_content
+        for piece in pieces(said.content, chance):
+            delta().content = piece
+        for call in said.tool_calls:
+            delta().tool_calls.add().CopyFrom(call)
+        for citation in said.citations:
+            delta().citations.add().CopyFrom(citation)
+    last = chunk()
+    for output in message.outputs:
+        last.outputs.add(index=output.index, finish_reason=output.finish_reason)
+        if output.HasField("logprobs"):
+            last.outputs[-1].logprobs.CopyFrom(output.logprobs)
+    for name in ("usage", "created", "debug_output"):
+        if message.HasField(name):
+            getattr(last, name).CopyFrom(getattr(message, name))
+    last.citations.extend(message.citations)
+    last.system_fingerprint = message.system_fingerprint
+    last.service_tier = message.service_tier
+    return [each.SerializeToString() for each in chunks]
+
+
+AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
+    "openai.chat": chat,
+    "openai.responses": responses,
+    "anthropic.messages": messages,
+}
