@@ -38,6 +38,7 @@ class _Answer:
         "refusal",
         "slots",
         "stop",
+        "thinking",
         "total",
     )
 
@@ -47,6 +48,7 @@ class _Answer:
         self.parts: list[Any] = []
         self.reasoning: list[str] = []
         self.member = "reasoning_content"
+        self.thinking: dict[str, Any] = {}  # members of Mistral's thinking parts, beside their words
         self.details = Details()
         self.refusal: list[str] = []
         self.annotations: list[Any] = []
@@ -64,7 +66,7 @@ class _Answer:
         reasoning = "".join(self.reasoning)
         parts = list(self.parts)
         if self.member == "content":
-            parts.insert(0, {"type": "thinking", "thinking": [{"type": "text", "text": reasoning}]})
+            parts.insert(0, {**self.thinking, "thinking": [{"type": "text", "text": reasoning}]})
         if parts:
             content = [*parts, {"type": "text", "text": content}] if content else parts
         legacy = self.legacy
@@ -224,6 +226,7 @@ class Stream:
                 answer.content.append(text)
                 self._say(answer, "text", text, out)
             elif kind == "thinking":
+                answer.thinking.update(part)
                 thoughts = part.get("thinking")
                 for thought in thoughts if isinstance(thoughts, list) else [thoughts]:
                     words = thought.get("text") if isinstance(thought, dict) else thought
