@@ -55,10 +55,12 @@ def _not_plain(body: Any, error: MalformedBody, context: Context) -> Response:
     """A body that is no JSON object: a stream after all, or the text of an HTTP error."""
     if isinstance(body, bytes):
         start = body.lstrip()[:6]
-        if start.startswith((b"data:", b"event:", b":", b"id:")) or (body[:1] == b"\x00" and context.wire != "xai.grpc"):
-            decoder = StreamDecoder(context.wire, provider=context.provider, status=context.status)
-            decoder.context = context
-            context.find("stream-body")
+        framed = body[:1] == b"\x00" and context.wire != "xai.grpc"
+        if framed or start.startswith((b"data:", b"event:", b":", b"id:")):
+            decoder = StreamDecoder(
+                context.wire, provider=context.provider, request=context.declared, status=context.status
+            )
+            decoder.context.find("stream-body")
             decoder.feed(body)
             return decoder.finish()
         if context.status is not None and context.status >= 400:
@@ -205,4 +207,3 @@ class StreamDecoder:
         self.context.respelled = self.context.respelled or payload.respelled
         if payload.data:
             self._stream.event(None, payload.data, out)
-
