@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import jsontext
 from .detect import detect_body, detect_event, whole_body_wire
 from .errors import DecoderFinished, MalformedBody
 from .events import Event
@@ -135,11 +134,14 @@ class StreamDecoder:
         reader = self._reader
         if reader is None and self._head.strip():
             reader = SseReader(self._max)
-            self._take(reader.feed(self._head), out)
+            items = reader.feed(self._head)
+            if items:
+                self._take(items, out)
         if reader is not None:
             items = reader.close()
             self._report(reader)
-            self._take(items, out)
+            if items:
+                self._take(items, out)
         if self._plain is not None:
             return self._plain
         if self._stream is None:
@@ -154,25 +156,18 @@ class StreamDecoder:
         reader.problems.clear()
 
     def _take(self, items: list[Item], out: list[Event]) -> None:
-        stream = self._stream
-        for name, data in items:
-            self._events += 1
-            if self._events == 1 and self._is_whole_body(data):
-                continue
-            if stream is None:
-                stream = self._begin(data)
-            if name == "raw":
-                self._raw(data, out)
-                continue
-            try:
-                stream.event(name, data, out)
-            except MalformedBody:
-                self._undecodable(data, out)
+        if not self._events:
+            if self._is_whole_body(items[0][1]):
+                items = items[1:]
+            elif self._stream is None:
+                self._begin(items[0][1])
+        self._events += len(items)
+        if items and self._stream is not None:
+            self._stream.feed(items, out)
 
-    def _begin(self, data: bytes) -> Any:
+    def _begin(self, data: bytes) -> None:
         self.context.wire = detect_event(data)
         self._stream = wire_named(self.context.wire).Stream(self.context)
-        return self._stream
 
     def _is_whole_body(self, data: bytes) -> bool:
         """A server that ignores ``stream`` answers with a whole body: bare JSON that says so itself."""
@@ -185,19 +180,6 @@ class StreamDecoder:
         self.context.find("plain-body")
         self._plain = wire_named(wire).decode(data, self.context)
         return True
-
-    def _raw(self, data: bytes, out: list[Event]) -> None:
-        """Text between events: an error page, or an error object without framing (failure SSE-11)."""
-        try:
-            raw: Any = jsontext.decode(data)
-        except (ValueError, RecursionError):
-            raw = data.decode("utf-8", "replace")
-        self._stream.fail(raw, out)
-
-    def _undecodable(self, data: bytes, out: list[Event]) -> None:
-        text = data.decode("utf-8", "replace")
-        self.context.find("undecodable-event", f"no JSON object: {text[:500]}")
-        self._stream.fail({"type": "undecodable_event", "message": text[:500]}, out)
 
     def _object(self, payload: Payload, out: list[Event]) -> None:
         self._events += 1

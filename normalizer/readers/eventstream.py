@@ -41,17 +41,22 @@ class EventStreamReader:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
         self._buffer = bytearray()
+        self._lost = False
 
     def feed(self, chunk: bytes) -> list[Item]:
         """Take bytes; give the payload of each whole message, unwrapped."""
         buffer = self._buffer
+        if self._lost:
+            return []
         buffer += chunk
         items: list[Item] = []
         start = 0
         while len(buffer) - start >= 12:
             size, headers_size, crc = _PRELUDE.unpack_from(buffer, start)
             if zlib.crc32(buffer[start : start + 8]) != crc or size < 16 + headers_size:
+                # Its length cannot be trusted, so nobody knows where the next message begins.
                 self.problems.append(("undecodable-event", "an event-stream message with a wrong prelude"))
+                self._lost = True
                 start = len(buffer)
                 break
             if size > self._max:
@@ -78,6 +83,7 @@ class EventStreamReader:
                 payload = base64.b64decode(inner)
             except binascii.Error:
                 self.problems.append(("undecodable-event", "an event-stream message whose bytes are no base64"))
+                return
         kind = headers.get(":exception-type") or headers.get(":error-code")
         if kind:
             payload = msgspec.json.encode({"error": {"type": kind, "message": payload.decode("utf-8", "replace")}})

@@ -23,7 +23,7 @@ class JsonLinesReader:
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
-        self._pending: list[bytes] = []
+        self._pending: list[bytes] = []  # pieces of an object, or of the text before one
         self._size = 0
         self._depth = 0
         self._in_string = False
@@ -52,43 +52,47 @@ class JsonLinesReader:
                 self._in_string = self._depth > 0
             elif char in b"{[":
                 if self._depth == 0:
-                    self._between(chunk[start:position], items)
+                    self._pending.append(chunk[start:position])
+                    self._between()
                     start = position
                 self._depth += 1
             elif char in b"}]" and self._depth > 0:
                 self._depth -= 1
                 if self._depth == 0:
-                    self._pending.append(chunk[start : position + 1])
+                    self._hold(chunk[start : position + 1])
                     items.append((None, b"".join(self._pending)))
                     self._pending.clear()
                     self._size = 0
                     start = position + 1
         rest = chunk[start:]
-        if self._depth == 0:
-            self._between(rest, items)
-        else:
-            self._size += len(rest)
-            if self._size > self._max:
-                raise EventTooLarge(f"an event is longer than {self._max} bytes and not at its end")
-            self._pending.append(rest)
+        if self._depth == 0 and not self._pending:
+            rest = rest.lstrip(self._skip)
+        if rest:
+            self._hold(rest)
         return items
 
-    def _between(self, text: bytes, items: list[Item]) -> None:
-        text = text.strip(self._skip)
-        if not text:
-            return
+    def _hold(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._max:
+            raise EventTooLarge(f"an event is longer than {self._max} bytes")
+        self._pending.append(piece)
+
+    def _between(self) -> None:
+        """What stood before an object: nothing but separators, or text that belongs to no event."""
+        text = b"".join(self._pending).strip(self._skip)
+        self._pending.clear()
+        self._size = 0
         for line in text.splitlines():
-            if line.strip() == b"[DONE]" or line.strip() == b"data: [DONE]":
-                items.append((None, b"[DONE]"))
-            elif line.strip():
+            if line.strip() not in (b"", b"data:"):
                 self.problems.append(("raw-text-in-stream", line[:500].decode("utf-8", "replace")))
 
     def close(self) -> list[Item]:
         """An object without its last brace is handed on as it is; it will not decode, and that is reported."""
+        if self._depth == 0:
+            self._between()
+            return []
         rest = b"".join(self._pending).strip()
         self._pending.clear()
-        if not rest:
-            return []
         self.problems.append(("unterminated-event", ""))
         return [(None, rest)]
 

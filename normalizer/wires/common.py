@@ -9,7 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from .. import jsontext
 from ..arguments import parse
+from ..errors import MalformedBody
+from ..events import Event, StreamError
 from ..findings import Finding, finding
 from ..model import CallStatus, Error, Response, Stop, StopReason, ToolCall
 from .schema import UNFIT, Note, Reader, S
@@ -259,3 +262,49 @@ def total(figures: dict[str, Any], *names: str) -> int | None:
         if type(value) is int:
             return value
     return None
+
+
+class StreamBase:
+    """What the streams of all wires share: reading items one by one, and what becomes of a broken one.
+
+    A wire's Stream has ``event(name, data, out)`` and ``finish() -> Response``; it may override ``feed`` with a short
+    path for the events that make up most of a stream, and hands every other one to ``take``.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._notes: list[Note] = []
+        self._error: Error | None = None
+
+    def feed(self, items: list[tuple[str | None, bytes]], out: list[Event]) -> None:
+        """Take what a reader made of the next bytes."""
+        for name, data in items:
+            self.take(name, data, out)
+
+    def take(self, name: str | None, data: bytes, out: list[Event]) -> None:
+        """One event; what is none, or holds no JSON object, is an error of the stream, and is kept."""
+        if name == "raw":
+            # Text between events: an error page, or an error object without framing (failure SSE-11).
+            try:
+                self.fail(jsontext.decode(data), out)
+            except (ValueError, RecursionError):
+                self.fail(data.decode("utf-8", "replace"), out)
+            return
+        try:
+            self.event(name, data, out)
+        except MalformedBody:
+            text = data.decode("utf-8", "replace")[:500]
+            self._context.find("undecodable-event", f"no JSON object: {text}")
+            self.fail({"type": "undecodable_event", "message": text}, out)
+
+    def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
+        """Take one event. Raises MalformedBody where its data is no JSON object."""
+        raise NotImplementedError
+
+    def fail(self, raw: Any, out: list[Event]) -> None:
+        """Something went wrong in mid-stream; ``raw`` is what the provider, or the framing, says of it."""
+        self._error = error_of(raw, self._context.status)
+        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
+        if isinstance(raw, dict) and isinstance(raw.get("error"), dict) and "failed_generation" in raw["error"]:
+            self._context.find("provider-rejected-call", "failed_generation holds what the model wrote")
+        out.append(StreamError(self._error))

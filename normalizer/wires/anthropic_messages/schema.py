@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw, field
+from msgspec import Raw, Struct, field
 
 from ..schema import Unknown, Wire, carrier
 
@@ -205,6 +205,24 @@ class Event(Wire):
     request_id: Any = None
     # Bedrock: figures of the whole invocation, and padding
     invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
+    p: Any = None
+
+
+# What most events of a stream are, and nothing else: one more piece of a block. An event that says anything more does
+# not fit, and is read as an Event.
+
+
+class PieceDelta(Struct, forbid_unknown_fields=True, gc=False):
+    type: str
+    text: str | None = None
+    partial_json: str | None = None
+    thinking: str | None = None
+
+
+class Piece(Struct, forbid_unknown_fields=True, gc=False):
+    type: str
+    index: int
+    delta: PieceDelta
     p: Any = None
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from ... import jsontext
-from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, StreamError, UsageUpdate
+from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop
-from ..common import CUTS, CallSite, Context, error_of, settle
-from ..schema import Note, Reader, Unknown, Wire, exact_text
+from ..common import CUTS, CallSite, Context, StreamBase, settle
+from ..schema import UNFIT, Reader, Unknown, Wire, exact_text
 from .blocks import STOPS, convert, usage
 from .schema import (
     Compaction,
@@ -19,6 +20,7 @@ from .schema import (
     Event,
     McpToolUseBlock,
     Message,
+    Piece,
     RedactedThinkingBlock,
     ServerToolUseBlock,
     TextBlock,
@@ -50,6 +52,8 @@ _IMPLIED: dict[str, type[Wire]] = {
     "compaction_delta": Compaction,
 }
 
+_read_piece = msgspec.json.Decoder(Piece).decode
+
 
 class _Open:
     """One content block while it arrives."""
@@ -65,21 +69,40 @@ class _Open:
         self.stopped = False
 
 
-class Stream:
+class Stream(StreamBase):
     """Feed it the payload of each event; it never looks at framing."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._reader = Reader(Event)
-        self._notes: list[Note] = []
         self._message = Message()
         self._blocks: list[_Open] = []
         self._by_index: dict[int, _Open] = {}
         self._usage: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._stop: str | None = None
-        self._error: Any = None
         self._ended = False
+
+    def feed(self, items: list[tuple[str | None, bytes]], out: list[Told]) -> None:
+        """The short path: one more piece of a block that has begun."""
+        for name, data in items:
+            if data[:29] != b'{"type":"content_block_delta"' or not self._continue(data, out):
+                self.take(name, data, out)
+
+    def _continue(self, data: bytes, out: list[Told]) -> bool:
+        """Whether the event was one more piece and nothing else; if not, nothing was done with it."""
+        try:
+            piece = _read_piece(data)
+        except UNFIT:
+            return False
+        opened = self._by_index.get(piece.index)
+        delta = piece.delta
+        text = delta.text or delta.partial_json or delta.thinking
+        if opened is None or not text:
+            return False
+        opened.parts.append(text)
+        out.append(BlockDelta(0, opened.key, text))
+        return True
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
@@ -112,12 +135,6 @@ class Stream:
         elif kind != "ping":
             self._context.find("unknown-event", f"event {kind!r}")
             self._extra.setdefault("events", []).append(jsontext.decode(data))
-
-    def fail(self, raw: Any, out: list[Told]) -> None:
-        """Something went wrong in mid-stream; ``raw`` is what the provider, or the framing, says of it."""
-        self._error = error_of(raw, self._context.status)
-        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
-        out.append(StreamError(self._error))
 
     def _begin(self, message: Message | None, out: list[Told]) -> None:
         if message is None:

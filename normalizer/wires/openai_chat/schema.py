@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from ..schema import Wire, carrier
 
 
@@ -104,6 +106,46 @@ class Body(Wire):
     user_id: Any = None
     stream_options: Any = None
     latency_checkpoint: Any = None
+
+
+# What most chunks of a stream are, and nothing else: one more piece of text, reasoning or arguments. A chunk that says
+# anything more does not fit, and is read as a Body.
+
+
+class FunctionPiece(Struct, forbid_unknown_fields=True, gc=False):
+    arguments: str
+
+
+class CallPiece(Struct, forbid_unknown_fields=True, gc=False):
+    index: int
+    function: FunctionPiece
+
+
+class DeltaPiece(Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
+    content: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[CallPiece] | None = None
+    refusal: None = None
+
+
+class ChoicePiece(Struct, forbid_unknown_fields=True, gc=False):
+    index: int
+    delta: DeltaPiece
+    logprobs: None = None
+    finish_reason: None = None
+
+
+class Piece(Struct, forbid_unknown_fields=True, gc=False):
+    choices: list[ChoicePiece]
+    id: Any = None
+    object: Any = None
+    created: Any = None
+    model: Any = None
+    service_tier: Any = None
+    system_fingerprint: Any = None
+    usage: None = None
+    obfuscation: Any = None
 
 
 carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "error", "type", "obfuscation", "p")

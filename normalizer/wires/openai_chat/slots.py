@@ -81,6 +81,13 @@ class Slots:
         self._last: Slot | None = None
         self._context = context
 
+    def owner(self, index: int) -> Slot | None:
+        """The call that an index stands for now, ready for one more piece."""
+        slot = self._by_index.get(index)
+        if slot is not None:
+            self._last = slot
+        return slot
+
     def route(self, call: Call, name: str | None, text: str) -> Slot:
         """The slot of a fragment; the caller then adds name and text to it."""
         index, id = call.index, call.id

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import astuple
 
 from ... import jsontext, model
 from ...errors import TooManyCalls
-from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, StreamError, UsageUpdate
+from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import CallSite, Context, error_of
-from ..schema import Note, Reader
+from ..common import CallSite, Context, StreamBase
+from ..schema import UNFIT, Reader
 from .message import arguments_text, finish, stop_reason, usage
-from .schema import Body, Call, Choice, Function, Message, carry_body, carry_choice, carry_message
+from .schema import Body, Call, CallPiece, Choice, Function, Piece, Message, carry_body, carry_choice, carry_message
 from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
+_read_piece = msgspec.json.Decoder(Piece).decode
+#: After so many chunks in another shape the server speaks a dialect, and the short path is not tried any more.
+_PATIENCE = 8
 _MEMBERS = len(Message.__struct_fields__)
 
 
@@ -83,20 +87,67 @@ class _Answer:
         )
 
 
-class Stream:
+class Stream(StreamBase):
     """Feed it the payload of each event; it never looks at framing."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._reader = Reader(Body)
         self._answers: dict[int, _Answer] = {}
-        self._notes: list[Note] = []
+        self._usual = True
+        self._misses = 0
         self._id: str | None = None
         self._model: str | None = None
         self._extra: dict[str, Any] = {}
         self._usage: dict[str, Any] | None = None
-        self._error: Any = None
         self._done = False
+
+    def feed(self, items: list[tuple[str | None, bytes]], out: list[Event]) -> None:
+        """The short path: one more piece of text, reasoning or arguments of an answer that has begun."""
+        for name, data in items:
+            if not (self._usual and self._continue(data, out)):
+                self.take(name, data, out)
+
+    def _continue(self, data: bytes, out: list[Event]) -> bool:
+        """Whether the chunk was one more piece and nothing else; if not, nothing was done with it."""
+        try:
+            choices = _read_piece(data).choices
+        except UNFIT:
+            self._misses += 1
+            self._usual = self._misses < _PATIENCE
+            return False
+        if len(choices) != 1:
+            return False
+        choice = choices[0]
+        answer = self._answers.get(choice.index)
+        if answer is None:
+            return False
+        delta = choice.delta
+        text = delta.content
+        if text:
+            if delta.tool_calls is not None or delta.reasoning_content or "text" not in answer.keys:
+                return False
+            answer.content.append(text)
+            out.append(BlockDelta(answer.index, answer.keys["text"], text))
+            return True
+        if delta.tool_calls is not None:
+            return len(delta.tool_calls) == 1 and self._continue_call(answer, delta.tool_calls[0], out)
+        text = delta.reasoning_content
+        if text and "reasoning" in answer.keys and answer.member == "reasoning_content":
+            answer.reasoning.append(text)
+            out.append(BlockDelta(answer.index, answer.keys["reasoning"], text))
+            return True
+        return False
+
+    def _continue_call(self, answer: _Answer, call: CallPiece, out: list[Event]) -> bool:
+        slot = answer.slots.owner(call.index)
+        text = call.function.arguments
+        if slot is None or slot.key < 0 or slot.kind == "custom" or not text or text[0] == "{":
+            return False
+        slot.parts.append(text)
+        slot.length += len(text)
+        out.append(BlockDelta(answer.index, slot.key, text))
+        return True
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
@@ -152,14 +203,6 @@ class Stream:
         """A chunk without choices or usage: an error in the middle of the stream (SSE-07), or nothing known."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(jsontext.decode(data), out)
-
-    def fail(self, raw: Any, out: list[Event]) -> None:
-        """Something went wrong in mid-stream; ``raw`` is what the provider, or the framing, says of it."""
-        self._error = error_of(raw, self._context.status)
-        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
-        if isinstance(raw, dict) and isinstance(raw.get("error"), dict) and "failed_generation" in raw["error"]:
-            self._context.find("provider-rejected-call", "failed_generation holds what the model wrote")
-        out.append(StreamError(self._error))
 
     def _message(self, answer: _Answer, message: Message, out: list[Event]) -> None:
         content = message.content

@@ -24,7 +24,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..common import NO_OBJECT, CallSite, parse_object
+from ..common import NO_OBJECT, CallSite, Context, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
 
@@ -61,6 +61,8 @@ def convert(reading: Reading, items: list[Any], cut_last: bool) -> list[Block]:
 
 def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], cut: bool) -> None:
     site = reading.site
+    if item.arguments is None and item.extra_ and "arguments" in item.extra_:
+        _spell(item, site.context)
     id, name, text = item.call_id, item.name, item.arguments or ""
     if id in site.seen:
         if site.repeats(id, name, text):
@@ -87,9 +89,19 @@ def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], cut: 
     )
 
 
+def _spell(item: s.FunctionCall, context: Context) -> None:
+    """Arguments that came as an object (or any JSON but text): compact JSON, and a finding (failure ARG-02)."""
+    context.find("arguments-respelled", "arguments came as JSON, not as text")
+    rest = dict(item.extra_ or ())
+    item.arguments = jsontext.text(rest.pop("arguments"))
+    item.extra_ = rest or None
+
+
 def _message(reading: Reading, item: s.MessageItem, blocks: list[Block]) -> None:
     """One block a content part; each keeps the item's own members, so that the item can be put together again."""
     shared = s.carry_message(item)
+    if item.role not in (None, "assistant"):
+        shared["role"] = item.role  # a compacted conversation repeats the user's own messages
     if not item.content:
         blocks.append(Text("", [], shared))
         return

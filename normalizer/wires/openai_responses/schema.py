@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw, field
+from msgspec import Raw, Struct, field
 
 from ..schema import Unknown, Wire, carrier
 
@@ -396,6 +396,20 @@ class Event(Wire):
     reason: Any = None
     required_input: Any = None
     p: Any = None
+
+
+class Piece(Struct, forbid_unknown_fields=True, gc=False):
+    """What most events of a stream are, and nothing else: one more piece of an item. Others are read as an Event."""
+
+    type: str
+    output_index: int
+    delta: str
+    sequence_number: Any = None
+    item_id: str | None = None
+    content_index: int | None = None
+    summary_index: int | None = None
+    logprobs: Any = None
+    obfuscation: Any = None
 
 
 carry_body = carrier(Body, "id", "object", "model", "status", "output", "usage", "error")

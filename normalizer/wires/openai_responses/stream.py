@@ -12,11 +12,11 @@ import msgspec
 
 from ... import jsontext
 from ...errors import MalformedBody
-from ...events import BlockDelta, BlockStart, BlockStop, StreamError, UsageUpdate
+from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Reasoning, Refusal, Response, Text
-from ..common import CallSite, Context, error_of
-from ..schema import Note, Reader, Unknown, Wire
+from ..common import CallSite, Context, StreamBase
+from ..schema import UNFIT, Reader, Unknown, Wire
 from . import schema as s
 from .decode import custom_tools, respond, usage
 from .items import Reading, convert, is_hosted
@@ -121,6 +121,8 @@ PROGRESS = frozenset(
     )
 )
 
+_read_piece = msgspec.json.Decoder(s.Piece).decode
+
 
 class _Open:
     """One output item while it arrives. ``grown``: pieces by (part, index of the part)."""
@@ -136,21 +138,41 @@ class _Open:
         self.done = False
 
 
-class Stream:
+class Stream(StreamBase):
     """Feed it the payload of each event; it never looks at framing."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._reader = Reader(s.Event)
-        self._notes: list[Note] = []
         self._items: dict[int, _Open] = {}
         self._by_id: dict[str, _Open] = {}
         self._shared: dict[int, _Open] = {}  # output indexes that several items claim: the last of them
         self._begun: bytes | None = None
         self._terminal: s.Body | None = None
-        self._error: Any = None
         self._keys = 0
+        self._growing: Any = None  # what the last piece belonged to, its pieces and its stream key
+        self._growing_key = 0
+        self._pieces: list[str] = []
         self._odd: list[Any] = []
+
+    def feed(self, items: list[tuple[str | None, bytes]], out: list[Told]) -> None:
+        """The short path: one more piece of what the last piece belonged to."""
+        for name, data in items:
+            if data.find(b'.delta"', 0, 64) < 0 or not self._continue(data, out):
+                self.take(name, data, out)
+
+    def _continue(self, data: bytes, out: list[Told]) -> bool:
+        """Whether the event was one more piece and nothing else; if not, nothing was done with it."""
+        try:
+            piece = _read_piece(data)
+        except UNFIT:
+            return False
+        place = (piece.type, piece.output_index, piece.content_index, piece.summary_index, piece.item_id)
+        if place != self._growing or not piece.delta:
+            return False
+        self._pieces.append(piece.delta)
+        out.append(BlockDelta(0, self._growing_key, piece.delta))
+        return True
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
@@ -182,12 +204,6 @@ class Stream:
             self._context.find("unknown-event", f"event {kind!r}")
             self._odd.append(jsontext.decode(data))
 
-    def fail(self, raw: Any, out: list[Told]) -> None:
-        """Something went wrong in mid-stream; ``raw`` is what the provider, or the framing, says of it."""
-        self._error = error_of(raw, self._context.status)
-        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
-        out.append(StreamError(self._error))
-
     def _at(self, event: s.Event, implied: type[Wire], out: list[Told]) -> _Open:
         index = event.output_index
         opened = self._owner(index, event.item_id)
@@ -214,6 +230,7 @@ class Stream:
         return max(self._items, default=-1) + 1
 
     def _new(self, item: Wire, index: int) -> _Open:
+        self._growing = None
         opened = _Open(item, index)
         self._items[index] = opened
         for name in ("id", "call_id"):
@@ -280,6 +297,10 @@ class Stream:
         if key is None:
             key = self._key(opened, place, out)
         out.append(BlockDelta(0, key, delta))
+        if not self._shared:
+            self._growing = (event.type, event.output_index, event.content_index, event.summary_index, event.item_id)
+            self._growing_key = key
+            self._pieces = pieces
 
     def _whole(self, event: s.Event, part: str, member: str, implied: type[Wire]) -> None:
         text = getattr(event, member)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...arguments import Balance
-from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, StreamError, UsageUpdate
+from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import Context, error_of
+from ..common import Context, StreamBase
 from .decode import called, keep_unknown
 from .outputs import Called, Output, choices, finished, usage
 from .proto import ROLE_TOOL, STOPS, TYPE_CLIENT, TYPE_UNSET, as_dict, chunk_from, finish_name, rest
@@ -101,17 +101,16 @@ class _Open:
         self.keys: dict[str, int] = {}
 
 
-class Stream:
+class Stream(StreamBase):
     """Feed it one serialized message at a time."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._outputs: dict[int, _Open] = {}
         self._id = ""
         self._model = ""
         self._usage: Any = None
         self._extra: dict[str, Any] = {}
-        self._error: Any = None
         self._keys = 0
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
@@ -134,12 +133,6 @@ class Stream:
             self._extra.setdefault("citations", []).extend(citations)
         self._extra.update(extra)
         keep_unknown(self._context, chunk, self._extra)
-
-    def fail(self, raw: Any, out: list[Event]) -> None:
-        """The call ended with an error; ``raw`` is what the transport says of it."""
-        self._error = error_of(raw, self._context.status)
-        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
-        out.append(StreamError(self._error))
 
     def _delta(self, opened: _Open, output: Any, out: list[Event]) -> None:
         delta = output.delta
