@@ -1,0 +1,176 @@
+"""AWS event streams are read message by message, each held to its checksums."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import struct
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normalizer import StreamDecoder, ToolCall, normalize
+from normalizer.errors import EventTooLarge
+from normalizer.readers import Item, sniff
+from normalizer.readers.eventstream import EventStreamReader, looks_like_event_stream
+
+
+def message(payload: bytes, **headers: str) -> bytes:
+    """One message with its lengths and checksums; `_` in a header's name stands for the dash, a `:` goes before."""
+    spelled = b""
+    for name, value in headers.items():
+        key, text = f":{name.replace('_', '-')}".encode(), value.encode()
+        spelled += bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
+    prelude = struct.pack(">II", 16 + len(spelled) + len(payload), len(spelled))
+    body = prelude + struct.pack(">I", zlib.crc32(prelude)) + spelled + payload
+    return body + struct.pack(">I", zlib.crc32(body))
+
+
+def wrapped(event: Any) -> bytes:
+    """An event as Bedrock's invoke API sends it: in base64, inside an object."""
+    inner = base64.b64encode(json.dumps(event).encode()).decode()
+    payload = json.dumps({"bytes": inner, "p": "abcdef"}).encode()
+    return message(payload, event_type="chunk", content_type="application/json", message_type="event")
+
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": "message_start", "message": {"id": "r1", "type": "message", "role": "assistant", "content": []}},
+    {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "input_json_delta", "partial_json": '{"city": "東京"}'},
+    },
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    {"type": "message_stop"},
+]
+BODY = b"".join(map(wrapped, EVENTS))
+CALL = ToolCall("call_a", "lookup", {"city": "東京"}, '{"city": "東京"}')
+
+
+def read(*pieces: bytes, cap: int = 1 << 20) -> tuple[list[Item], list[str]]:
+    """All items, and the codes of all problems."""
+    reader = EventStreamReader(cap)
+    items = [item for piece in pieces for item in reader.feed(piece)] + reader.close()
+    return items, [code for code, _ in reader.problems]
+
+
+def test_wrapped_and_bare_payloads_are_both_given() -> None:
+    assert read(wrapped({"a": 1}) + message(b'{"b": 2}')) == ([(None, b'{"a": 1}'), (None, b'{"b": 2}')], [])
+
+
+def test_a_message_without_a_payload_is_no_event() -> None:
+    assert read(message(b"", message_type="event") + message(b'{"b": 2}')) == ([(None, b'{"b": 2}')], [])
+
+
+def test_messages_split_at_any_place_are_the_same() -> None:
+    body = wrapped({"a": 1}) + wrapped({"b": "東京"})
+    whole = read(body)
+    assert whole == ([(None, b'{"a": 1}'), (None, json.dumps({"b": "東京"}).encode())], [])
+    for at in range(len(body)):
+        assert read(body[:at], body[at:]) == whole
+    assert read(*(body[at : at + 1] for at in range(len(body)))) == whole
+
+
+@given(cuts=st.lists(st.integers(0, len(BODY)), max_size=10))
+def test_a_bedrock_stream_is_one_response_wherever_it_is_cut(cuts: list[int]) -> None:
+    places = sorted({0, len(BODY), *cuts})
+    for wire in ("anthropic.messages", None):
+        decoder = StreamDecoder(wire)
+        for start, end in itertools.pairwise(places):
+            decoder.feed(BODY[start:end])
+        response = decoder.finish()
+        assert (response.wire, response.complete, response.findings) == ("anthropic.messages", True, ())
+        assert response.choices[0].blocks == [CALL]
+
+
+def test_a_whole_event_stream_is_told_by_its_prelude() -> None:
+    assert looks_like_event_stream(BODY)
+    assert not looks_like_event_stream(BODY[:11])
+    assert not looks_like_event_stream(b"\x00\x00\x00\x20\x00\x00\x00\x00nope")
+    assert isinstance(sniff(BODY[:12], 1 << 20), EventStreamReader)
+    assert sniff(BODY[:11], 1 << 20) is None
+    response = normalize(BODY, "anthropic.messages")
+    assert response.choices[0].blocks == [CALL]
+    assert [finding.code for finding in response.findings] == ["stream-body"]
+
+
+def flipped(body: bytes, at: int) -> bytes:
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
+FIRST = message(b'{"a": 1}', event_type="chunk")
+
+
+@pytest.mark.parametrize("at", range(12, len(FIRST)))
+def test_a_message_with_a_wrong_checksum_is_reported_and_the_next_one_read(at: int) -> None:
+    assert read(flipped(FIRST, at) + message(b'{"b": 2}')) == ([(None, b'{"b": 2}')], ["undecodable-event"])
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_nothing_is_read_after_a_wrong_prelude_as_its_length_cannot_be_trusted(at: int) -> None:
+    broken = message(b'{"b": 2}') + flipped(FIRST, at) + message(b'{"c": 3}')
+    assert read(broken) == ([(None, b'{"b": 2}')], ["undecodable-event"])
+    assert read(*(broken[i : i + 1] for i in range(len(broken)))) == read(broken)
+
+
+def test_a_length_that_is_too_small_for_a_message_is_a_wrong_prelude() -> None:
+    prelude = struct.pack(">II", 15, 0)
+    assert read(prelude + struct.pack(">I", zlib.crc32(prelude)) + b"abc") == ([], ["undecodable-event"])
+
+
+def test_bytes_that_are_no_base64_are_reported() -> None:
+    items, problems = read(message(b'{"bytes": "x"}'))
+    assert (items, problems) == ([], ["undecodable-event"])
+
+
+def test_a_message_that_is_not_whole_is_not_read() -> None:
+    assert read(FIRST + FIRST[:-1]) == ([(None, b'{"a": 1}')], ["unterminated-event"])
+    response_of_cut = StreamDecoder("anthropic.messages")
+    response_of_cut.feed(BODY[:-3])
+    response = response_of_cut.finish()
+    assert response.complete is False
+    assert [finding.code for finding in response.findings] == ["unterminated-event", "stream-incomplete"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        ({"message_type": "exception", "exception_type": "throttlingException"}, "throttlingException"),
+        ({"message_type": "error", "error_code": "internalServerException"}, "internalServerException"),
+    ],
+)
+def test_an_exception_is_an_error_of_its_type(headers: dict[str, str], kind: str) -> None:
+    exception = message(b'{"message": "Too many requests"}', **headers)
+    items, problems = read(exception)
+    assert problems == []
+    ((name, data),) = items
+    assert name == "error"
+    assert json.loads(data) == {"error": {"type": kind, "message": '{"message": "Too many requests"}'}}
+
+
+def test_an_exception_in_mid_stream_stops_the_calls_before_it() -> None:
+    exception = message(b"slow down", message_type="exception", exception_type="throttlingException")
+    decoder = StreamDecoder("anthropic.messages")
+    decoder.feed(b"".join(map(wrapped, EVENTS[:4])) + exception)
+    response = decoder.finish()
+    assert response.error is not None
+    assert (response.error.type, response.error.message) == ("throttlingException", "slow down")
+    assert (response.complete, response.choices[0].blocks) == (False, [CALL])
+
+
+@pytest.mark.parametrize("piece", [1, 16, 1000])
+def test_a_message_that_says_it_is_larger_than_the_cap_is_refused_before_it_is_held(piece: int) -> None:
+    large = message(b"x" * 500)
+    with pytest.raises(EventTooLarge, match="raise max_event_bytes"):
+        read(*(large[at : at + piece] for at in range(0, len(large), piece)), cap=len(large) - 1)
+    assert read(large, cap=len(large)) == ([(None, b"x" * 500)], [])
