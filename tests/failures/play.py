@@ -194,6 +194,9 @@ def _responses_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
             frames += [grow("function_call_arguments", number, piece, item_id=item["id"]) for piece in step.pieces]
         elif isinstance(step, Say):
             frames.append(added(number, {**item, "content": [], "status": "in_progress"}))
+            part = {"type": "output_text", "text": "", "annotations": []}
+            place = {"output_index": number, "item_id": item["id"], "content_index": 0}
+            frames.append({"type": "response.content_part.added", **place, "part": part})
             frames.append(grow("output_text", number, step.text, item_id=item["id"], content_index=0))
         else:
             frames.append(added(number, {**item, "summary": []}))

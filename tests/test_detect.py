@@ -1,0 +1,98 @@
+"""A wire that was not told is detected; what fits none or several is an error that names them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from normalizer import StreamDecoder, normalize
+from normalizer.detect import detect_body, detect_event
+from normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
+
+from .failures.play import LOOKUP, MESSAGE_START, SSE_WIRES, Say, chunk, plain, stream
+
+wires = pytest.mark.parametrize("wire", SSE_WIRES)
+
+
+@wires
+def test_a_whole_body_is_detected(wire: str) -> None:
+    body = plain(wire, [Say("I look."), LOOKUP])
+    assert detect_body(body) == wire
+    assert detect_body(b"\n  " + body) == wire
+    assert normalize(body) == normalize(body, wire)
+
+
+@wires
+def test_a_stream_is_detected_by_its_first_event(wire: str) -> None:
+    frames = stream(wire, [Say("I look."), LOOKUP])
+    assert detect_body(b"".join(frames)) == wire
+    told, untold = StreamDecoder(wire), StreamDecoder()
+    for frame in frames:
+        assert told.feed(frame) == untold.feed(frame)
+    assert told.finish() == untold.finish()
+
+
+@wires
+def test_a_stream_given_as_a_body_is_detected_and_read(wire: str) -> None:
+    body = b"".join(stream(wire, [LOOKUP]))
+    response = normalize(body)
+    assert response.wire == wire
+    assert [call.id for call in response.calls] == ["call_a"]
+    assert "stream-body" in [finding.code for finding in response.findings]
+
+
+@pytest.mark.parametrize(
+    ("event", "wire"),
+    [
+        (chunk({"content": "hi"}), "openai.chat"),
+        ({"object": "chat.completion.chunk"}, "openai.chat"),
+        ({"type": "response.created", "response": {}}, "openai.responses"),
+        ({"type": "response.some.future.event"}, "openai.responses"),
+        ({"type": "error", "sequence_number": 3, "message": "boom"}, "openai.responses"),
+        (MESSAGE_START, "anthropic.messages"),
+        ({"type": "ping"}, "anthropic.messages"),
+        ({"type": "error", "error": {"type": "overloaded_error"}}, "anthropic.messages"),
+    ],
+)
+def test_events_are_detected_by_what_only_their_wire_has(event: dict[str, Any], wire: str) -> None:
+    assert detect_event(json.dumps(event).encode()) == wire
+
+
+def test_the_closing_word_of_a_chat_stream_belongs_to_chat() -> None:
+    assert detect_event(b"[DONE]") == "openai.chat"
+
+
+@pytest.mark.parametrize("read", [normalize, lambda body: StreamDecoder().feed(b"data: " + body + b"\n\n")])
+def test_an_error_body_that_fits_two_wires_names_both(read: Any) -> None:
+    with pytest.raises(AmbiguousBody, match=r"fits several wires .*pass wire=") as caught:
+        read(b'{"error": {"message": "no such model", "type": "invalid_request_error"}}')
+    assert caught.value.candidates == ("openai.chat", "openai.responses")
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"hello": "world"}', b'{"type": "message"}', b'{"type": "future"}'])
+def test_a_body_that_fits_no_wire_is_an_error_without_candidates(body: bytes) -> None:
+    with pytest.raises(AmbiguousBody, match="fits no wire") as caught:
+        normalize(body)
+    assert caught.value.candidates == ()
+
+
+@pytest.mark.parametrize("body", [b"", b"  \n", b"hello", b"data: hello\n\n", b"data: [1]\n\n", b"[1, 2]"])
+def test_what_is_no_body_at_all_is_a_typed_error(body: bytes) -> None:
+    with pytest.raises(MalformedBody) as caught:
+        normalize(body)
+    assert caught.value.body is not None
+
+
+def test_an_empty_stream_of_no_wire_is_a_typed_error_and_of_a_told_one_incomplete() -> None:
+    with pytest.raises(MalformedBody, match="held no event"):
+        StreamDecoder().finish()
+    response = StreamDecoder("openai.chat").finish()
+    assert (response.complete, response.choices) == (False, [])
+
+
+@pytest.mark.parametrize("make", [lambda: normalize(b"{}", "openai.chats"), lambda: StreamDecoder("openai.chats")])
+def test_a_wire_that_does_not_exist_is_an_error_that_lists_those_that_do(make: Any) -> None:
+    with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses, anthropic\.messages, xai\.grpc"):
+        make()
