@@ -96,6 +96,7 @@ class StreamDecoder:
         self._finished = False
         self._plain: Response | None = None
         self._events = 0
+        self._running = False  # an SSE stream has begun: its usual events may take the short path
 
     def feed(self, data: Any) -> list[Event]:
         """Take the next piece; give the events it completed."""
@@ -118,6 +119,11 @@ class StreamDecoder:
             if reader is None:
                 return out
             data, self._head = self._head, b""
+        elif self._running:
+            payloads = reader.run(data)  # type: ignore[attr-defined]
+            if payloads is not None:
+                self._stream.run(payloads, out)
+                return out
         items = reader.feed(data)
         if reader.problems:
             self._report(reader)
@@ -162,6 +168,7 @@ class StreamDecoder:
             elif self._stream is None:
                 self._begin(items[0][1])
         self._events += len(items)
+        self._running = isinstance(self._reader, SseReader) and self._stream is not None
         if items and self._stream is not None:
             self._stream.feed(items, out)
 

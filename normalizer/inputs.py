@@ -92,7 +92,10 @@ def declared_by(request: Any) -> Declared:
     if isinstance(request, Declared):
         return request
     if isinstance(request, (bytes, str)):
-        request = jsontext.decode(request)
+        try:
+            request = jsontext.decode(request)
+        except (ValueError, RecursionError) as error:
+            raise MalformedBody(f"the request is no JSON: {error}", body=request) from None
     if hasattr(request, "ListFields"):
         return _declared_by_proto(request)
     if not isinstance(request, dict):

@@ -110,6 +110,40 @@ class SseReader:
             self._measure()
         return items
 
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """The usual case at once: whole events of one line of JSON each, all with a name or all without.
+
+        Gives their payloads; or null, and then nothing was taken and ``feed`` is to be called with the same bytes.
+        The shape of all lines is checked by their least and greatest, which costs next to nothing.
+        """
+        if self._after_cr or not self._begun or b"\r" in chunk:
+            return None
+        if self._line:
+            chunk = b"".join([*self._line, chunk])
+        lines = chunk.split(b"\n")
+        if self._event:
+            lines = self._event + lines
+        if lines[0][:7] == b"event: ":
+            step = 3
+            end = (len(lines) - 1) // 3 * 3
+            heads = lines[0:end:3]
+            if not end or min(heads) < b"event: " or max(heads) >= b"event:!" or b"event: error" in heads:
+                return None
+            data = lines[1:end:3]
+        else:
+            step = 2
+            end = (len(lines) - 1) // 2 * 2
+            data = lines[0:end:2]
+        if not end or any(lines[step - 1 : end : step]) or min(data) < b"data: {" or max(data) >= b"data: |":
+            return None
+        if len(chunk) > self._max:
+            return None
+        last = lines.pop()
+        self._line = [last] if last else []
+        self._event = lines[end:]
+        self._size = len(last) + sum(map(len, self._event)) if self._event else len(last)
+        return [line[6:] for line in data]
+
     def _measure(self) -> None:
         """The exact size of what is pending: `_size` may count what was given out of the last piece."""
         self._size = sum(map(len, self._event)) + len(self._event) + sum(map(len, self._line))

@@ -267,7 +267,7 @@ def total(figures: dict[str, Any], *names: str) -> int | None:
 class StreamBase:
     """What the streams of all wires share: reading items one by one, and what becomes of a broken one.
 
-    A wire's Stream has ``event(name, data, out)`` and ``finish() -> Response``; it may override ``feed`` with a short
+    A wire's Stream has ``event(name, data, out)`` and ``finish() -> Response``; it may override ``run`` with a short
     path for the events that make up most of a stream, and hands every other one to ``take``.
     """
 
@@ -279,7 +279,15 @@ class StreamBase:
     def feed(self, items: list[tuple[str | None, bytes]], out: list[Event]) -> None:
         """Take what a reader made of the next bytes."""
         for name, data in items:
-            self.take(name, data, out)
+            if name is None or name not in ("raw", "error"):
+                self.run([data], out)
+            else:
+                self.take(name, data, out)
+
+    def run(self, payloads: list[bytes], out: list[Event]) -> None:
+        """Take the payloads of events whose names add nothing to what they say themselves."""
+        for data in payloads:
+            self.take(None, data, out)
 
     def take(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """One event; what is none, or holds no JSON object, is an error of the stream, and is kept."""

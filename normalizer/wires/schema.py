@@ -117,8 +117,13 @@ def _items(value: Any) -> Sequence[Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """The parsed value of a `Raw` or of an already parsed object."""
-    return jsontext.decode(bytes(value)) if isinstance(value, Raw) else value
+    """The parsed value of a `Raw` or of an already parsed object; the exact text of a value that nothing parses."""
+    if not isinstance(value, Raw):
+        return value
+    try:
+        return jsontext.decode(bytes(value))
+    except (ValueError, RecursionError):
+        return exact_text(value)  # a number of 5,000 digits, in a member that the fast path did not look into
 
 
 def exact_text(value: Any) -> str:
@@ -261,7 +266,7 @@ def _fit_leaf(value: Any, annotation: Any) -> tuple[bool, Any]:
             return False, None
     try:
         return True, msgspec.convert(value, annotation)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):
         return False, None
 
 

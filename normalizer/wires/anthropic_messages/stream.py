@@ -83,26 +83,24 @@ class Stream(StreamBase):
         self._stop: str | None = None
         self._ended = False
 
-    def feed(self, items: list[tuple[str | None, bytes]], out: list[Told]) -> None:
-        """The short path: one more piece of a block that has begun."""
-        for name, data in items:
-            if data[:29] != b'{"type":"content_block_delta"' or not self._continue(data, out):
-                self.take(name, data, out)
-
-    def _continue(self, data: bytes, out: list[Told]) -> bool:
-        """Whether the event was one more piece and nothing else; if not, nothing was done with it."""
-        try:
-            piece = _read_piece(data)
-        except UNFIT:
-            return False
-        opened = self._by_index.get(piece.index)
-        delta = piece.delta
-        text = delta.text or delta.partial_json or delta.thinking
-        if opened is None or not text:
-            return False
-        opened.parts.append(text)
-        out.append(BlockDelta(0, opened.key, text))
-        return True
+    def run(self, payloads: list[bytes], out: list[Told]) -> None:
+        """The short path: more pieces of a block that has begun."""
+        blocks = self._by_index
+        for data in payloads:
+            if data[:29] == b'{"type":"content_block_delta"':
+                try:
+                    piece = _read_piece(data)
+                except UNFIT:
+                    pass
+                else:
+                    opened = blocks.get(piece.index)
+                    delta = piece.delta
+                    text = delta.text or delta.partial_json or delta.thinking
+                    if opened is not None and text:
+                        opened.parts.append(text)
+                        out.append(BlockDelta(0, opened.key, text))
+                        continue
+            self.take(None, data, out)
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""

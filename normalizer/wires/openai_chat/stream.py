@@ -102,20 +102,21 @@ class Stream(StreamBase):
         self._usage: dict[str, Any] | None = None
         self._done = False
 
-    def feed(self, items: list[tuple[str | None, bytes]], out: list[Event]) -> None:
-        """The short path: one more piece of text, reasoning or arguments of an answer that has begun."""
-        for name, data in items:
-            if not (self._usual and self._continue(data, out)):
-                self.take(name, data, out)
+    def run(self, payloads: list[bytes], out: list[Event]) -> None:
+        """The short path: pieces of text, reasoning or arguments of an answer that has begun."""
+        for data in payloads:
+            if self._usual:
+                try:
+                    if self._continue(_read_piece(data), out):
+                        continue
+                except UNFIT:
+                    self._misses += 1
+                    self._usual = self._misses < _PATIENCE
+            self.take(None, data, out)
 
-    def _continue(self, data: bytes, out: list[Event]) -> bool:
+    def _continue(self, piece: Piece, out: list[Event]) -> bool:
         """Whether the chunk was one more piece and nothing else; if not, nothing was done with it."""
-        try:
-            choices = _read_piece(data).choices
-        except UNFIT:
-            self._misses += 1
-            self._usual = self._misses < _PATIENCE
-            return False
+        choices = piece.choices
         if len(choices) != 1:
             return False
         choice = choices[0]
@@ -124,18 +125,22 @@ class Stream(StreamBase):
             return False
         delta = choice.delta
         text = delta.content
+        if delta.tool_calls is not None:
+            return not text and len(delta.tool_calls) == 1 and self._continue_call(answer, delta.tool_calls[0], out)
+        thought = delta.reasoning_content
         if text:
-            if delta.tool_calls is not None or delta.reasoning_content or "text" not in answer.keys:
+            key = answer.keys.get("text")
+            if key is None or thought:
                 return False
             answer.content.append(text)
-            out.append(BlockDelta(answer.index, answer.keys["text"], text))
+            out.append(BlockDelta(choice.index, key, text))
             return True
-        if delta.tool_calls is not None:
-            return len(delta.tool_calls) == 1 and self._continue_call(answer, delta.tool_calls[0], out)
-        text = delta.reasoning_content
-        if text and "reasoning" in answer.keys and answer.member == "reasoning_content":
-            answer.reasoning.append(text)
-            out.append(BlockDelta(answer.index, answer.keys["reasoning"], text))
+        if thought:
+            key = answer.keys.get("reasoning")
+            if key is None or answer.member != "reasoning_content":
+                return False
+            answer.reasoning.append(thought)
+            out.append(BlockDelta(choice.index, key, thought))
             return True
         return False
 

@@ -155,24 +155,21 @@ class Stream(StreamBase):
         self._pieces: list[str] = []
         self._odd: list[Any] = []
 
-    def feed(self, items: list[tuple[str | None, bytes]], out: list[Told]) -> None:
-        """The short path: one more piece of what the last piece belonged to."""
-        for name, data in items:
-            if data.find(b'.delta"', 0, 64) < 0 or not self._continue(data, out):
-                self.take(name, data, out)
-
-    def _continue(self, data: bytes, out: list[Told]) -> bool:
-        """Whether the event was one more piece and nothing else; if not, nothing was done with it."""
-        try:
-            piece = _read_piece(data)
-        except UNFIT:
-            return False
-        place = (piece.type, piece.output_index, piece.content_index, piece.summary_index, piece.item_id)
-        if place != self._growing or not piece.delta:
-            return False
-        self._pieces.append(piece.delta)
-        out.append(BlockDelta(0, self._growing_key, piece.delta))
-        return True
+    def run(self, payloads: list[bytes], out: list[Told]) -> None:
+        """The short path: more pieces of what the last piece belonged to."""
+        for data in payloads:
+            if data.find(b'.delta"', 0, 64) > 0:
+                try:
+                    piece = _read_piece(data)
+                except UNFIT:
+                    pass
+                else:
+                    place = (piece.type, piece.output_index, piece.content_index, piece.summary_index, piece.item_id)
+                    if place == self._growing and piece.delta:
+                        self._pieces.append(piece.delta)
+                        out.append(BlockDelta(0, self._growing_key, piece.delta))
+                        continue
+            self.take(None, data, out)
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
