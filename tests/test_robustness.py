@@ -1,0 +1,478 @@
+"""Damaged traffic: a Response (that can be written, and selected from) or a ToolparityError, and no call invented.
+
+Thousands of examples, the same ones in every run (derandomized), so that a failure is everybody's failure.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from xai_sdk.proto import chat_pb2
+
+from normalizer import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
+from normalizer.arguments import parse
+from normalizer.errors import MalformedBody
+from normalizer.events import BlockDelta
+from normalizer.jsontext import decode as json_decode
+from normalizer.jsontext import encode as json_encode
+from normalizer.model import ApprovalRequest, ServerToolCall
+from tests.answers import BODIES, CHAT, GRPC, MESSAGES, RESPONSES
+from tests.damage import garbled, grown, hurt, spelled, strings, subtrees
+from tests.recorded.rows import rows
+from tests.streaming import AS_STREAM, grpc
+
+#: Names that the canonical form gives to built-in tools whose items carry none.
+BUILT_IN = {"shell", "local_shell", "apply_patch", "computer", "tool_search"}
+WIRES = tuple(BODIES)
+
+
+def examples(count: int) -> settings:
+    return settings(
+        max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+def survived(decode: Callable[[], Response]) -> Response | None:
+    """The response, looked at from all sides; null where the input was refused with a typed error."""
+    try:
+        response = decode()
+    except ToolparityError:
+        return None
+    assert json_decode(json_encode(response)) is not None
+    for choice in {c.index for c in response.choices}:
+        for policy in ("first", "all", "batch"):
+            selection = select(response, policy, choice=choice)
+            refs = [*selection.kept, *selection.dropped, *selection.rejected]
+            assert len(refs) == sum(len(c.calls) for c in response.choices)
+    for call in (block for _, _, block in response.walk() if isinstance(block, ToolCall)):
+        assert call.id
+        assert (call.arguments is not None) <= (call.status == "complete")
+    return response
+
+
+def streamed(wire: str, pieces: Iterable[bytes]) -> Response:
+    decoder = StreamDecoder(wire)
+    for piece in pieces:
+        decoder.feed(piece)
+    return decoder.finish()
+
+
+def possible(response: Response) -> int:
+    """The calls of an undamaged answer, whoever runs them: damage can hide who does."""
+    return sum(isinstance(block, ToolCall | ServerToolCall | ApprovalRequest) for _, _, block in response.walk())
+
+
+def nothing_invented(response: Response | None, source: Any, at_most: int) -> None:
+    """Each call that can run stems from the source: its id, its name and its arguments stand there."""
+    if response is None:
+        return
+    runnable = [b for _, _, b in response.walk() if isinstance(b, ToolCall) and b.status == "complete"]
+    assert len(runnable) <= at_most
+    if not runnable:
+        return
+    said = {text for text in strings(source) if text}
+    for call in runnable:
+        assert call.name in BUILT_IN or made_of(call.name, said), f"the name {call.name!r} was never sent"
+        made_up = {f.block for f in response.findings if f.code in ("id-missing", "id-duplicate")}
+        assert made_of(call.id, said) or made_up, f"the id {call.id!r} was never sent"
+        assert call.arguments_text == "" or made_of(call.arguments_text, said) or stands(call.arguments_text, source)
+
+
+def made_of(text: str, pieces: set[str]) -> bool:
+    """Whether a text is some of the pieces one after the other (as deltas are)."""
+    reached = {0}
+    for at in range(len(text)):
+        if at in reached:
+            reached |= {at + len(piece) for piece in pieces if text.startswith(piece, at)}
+    return len(text) in reached
+
+
+def stands(text: str, source: Any) -> bool:
+    """Whether a text is the JSON of a value in the source (or of one member of it)."""
+    value = json.loads(text)
+    values = [value, *(value.values() if isinstance(value, dict) and len(value) == 1 else ())]
+    return any(found in values for found in subtrees(source))
+
+
+SEEDS = [pytest.param(wire, seeds, id=wire) for wire, seeds in BODIES.items()]
+
+
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_body_with_members_dropped_or_of_another_type(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(600)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        body = data.draw(st.sampled_from(list(seeds.values())))
+        damaged = data.draw(hurt(body))
+        response = survived(lambda: normalize(spelled(damaged), wire))
+        nothing_invented(response, damaged, possible(normalize(body, wire)))
+
+    holds()
+
+
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_body_with_members_added_nested_repeated_or_doubled(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(400)
+    @given(st.data(), st.booleans())
+    def holds(data: st.DataObject, doubled: bool) -> None:
+        damaged = data.draw(grown(data.draw(st.sampled_from(list(seeds.values())))))
+        response = survived(lambda: normalize(spelled(damaged, doubled=doubled), wire))
+        nothing_invented(response, damaged, sys.maxsize)
+        # the same, parsed by the caller, and by whoever does not know the wire
+        survived(lambda: normalize(damaged, wire))
+        survived(lambda: normalize(spelled(damaged)))
+
+    holds()
+
+
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_body_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(400)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        damaged = data.draw(garbled(spelled(data.draw(st.sampled_from(list(seeds.values()))))))
+        survived(lambda: normalize(damaged, wire))
+        survived(lambda: normalize(damaged, wire, status=500))
+        survived(lambda: streamed(wire, [damaged]))
+
+    holds()
+
+
+def events_of(stream: bytes) -> list[Any]:
+    """The payloads of a well-behaved stream."""
+    lines = (line[6:] for line in stream.split(b"\n") if line.startswith(b"data: "))
+    return [json.loads(line) for line in lines if line != b"[DONE]"]
+
+
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_stream_with_events_damaged_or_missing(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(500)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        body = data.draw(st.sampled_from(list(seeds.values())))
+        stream = AS_STREAM[wire](body, Random(data.draw(st.integers(0, 9))))
+        damaged = data.draw(hurt(events_of(stream)))
+        sent = b"".join(b"data: " + spelled(event) + b"\n\n" for event in damaged) + b"data: [DONE]\n\n"
+        # The Responses wire says everything up to three times: as deltas, as items, as the terminal output.
+        at_most = possible(normalize(body, wire)) * (3 if wire == "openai.responses" else 1)
+        nothing_invented(survived(lambda: streamed(wire, [sent])), damaged, at_most)
+
+    holds()
+
+
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_stream_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(400)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        stream = AS_STREAM[wire](data.draw(st.sampled_from(list(seeds.values()))), Random(data.draw(st.integers(0, 9))))
+        damaged = data.draw(garbled(stream))
+        whole = survived(lambda: streamed(wire, [damaged]))
+        at = data.draw(st.integers(0, len(damaged)))
+        assert survived(lambda: streamed(wire, [damaged[:at], damaged[at:]])) == whole
+        survived(lambda: normalize(damaged, wire))
+
+    holds()
+
+
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str, Any]) -> None:
+    """Short of its terminal event, whatever was read of a stream is not executed (law `incomplete`)."""
+    terminal = {
+        "openai.chat": b'"finish_reason": "',
+        "openai.responses": b'"type": "response.completed"',
+        "anthropic.messages": b'"type": "message_stop"',
+    }[wire]
+    for seed, body in enumerate(seeds.values()):
+        stream = AS_STREAM[wire](body, Random(seed))
+        for end in range(0, len(stream), 7):
+            if terminal in stream[:end] or b"response.incomplete" in stream[:end] or b"[DONE]" in stream[:end]:
+                break
+            response = survived(lambda: streamed(wire, [stream[:end]]))  # noqa: B023 - run at once
+            assert response is not None
+            assert not response.complete
+            for choice in response.choices:
+                assert select(response, "all", choice=choice.index).kept == []
+
+
+@pytest.mark.parametrize("name", GRPC)
+def test_messages_of_xai_with_bytes_flipped_lost_repeated_or_cut_off(name: str) -> None:
+    message = GRPC[name]
+
+    @examples(250)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        damaged = data.draw(garbled(message.SerializeToString()))
+        survived(lambda: normalize(damaged, "xai.grpc"))
+        chunks = grpc(message, Random(1))
+        at = data.draw(st.integers(0, len(chunks) - 1))
+        chunks[at] = data.draw(garbled(chunks[at]))
+        survived(lambda: streamed("xai.grpc", chunks))
+
+    holds()
+
+
+def test_messages_of_xai_with_every_field_cleared_in_turn() -> None:
+    def cleared(message: Any) -> Iterable[Any]:
+        """Copies of a message, each without one field, at any depth."""
+        for field, value in message.ListFields():
+            without = type(message)()
+            without.CopyFrom(message)
+            without.ClearField(field.name)
+            yield without
+            for number, inner in enumerate(value if field.is_repeated else [value]):
+                if field.message_type is None:
+                    continue
+                for part in cleared(inner):
+                    changed = type(message)()
+                    changed.CopyFrom(message)
+                    target = getattr(changed, field.name)
+                    (target[number] if field.is_repeated else target).CopyFrom(part)
+                    yield changed
+
+    count = 0
+    for message in GRPC.values():
+        for damaged in cleared(message):
+            response = survived(lambda: normalize(damaged))  # noqa: B023 - run at once
+            assert response is not None
+            chunks = grpc(damaged, Random(count))
+            nothing_invented(survived(lambda: streamed("xai.grpc", chunks)), _texts(damaged), 2)  # noqa: B023
+            count += 1
+    assert count > 60
+
+
+def _texts(message: chat_pb2.GetChatCompletionResponse) -> list[str]:
+    calls = [call for output in message.outputs for call in output.message.tool_calls]
+    return [text for call in calls for text in (call.id, call.function.name, call.function.arguments)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_recorded_bodies_and_streams_damaged(wire: str, recordings: Path) -> None:
+    found = [row for row in rows(recordings, wire) if not row.failed and 100 < len(row.data) < 8_000]
+    plain = [row for row in found if not row.stream][::17]
+    streams = [row for row in found if row.stream and not row.body_encoding][::5]
+
+    @examples(500)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        row = data.draw(st.sampled_from(plain))
+        body = json.loads(row.data)
+        damaged = data.draw(hurt(body))
+        bound = possible(normalize(row.data, wire))
+        nothing_invented(survived(lambda: normalize(spelled(damaged), wire)), damaged, bound)
+        survived(lambda: normalize(data.draw(garbled(row.data)), wire))
+        other = data.draw(garbled(data.draw(st.sampled_from(streams)).data))
+        survived(lambda: streamed(wire, [other]))
+
+    holds()
+
+
+# numbers and nesting beyond every limit
+
+DEEP = 100_000
+MONSTERS = {
+    "nested lists": "[" * DEEP + "]" * DEEP,
+    "nested objects": '{"a":' * DEEP + "1" + "}" * DEEP,
+    "brackets that never close": "[" * DEEP,
+    "objects that never close": '{"a":' * DEEP,
+    "10^5000": "1" + "0" * 5000,
+    "-10^5000": "-1" + "0" * 5000,
+    "1e999999": "1e999999",
+    "a number of 5,000 decimals": "0." + "1" * 5000,
+    "NaN": "NaN",
+    "minus infinity": "-Infinity",
+    "2^64": str(2**64),
+}
+#: A body of each wire with a hole for a value: where figures, texts, lists, arguments and unknown members stand.
+HOLES = {
+    "openai.chat": [
+        '{"choices":[{"index":HOLE,"message":{"content":"hi"},"finish_reason":"stop"}]}',
+        '{"choices":HOLE}',
+        '{"choices":[{"index":0,"message":{"content":HOLE},"finish_reason":"stop"}]}',
+        '{"choices":[{"index":0,"message":{"content":"hi","new":HOLE},"finish_reason":"stop"}]}',
+        '{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]}}]}',
+        '{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":HOLE}}',
+        '{"error":HOLE}',
+    ],
+    "openai.responses": [
+        '{"object":"response","status":"completed","output":HOLE}',
+        '{"object":"response","status":"completed","output":[HOLE]}',
+        '{"object":"response","output":[{"type":"function_call","call_id":"a","name":"f","arguments":HOLE}]}',
+        '{"object":"response","output":[{"type":"tool_search_call","execution":"client","arguments":HOLE}]}',
+        '{"object":"response","output":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
+    ],
+    "anthropic.messages": [
+        '{"type":"message","content":HOLE}',
+        '{"type":"message","content":[{"type":"text","text":HOLE}]}',
+        '{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":HOLE}],"stop_reason":"tool_use"}',
+        '{"type":"message","content":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
+    ],
+}
+
+
+@pytest.mark.parametrize("monster", MONSTERS)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_number_or_a_nesting_beyond_every_limit_in_a_body(wire: str, monster: str) -> None:
+    for hole in HOLES[wire]:
+        body = hole.replace("HOLE", MONSTERS[monster]).encode()
+        survived(lambda: normalize(body, wire))  # noqa: B023 - run at once
+        survived(lambda: normalize(body))  # noqa: B023
+        survived(lambda: streamed(wire, [b"data: " + body + b"\n\n"]))  # noqa: B023
+        survived(lambda: streamed(wire, [body]))  # noqa: B023
+
+
+@pytest.mark.parametrize("monster", MONSTERS)
+def test_a_number_or_a_nesting_beyond_every_limit_in_an_argument_text(monster: str) -> None:
+    text = '{"a":' + MONSTERS[monster] + "}"
+    before = parse(text)
+    body = json.loads(json.dumps(CHAT["calls under stop"]))
+    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = text
+    for response in (
+        normalize(json.dumps(body), "openai.chat"),
+        streamed("openai.chat", [AS_STREAM["openai.chat"](body, Random(1))]),
+    ):
+        survived(lambda: response)  # noqa: B023 - run at once
+        (call,) = response.calls
+        assert (call.id, call.name, call.arguments_text) == ("call_a", "f", text)
+        assert (call.arguments, call.status) == (before.arguments, before.status)
+
+
+@pytest.mark.parametrize("monster", ["10^5000", "nested lists", "NaN"])
+def test_a_monster_in_the_request_is_no_crash(monster: str) -> None:
+    request = '{"n":1,"tools":[{"type":"function","function":{"name":"f","parameters":' + MONSTERS[monster] + "}}]}"
+    survived(lambda: normalize(CHAT["text"], "openai.chat", request=request))
+
+
+# linear work, counted and not timed
+
+
+def steps(work: Callable[[], None]) -> int:
+    """How many functions, of Python and of C, are called while working."""
+    count = 0
+
+    def seen(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    previous = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(previous)
+    return count
+
+
+def long_stream(wire: str, words: int) -> list[bytes]:
+    """One call whose arguments come in so many pieces, as the bytes of each event."""
+    texts = ['{"a":"', *["word " for _ in range(words)], '"}']
+    if wire == "openai.chat":
+        opening = {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}
+        calls: list[Any] = [opening, *({"index": 0, "function": {"arguments": text}} for text in texts)]
+        events: list[Any] = [{"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
+    elif wire == "openai.responses":
+        item = {"type": "function_call", "id": "i", "call_id": "a", "name": "f", "arguments": ""}
+        delta = "response.function_call_arguments.delta"
+        events = [
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            *({"type": delta, "output_index": 0, "item_id": "i", "delta": text} for text in texts),
+        ]
+    else:
+        block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+        deltas = ({"type": "input_json_delta", "partial_json": text} for text in texts)
+        events = [
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        ]
+    return [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_twice_as_many_pieces_are_twice_as_much_work(wire: str) -> None:
+    def work(words: int) -> Callable[[], None]:
+        pieces = long_stream(wire, words)
+        streamed(wire, pieces)  # what is computed once is computed before the count
+        return lambda: streamed(wire, pieces) and None
+
+    once, twice = steps(work(400)), steps(work(800))
+    assert 400 < once < 400 * 60
+    assert twice < 2.1 * once
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_is_told_of_growing_arguments_is_as_long_as_the_arguments(wire: str) -> None:
+    """No event repeats what an earlier one told: a caller who shows them does linear work, too."""
+    decoder = StreamDecoder(wire)
+    told = [event for piece in long_stream(wire, 1000) for event in decoder.feed(piece)]
+    text = '{"a":"' + "word " * 1000 + '"}'
+    assert "".join(event.text for event in told if isinstance(event, BlockDelta)) == text
+    (call,) = decoder.finish().calls
+    assert call.arguments_text == text
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_event_that_comes_byte_by_byte_is_linear_work(wire: str) -> None:
+    def work(size: int) -> Callable[[], None]:
+        data = long_stream(wire, 1)[1].replace(b'\\"', b'\\"' + b"x" * size, 1)
+        pieces = [data[i : i + 1] for i in range(len(data))]
+        streamed(wire, pieces)
+        return lambda: streamed(wire, pieces) and None
+
+    once, twice = steps(work(2000)), steps(work(4000))
+    assert once < 2000 * 30
+    assert twice < 2.1 * once
+
+
+def test_the_checks_see_an_invented_call_and_an_unwritable_response() -> None:
+    body = CHAT["three calls"]
+    response = normalize(body, "openai.chat")
+    nothing_invented(response, body, 3)
+    with pytest.raises(AssertionError):
+        nothing_invented(response, body, 2)
+    with pytest.raises(AssertionError, match="the name 'weather' was never sent"):
+        nothing_invented(response, json.loads(json.dumps(body).replace("weather", "wetter")), 3)
+    with pytest.raises(AssertionError, match="the id 'call_a' was never sent"):
+        nothing_invented(response, json.loads(json.dumps(body).replace("call_a", "call_x")), 3)
+    with pytest.raises(AssertionError):
+        nothing_invented(response, json.loads(json.dumps(body).replace("Oslo", "Bonn")), 3)
+    assert made_of("abab", {"ab"})
+    assert not made_of("aba", {"ab"})
+    assert (MESSAGES["text"], RESPONSES["text"]) == (
+        BODIES["anthropic.messages"]["text"],
+        BODIES["openai.responses"]["text"],
+    )
+
+
+# what the damage above found
+
+
+@pytest.mark.parametrize("value", ['"\\ud800"', '"\\udc00 and words"'])
+def test_half_a_surrogate_where_an_object_belongs_is_set_aside(value: str) -> None:
+    body = '{"choices":[{"index":0,"delta":' + value + ',"message":{"content":"hi"},"finish_reason":"stop"}]}'
+    response = normalize(body, "openai.chat")
+    assert response.text == "hi"
+    assert [(f.code, f.message) for f in response.findings] == [("wrong-type", "wrong-type: $.choices[].delta")]
+    assert response.choices[0].extra == {"delta": json.loads(value)}
+
+
+def test_a_number_that_nothing_parses_is_kept_as_its_digits() -> None:
+    digits = "1" + "0" * 5000
+    item = '{"type":"computer_call","id":"i","call_id":"c","actions":[],"action":{"x":' + digits + "}}"
+    body = '{"object":"response","status":"completed","output":[' + item + "]}"
+    (call,) = normalize(body, "openai.responses").calls
+    assert call.arguments_text == '{"x":' + digits + "}"
+    assert (call.arguments, call.status) == (None, "invalid")
+
+
+@pytest.mark.parametrize("request_text", ["no json", "[", b"\xff", '{"n":' + "9" * 5000 + "}"])
+def test_a_request_that_is_no_json_is_a_typed_error(request_text: str | bytes) -> None:
+    with pytest.raises(MalformedBody, match="the request is no JSON"):
+        normalize(CHAT["text"], "openai.chat", request=request_text)
