@@ -150,7 +150,9 @@ class Stream(StreamBase):
         self._begun: bytes | None = None
         self._terminal: s.Body | None = None
         self._keys = 0
-        self._growing: Any = None  # what the last piece belonged to, its pieces and its stream key
+        # What the last piece belonged to, how its event begins, its stream key, and the pieces there.
+        self._growing: Any = None
+        self._growing_type = b"no event begins so"
         self._growing_key = 0
         self._pieces: list[str] = []
         self._odd: list[Any] = []
@@ -158,14 +160,13 @@ class Stream(StreamBase):
     def run(self, payloads: list[bytes], out: list[Told]) -> None:
         """The short path: more pieces of what the last piece belonged to."""
         for data in payloads:
-            if data.find(b'.delta"', 0, 64) > 0:
+            if data.startswith(self._growing_type):
                 try:
                     piece = _read_piece(data)
                 except UNFIT:
                     pass
                 else:
-                    place = (piece.type, piece.output_index, piece.content_index, piece.summary_index, piece.item_id)
-                    if place == self._growing and piece.delta:
+                    if (piece.output_index, piece.content_index, piece.summary_index) == self._growing and piece.delta:
                         self._pieces.append(piece.delta)
                         out.append(BlockDelta(0, self._growing_key, piece.delta))
                         continue
@@ -295,7 +296,8 @@ class Stream(StreamBase):
             key = self._key(opened, place, out)
         out.append(BlockDelta(0, key, delta))
         if not self._shared:
-            self._growing = (event.type, event.output_index, event.content_index, event.summary_index, event.item_id)
+            self._growing = (event.output_index, event.content_index, event.summary_index)
+            self._growing_type = f'{{"type":"{event.type}"'.encode()
             self._growing_key = key
             self._pieces = pieces
 
