@@ -33,6 +33,7 @@ class Code(Struct, frozen=True):
 CODES: dict[str, Code] = {
     # the transport and its framing
     "stream-incomplete": Code("error", "The stream ended without the terminal event of its wire.", "Retry the request; execute nothing of this response."),
+    "response-unfinished": Code("error", "The provider has not finished this response yet (background mode).", "Fetch it again later; execute nothing of it."),
     "stream-error": Code("error", "The provider reported an error inside a stream that had begun well.", "Read response.error; retry if it is retryable."),
     "undecodable-event": Code("error", "An event of the stream holds no JSON; its bytes are kept in the message.", "Look for a proxy that rewrites or cuts the stream."),
     "raw-text-in-stream": Code("error", "Bytes in the stream belong to no event (a backend's error page, for one).", "Look for a proxy that writes errors into a begun stream."),

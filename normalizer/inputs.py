@@ -35,6 +35,16 @@ _MODULES = (
 #: Events that the SDKs' stream helpers derive from the raw ones they also pass on.
 _DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json", "compaction"))
 _NOTHING = Payload(b"")
+_PARSED_ITEMS = {"__all__": {"parsed_arguments": True, "content": {"__all__": {"parsed"}}}}
+#: Members that openai's parsing helpers add to what the server sent, holding objects of the caller's own classes.
+_PARSED: dict[str | None, dict[str, Any]] = {
+    "openai.chat": {
+        "choices": {
+            "__all__": {"message": {"parsed": True, "tool_calls": {"__all__": {"function": {"parsed_arguments"}}}}}
+        }
+    },
+    "openai.responses": {"output": _PARSED_ITEMS, "response": {"output": _PARSED_ITEMS}},
+}
 
 
 def payload_of(source: Any, *, event: bool = False) -> Payload:
@@ -69,9 +79,10 @@ def _spell(value: Any) -> bytes:
         raise MalformedBody(f"the parsed body cannot be written as JSON: {error}", body=value) from None
 
 
-def _model(source: Any, wire: str | None, exclude: set[str] | None = None) -> Payload:
+def _model(source: Any, wire: str | None, *exclude: str) -> Payload:
     """A pydantic model of an SDK; what the server did not send stays out."""
-    text: str = source.model_dump_json(by_alias=True, exclude_unset=True, exclude=exclude, warnings=False)
+    added = {**_PARSED.get(wire, {}), **dict.fromkeys(exclude, True)}
+    text: str = source.model_dump_json(by_alias=True, exclude_unset=True, exclude=added, warnings=False)
     return Payload(text.encode("utf-8", "surrogatepass"), wire, True)
 
 
@@ -83,8 +94,9 @@ def _helper(source: Any, module: str, wire: str | None) -> Payload:
     if wire == "anthropic.messages":
         if source.type in _DERIVED:
             return Payload(b"", wire)
-        return _model(source, wire, {"snapshot", "message"} | ({"content_block"} if source.type.endswith("stop") else set()))
-    return _model(source, wire, {"snapshot", "parsed"})
+        ending = ("content_block",) if source.type.endswith("stop") else ()
+        return _model(source, wire, "snapshot", "message", *ending)
+    return _model(source, wire, "snapshot", "parsed")
 
 
 def declared_by(request: Any) -> Declared:
@@ -104,6 +116,10 @@ def declared_by(request: Any) -> Declared:
     custom: set[str] = set()
     _collect(request.get("tools"), names, custom)
     _collect(request.get("functions"), names, custom)
+    items = request.get("input")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):  # tools that a search, or the caller, added while the conversation went on
+            _collect(item.get("tools"), names, custom)
     n = request.get("n")
     return Declared(frozenset(names), frozenset(custom), n if isinstance(n, int) and n > 0 else 1)
 

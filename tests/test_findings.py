@@ -98,6 +98,7 @@ APPROVAL = {"type": "mcp_approval_request", "id": "m", "name": "f", "arguments":
 ERROR = {"error": {"type": "server_error", "message": "Down."}}
 
 CASES: dict[str, Case] = {
+    "response-unfinished": Case("openai.responses", responses_body() | {"status": "queued"}),
     "stream-incomplete": chunks(piece(0, "a", "f", "{}"), finish=None, done=False),
     "stream-error": chunks(chunk(content="Hi."), ERROR),
     "undecodable-event": Case("openai.chat", TEXT + b"data: {not json\n\n" + END, True),

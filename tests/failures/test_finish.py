@@ -252,4 +252,4 @@ def test_FIN_11_a_responses_body_that_is_still_running_is_not_finished(status: s
     body = {**terminal([])["response"], "status": status}
     response = normalize(body, "openai.responses")
     assert response.complete is False
-    assert "stream-incomplete" in codes(response)
+    assert "response-unfinished" in codes(response)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..schema import Wire, carrier
 
@@ -106,6 +106,8 @@ class Body(Wire):
     user_id: Any = None
     stream_options: Any = None
     latency_checkpoint: Any = None
+    # Bedrock: figures of the whole invocation
+    invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
 
 
 # What most chunks of a stream are, and nothing else: one more piece of text, reasoning or arguments. A chunk that says

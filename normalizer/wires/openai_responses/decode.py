@@ -31,7 +31,7 @@ def decode(data: bytes, context: Context) -> Response:
         return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
     complete = body.status not in UNFINISHED
     if not complete:
-        context.find("stream-incomplete", f"the response's status is {body.status!r}")
+        context.find("response-unfinished", f"the response's status is {body.status!r}")
     return respond(context, body, body.output or [], complete)
 
 

@@ -58,9 +58,11 @@ def called(call: Any) -> Called:
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:
-    """Fields newer than the installed SDK are kept in extra and reported (law `unknown`)."""
+    """Fields newer than the installed SDK are kept in extra and reported once (law `unknown`)."""
     found = unknown_fields(message)
     if found:
         extra.setdefault("unknown_fields", []).extend(found)
         numbers = sorted({entry["field"] for entry in found})
-        context.find("unknown-member", f"fields {numbers} of {message.DESCRIPTOR.name}")
+        text = f"fields {numbers} of {message.DESCRIPTOR.name}"
+        if not any(f.message == text for f in context.findings):
+            context.find("unknown-member", text)
