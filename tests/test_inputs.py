@@ -11,6 +11,7 @@ from typing import Any
 
 import anthropic
 import openai
+import pydantic
 import pytest
 import xai_sdk.chat
 from anthropic.types import Message, RawMessageStreamEvent
@@ -133,22 +134,27 @@ def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say
     response = fed(events, wire if say_which else None)
     assert response.wire == wire
     assert told(response) == told(play(wire, stream(wire, STEPS)))
+    assert response.findings == ()
 
 
-def answering(sdk: Any, wire: str, steps: list[Any]) -> Any:
-    """An HTTP client of the SDK whose every request is answered with the stream; nothing leaves the machine."""
+def client(sdk: Any, body: bytes, content_type: str) -> Any:
+    """An HTTP client of the SDK whose every request is answered with this body; nothing leaves the machine."""
     # The SDKs changed their HTTP library between versions: take the one they stand on.
     base = next(cls for cls in sdk.DefaultHttpxClient.__mro__ if cls.__name__ == "Client")
     http = import_module(base.__module__.partition(".")[0])
+    answer = http.MockTransport(lambda _: http.Response(200, headers={"content-type": content_type}, content=body))
+    return sdk.DefaultHttpxClient(transport=answer)
+
+
+def answering(sdk: Any, wire: str, steps: list[Any]) -> Any:
+    """An HTTP client of the SDK whose every request is answered with the stream."""
     body = b"".join(stream(wire, steps))
     # Anthropic's helper insists on the figures that these streams do without.
     body = body.replace(
         b'"stop_reason": null', b'"stop_reason": null, "usage": {"input_tokens": 1, "output_tokens": 1}'
     )
     body = body.replace(b'"message_delta"', b'"message_delta", "usage": {"output_tokens": 1}')
-    headers = {"content-type": "text/event-stream"}
-    answer = http.MockTransport(lambda _: http.Response(200, headers=headers, content=body))
-    return sdk.DefaultHttpxClient(transport=answer)
+    return client(sdk, body, "text/event-stream")
 
 
 def helper_events(wire: str) -> list[Any]:
@@ -173,7 +179,29 @@ def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str, 
     assert len(events) >= len(payloads(wire, SPOKEN))
     response = fed(events, wire if say_which else None)
     assert told(response) == told(play(wire, stream(wire, SPOKEN)))
+    assert response.findings == ()
     assert [call.arguments_text for call in response.calls] == ['{"city": "Turin"}', '{"a": [1, 2]}']
+
+
+class Forecast(pydantic.BaseModel):
+    """Something a caller asks the SDK to parse answers into."""
+
+    sky: str
+
+
+@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses"])
+def test_what_an_sdk_parsed_for_its_caller_is_no_part_of_the_answer(wire: str) -> None:
+    body = plain(wire, [Say('{"sky": "blue"}')], "end_turn")
+    ask: list[Any] = [{"role": "user", "content": "?"}]
+    gpt = openai.OpenAI(api_key="none", http_client=client(openai, body, "application/json"))
+    if wire == "openai.chat":
+        parsed: Any = gpt.chat.completions.parse(model="m", messages=ask, response_format=Forecast)
+        assert parsed.choices[0].message.parsed.sky == "blue"
+    else:
+        parsed = gpt.responses.parse(model="m", input="?", text_format=Forecast)
+        assert parsed.output_parsed.sky == "blue"
+    assert normalize(parsed) == normalize(body, wire)
+    assert normalize(parsed).findings == ()
 
 
 @pytest.mark.parametrize("say_which", [True, False])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from xai_sdk.proto import usage_pb2
 
 from normalizer import normalize
 from normalizer.events import ChoiceStop
@@ -169,8 +170,6 @@ def test_FIN_01_a_second_terminal_event_on_responses_does_not_double_the_call() 
 
 
 def test_XAI_04_a_usage_chunk_that_finishes_again_only_brings_its_figures() -> None:
-    from xai_sdk.proto import usage_pb2
-
     figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
     frames = [*stream("xai.grpc", [LOOKUP]), grpc_chunk(finish="REASON_TOOL_CALLS", usage=figures)]
     response = play("xai.grpc", frames)

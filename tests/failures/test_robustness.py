@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder
 from normalizer.errors import TooManyCalls
 
 from .play import DONE, WIRES, Call, Think, chunk, feed, fragment, sse, stream
@@ -35,17 +34,15 @@ def steps_of(work: Callable[[], Any]) -> int:
 
 
 def test_DOS_01_twenty_thousand_empty_slots_are_a_typed_error() -> None:
-    decoder = StreamDecoder("openai.chat")
+    frames = [sse(chunk(fragment("", index))) for index in range(20_000)]
     with pytest.raises(TooManyCalls, match="4096"):
-        for index in range(20_000):
-            decoder.feed(sse(chunk(fragment("", index))))
+        feed("openai.chat", frames)
 
 
 def test_DOS_01_twenty_thousand_named_calls_are_a_typed_error() -> None:
-    decoder = StreamDecoder("openai.chat")
+    frames = [sse(chunk(fragment("{}", index, f"call_{index}", "lookup"))) for index in range(20_000)]
     with pytest.raises(TooManyCalls, match="4096"):
-        for index in range(20_000):
-            decoder.feed(sse(chunk(fragment("{}", index, f"call_{index}", "lookup"))))
+        feed("openai.chat", frames)
 
 
 @all_wires

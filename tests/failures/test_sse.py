@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder
 from normalizer.errors import EventTooLarge
 from normalizer.model import Text, ToolCall
 
@@ -165,6 +164,15 @@ def test_SSE_07_an_error_object_in_a_data_line_ends_in_an_error(wire: str) -> No
 
 
 @sse_wires
+def test_SSE_06_an_answer_that_ends_properly_after_an_error_is_still_not_complete(wire: str) -> None:
+    *frames, last = stream(wire, [LOOKUP])
+    response = play(wire, [*frames, sse(ERRORS[wire]), last])
+    assert response.error is not None
+    assert (response.error.message, response.complete) == ("engine died", False)
+    assert_not_executed(response, calls=1)
+
+
+@sse_wires
 def test_SSE_07_nothing_runs_although_a_whole_call_stands_before_the_error(wire: str) -> None:
     frames = stream(wire, [LOOKUP], None)
     response = play(wire, [*frames, sse(ERRORS[wire])])
@@ -269,20 +277,18 @@ def test_SSE_12_a_stream_that_ends_inside_an_event_is_truncated(wire: str) -> No
 @pytest.mark.parametrize("piece", [64 * 1024, 11 * 1024 * 1024])
 def test_SSE_13_a_pending_event_over_the_cap_is_a_typed_error(wire: str, piece: int) -> None:
     body = b"data: " + b"x" * (11 * 1024 * 1024)
-    decoder = StreamDecoder(wire)
+    pieces = [body[at : at + piece] for at in range(0, len(body), piece)]
     with pytest.raises(EventTooLarge, match="max_event_bytes"):
-        for at in range(0, len(body), piece):
-            decoder.feed(body[at : at + piece])
+        feed(wire, pieces)
 
 
 @sse_wires
 def test_SSE_13_the_cap_can_be_set_and_holds_wherever_the_event_is_cut(wire: str) -> None:
     body = b"".join(stream(wire, [Call(('{"city": "' + "T" * 5000 + '"}',))]))
     for piece in (1, 700, len(body)):
-        decoder = StreamDecoder(wire, max_event_bytes=5000)
+        pieces = [body[at : at + piece] for at in range(0, len(body), piece)]
         with pytest.raises(EventTooLarge):
-            for at in range(0, len(body), piece):
-                decoder.feed(body[at : at + piece])
+            feed(wire, pieces, max_event_bytes=5000)
 
 
 EMPTY_CALLS = {

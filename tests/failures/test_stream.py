@@ -9,11 +9,12 @@ import pytest
 from normalizer import normalize
 from normalizer.errors import DecoderFinished
 from normalizer.events import BlockDelta, BlockReset, BlockStart
-from normalizer.model import Stop, Text, ToolCall
+from normalizer.model import ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
 from .play import (
     DONE,
     LOOKUP,
+    TOOL,
     WIRES,
     Call,
     Say,
@@ -87,6 +88,21 @@ def test_XAI_09_a_later_chunk_without_a_role_does_not_unmake_the_call() -> None:
     assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
     assert (response.complete, response.findings) == (True, ())
     assert ran(response) == ["call_a"]
+
+
+def test_XAI_09_a_later_chunk_without_a_role_does_not_turn_a_result_into_words() -> None:
+    search = tool_call("{}", "srv_1", "web_search", type=2)
+    frames = [
+        grpc_chunk(0, tool_calls=[search]),
+        grpc_chunk(1, role=TOOL, tool_calls=[search], content="fo"),
+        grpc_chunk(1, role=0, content="und"),
+        grpc_chunk(2, content="Sunny.", finish="REASON_STOP"),
+    ]
+    assert play("xai.grpc", frames).choices[0].blocks == [
+        ServerToolCall("srv_1", "web_search", "web_search", "{}", "in_progress", {"index": 0}),
+        ServerToolResult("srv_1", "web_search", False, {"content": "found"}, {"index": 1}),
+        Text("Sunny.", [], {"index": 2}),
+    ]
 
 
 CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from xai_sdk.proto import usage_pb2
+from xai_sdk.proto import chat_pb2, usage_pb2
 
 from normalizer import normalize
 from normalizer.model import Text, Usage
@@ -85,8 +85,6 @@ def test_USE_01_anthropic_figures_of_start_and_end_are_one() -> None:
 
 
 def test_USE_01_xai_figures_in_a_message_without_outputs_are_kept() -> None:
-    from xai_sdk.proto import chat_pb2
-
     figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
     alone = chat_pb2.GetChatCompletionChunk(id="r1", model="m", usage=figures).SerializeToString()
     for frames in ([alone, *stream("xai.grpc", [LOOKUP])], [*stream("xai.grpc", [LOOKUP]), alone]):
