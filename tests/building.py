@@ -210,7 +210,7 @@ def anthropic(*events: dict[str, Any], stop: str = "tool_use", **told: Any) -> R
 
 def grpc_call(id: str, name: str, arguments: str, kind: int = 1, status: int = 0) -> Any:
     """A protobuf ToolCall; kind 1 is the caller's, 0 unset, 2 and above xAI's own."""
-    from xai_sdk.proto import chat_pb2 as pb  # noqa: PLC0415 - only tests of this wire need the extra
+    from xai_sdk.proto import chat_pb2 as pb
 
     function = pb.FunctionCall(name=name, arguments=arguments)
     return pb.ToolCall(id=id, type=kind, status=status, function=function)
@@ -218,7 +218,7 @@ def grpc_call(id: str, name: str, arguments: str, kind: int = 1, status: int = 0
 
 def grpc_chunk(*calls: Any, index: int = 0, finish: int = 0, role: int = 0, content: str = "") -> bytes:
     """A serialized GetChatCompletionChunk with one output."""
-    from xai_sdk.proto import chat_pb2 as pb  # noqa: PLC0415
+    from xai_sdk.proto import chat_pb2 as pb
 
     delta = pb.Delta(content=content, role=role, tool_calls=calls)
     output = pb.CompletionOutputChunk(index=index, delta=delta, finish_reason=finish)
@@ -227,7 +227,7 @@ def grpc_chunk(*calls: Any, index: int = 0, finish: int = 0, role: int = 0, cont
 
 def grpc_body(*calls: Any, finish: int = 4, content: str = "") -> bytes:
     """A serialized GetChatCompletionResponse with one output."""
-    from xai_sdk.proto import chat_pb2 as pb  # noqa: PLC0415
+    from xai_sdk.proto import chat_pb2 as pb
 
     message = pb.CompletionMessage(content=content, role=2, tool_calls=calls)
     output = pb.CompletionOutput(index=0, message=message, finish_reason=finish)

@@ -31,7 +31,7 @@ def looks_like_event_stream(head: bytes) -> bool:
     if len(head) < 12:
         return False
     _, _, crc = _PRELUDE.unpack_from(head)
-    return zlib.crc32(head[:8]) == crc
+    return bool(zlib.crc32(head[:8]) == crc)
 
 
 class EventStreamReader:

@@ -39,7 +39,7 @@ class SseReader:
         self._after_cr = False
         self._begun = False
 
-    def feed(self, chunk: bytes) -> list[Item]:
+    def feed(self, chunk: bytes) -> list[Item]:  # noqa: PLR0915  (one loop over lines: a call a line costs more than it)
         """Take bytes. Only single line feeds are searched for: finding blank lines as such costs ten times as much."""
         if not self._begun:
             if not chunk:
@@ -118,6 +118,8 @@ class SseReader:
         """
         if self._after_cr or not self._begun or b"\r" in chunk:
             return None
+        if b"\n" not in chunk or len(self._event) > 2:
+            return None  # nothing to give yet: what waits is joined once, not with every piece
         if self._line:
             chunk = b"".join([*self._line, chunk])
         lines = chunk.split(b"\n")

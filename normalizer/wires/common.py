@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from .. import jsontext
-from ..arguments import parse
+from ..arguments import Parsed, parse
 from ..errors import MalformedBody
 from ..events import Event, StreamError
 from ..findings import Finding, finding
@@ -137,17 +137,16 @@ class CallSite(Struct, gc=False):
             else:
                 extra = {} if extra is None else extra
                 return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
-        arguments, status = self._examine(name, text, block, kind, cut, free_text)
-        return ToolCall(
-            id, name or "", arguments, text, status, kind, wire_id, namespace, caller, {} if extra is None else extra
-        )
+        examined, status = self._examine(name, text, block, kind, cut, free_text)
+        extra = {} if extra is None else extra
+        return ToolCall(id, name or "", examined, text, status, kind, wire_id, namespace, caller, extra)
 
     def _examine(
         self, name: str | None, text: str, block: int, kind: str, cut: bool, free_text: bool
     ) -> tuple[dict[str, Any] | None, CallStatus]:
         """The arguments and status of a call that is out of the ordinary, with the findings that say how."""
         find, choice = self.context.find, self.choice
-        arguments, status, code = (None, "complete", "") if free_text else parse(text)
+        arguments, status, code = Parsed(None) if free_text else parse(text)
         if cut:
             arguments, status = None, "truncated"
             find("arguments-truncated", f"the answer was cut inside {name}", choice, block)
@@ -210,7 +209,9 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     return Stop(reason, raw)
 
 
-_RETRYABLE = re.compile(r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted")
+_RETRYABLE = re.compile(
+    r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
+)
 _FINAL = re.compile(r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota")
 
 

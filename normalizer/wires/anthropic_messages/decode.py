@@ -23,7 +23,7 @@ def decode(data: bytes, context: Context) -> Response:
     last = message.content[-1] if reason in CUTS and message.content else None
     blocks: list[Block] = []
     for wire in message.content:
-        block = usual_call(site, wire) if type(wire) is ToolUseBlock and wire is not last else None
+        block: Block | None = usual_call(site, wire) if type(wire) is ToolUseBlock and wire is not last else None
         if block is None:
             block = convert(site, wire, len(blocks), wire is last)
         if block is not None:

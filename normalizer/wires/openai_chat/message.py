@@ -70,7 +70,7 @@ def finish(
         blocks += _executed(message.executed_tools)
     content = message.content
     if content:
-        if type(content) is str:
+        if isinstance(content, str):
             blocks.append(Text(content, message.annotations or []))
         else:
             blocks += _content_parts(site, content, message.annotations)
@@ -246,27 +246,36 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     given, output = get("prompt_tokens"), get("completion_tokens")
     read, wrote = get("prompt_tokens_details"), get("completion_tokens_details")
     if type(read) is dict is type(wrote) and type(given) is int is type(output):
-        cached, written, reasoning = read.get("cached_tokens"), read.get("cache_write_tokens"), wrote.get("reasoning_tokens")
-        if type(cached) is int is type(reasoning) and written is None:
-            if not reasoning or get("total_tokens") != given + output + reasoning:
-                return Usage(given, output, reasoning, cached, total(figures, "cache_creation_input_tokens"), figures)
+        cached, written, reasoning = (
+            read.get("cached_tokens"),
+            read.get("cache_write_tokens"),
+            wrote.get("reasoning_tokens"),
+        )
+        known = type(cached) is int is type(reasoning) and written is None
+        if known and (not reasoning or get("total_tokens") != given + output + reasoning):
+            return Usage(given, output, reasoning, cached, total(figures, "cache_creation_input_tokens"), figures)
     return _dialect_usage(figures)
 
 
 def _dialect_usage(figures: dict[str, Any]) -> Usage:
-    given, output = total(figures, "prompt_tokens", "input_tokens"), total(figures, "completion_tokens", "output_tokens")
+    given, output = (
+        total(figures, "prompt_tokens", "input_tokens"),
+        total(figures, "completion_tokens", "output_tokens"),
+    )
     read, wrote = figures.get("prompt_tokens_details"), figures.get("completion_tokens_details")
     cached = written = None
     if isinstance(read, dict):
         cached, written = total(read, "cached_tokens"), total(read, "cache_write_tokens")
     if cached is None:
-        cached = total(figures, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens")
+        cached = total(
+            figures, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens"
+        )
     if written is None:
         written = total(figures, "cache_creation_input_tokens")
     reasoning = total(wrote, "reasoning_tokens") if isinstance(wrote, dict) else None
     if reasoning is None:
         reasoning = total(figures, "reasoning_tokens")
-    if reasoning and output is not None and given is not None:
-        if total(figures, "total_tokens") == given + output + reasoning:
-            output += reasoning
+    spoken = None if output is None or given is None else given + output
+    if reasoning and spoken is not None and total(figures, "total_tokens") == spoken + reasoning:
+        output = (output or 0) + reasoning
     return Usage(given, output, reasoning, cached, written, figures)

@@ -183,9 +183,11 @@ class Slots:
                 self._find("duplicate-call", f"{slot.id}: the head of {slot.name} came again, with nothing after it")
             elif slot.name or text:
                 if slot.kind == "custom":
-                    calls.append(Call(None, slot.id, "custom", None, None, Custom(slot.extra, slot.name, text)))
+                    custom = Custom(extra_=slot.extra, name=slot.name, input=text)
+                    calls.append(Call(id=slot.id, type="custom", custom=custom))
                 else:
-                    calls.append(Call(None, slot.id, slot.kind, None, Function(slot.extra, slot.name, text)))
+                    function = Function(extra_=slot.extra, name=slot.name, arguments=text)
+                    calls.append(Call(id=slot.id, type=slot.kind, function=function))
             elif slot.id:
                 self._context.find("nameless-call", f"{slot.id} has neither name nor arguments; it is no call")
         return calls

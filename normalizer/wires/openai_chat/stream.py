@@ -14,7 +14,7 @@ from ...model import Response, Stop
 from ..common import CallSite, Context, StreamBase
 from ..schema import UNFIT, Reader
 from .message import arguments_text, finish, stop_reason, usage
-from .schema import Body, Call, CallPiece, Choice, Function, Piece, Message, carry_body, carry_choice, carry_message
+from .schema import Body, Call, CallPiece, Choice, Function, Message, Piece, carry_body, carry_choice, carry_message
 from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
@@ -81,7 +81,7 @@ class _Answer:
             reasoning=reasoning if self.member == "reasoning" else None,
             reasoning_content=reasoning if self.member == "reasoning_content" else None,
             reasoning_details=self.details.whole(),
-            function_call=Function(None, legacy.name, legacy.text) if legacy is not None else None,
+            function_call=Function(name=legacy.name, arguments=legacy.text) if legacy is not None else None,
             executed_tools=list(self.executed.values()),
             annotations=self.annotations,
         )
@@ -267,7 +267,8 @@ class Stream(StreamBase):
 
     def _content_parts(self, answer: _Answer, content: Any, out: list[Event]) -> None:
         """Mistral streams text and thinking as lists of parts; equal neighbours are joined."""
-        for part in content if isinstance(content, list) else [jsontext.text(content)]:
+        parts: list[Any] = content if isinstance(content, list) else [jsontext.text(content)]
+        for part in parts:
             kind = part.get("type") if isinstance(part, dict) else "text"
             text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
             if kind == "text" and isinstance(text, str):

@@ -107,10 +107,14 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     given, output = get("input_tokens"), get("output_tokens")
     read, wrote = get("input_tokens_details"), get("output_tokens_details")
     if type(read) is dict is type(wrote) and type(given) is int is type(output):
-        cached, written, reasoning = read.get("cached_tokens"), read.get("cache_write_tokens"), wrote.get("reasoning_tokens")
-        if type(cached) is int is type(reasoning) and (written is None or type(written) is int):
-            if not reasoning or get("total_tokens") != given + output + reasoning:
-                return Usage(given, output, reasoning, cached, written, figures)
+        cached, written, reasoning = (
+            read.get("cached_tokens"),
+            read.get("cache_write_tokens"),
+            wrote.get("reasoning_tokens"),
+        )
+        known = type(cached) is int is type(reasoning) and (written is None or type(written) is int)
+        if known and (not reasoning or get("total_tokens") != given + output + reasoning):
+            return Usage(given, output, reasoning, cached, written, figures)
     return _dialect_usage(figures)
 
 
@@ -121,7 +125,7 @@ def _dialect_usage(figures: dict[str, Any]) -> Usage:
     given = total(figures, "input_tokens", "prompt_tokens")
     output = total(figures, "output_tokens", "completion_tokens")
     reasoning = total(wrote, "reasoning_tokens")
-    if reasoning and given is not None and output is not None:
-        if total(figures, "total_tokens") == given + output + reasoning:
-            output += reasoning
+    spoken = None if output is None or given is None else given + output
+    if reasoning and spoken is not None and total(figures, "total_tokens") == spoken + reasoning:
+        output = (output or 0) + reasoning
     return Usage(given, output, reasoning, total(read, "cached_tokens"), total(read, "cache_write_tokens"), figures)

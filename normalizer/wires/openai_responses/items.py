@@ -82,11 +82,7 @@ def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], cut: 
             blocks.append(call)
             return
     extra = s.carry_function(item)
-    blocks.append(
-        site.build(
-            len(blocks), id, name, text, "function", extra, cut, item.id, item.namespace, item.caller
-        )
-    )
+    blocks.append(site.build(len(blocks), id, name, text, "function", extra, cut, item.id, item.namespace, item.caller))
 
 
 def _spell(item: s.FunctionCall, context: Context) -> None:

@@ -342,7 +342,9 @@ class Stream(StreamBase):
                 setattr(item, part, streamed)
             elif final != streamed:
                 name = getattr(item, "name", None)
-                self._context.find("arguments-disagree", f"{name}: {len(streamed)} characters streamed, {len(final)} final")
+                self._context.find(
+                    "arguments-disagree", f"{name}: {len(streamed)} characters streamed, {len(final)} final"
+                )
 
     def _end(self, event: s.Event, out: list[Told]) -> None:
         if self._terminal is not None:
@@ -445,4 +447,3 @@ class Stream(StreamBase):
 def _said(item: Any) -> str:
     text: str = (item.arguments if isinstance(item, s.FunctionCall) else item.input) or ""
     return text
-

@@ -104,9 +104,10 @@ def rest(message: Any, *represented: str) -> dict[str, Any]:
 def unknown_fields(message: Any) -> list[dict[str, Any]]:
     """Fields that this version of the SDK does not know: kept by number, bytes as hex (law `unknown`)."""
     found = []
-    for field in UnknownFieldSet(message):
+    fields: Any = UnknownFieldSet(message)  # iterable, though its stubs do not say so
+    for field in fields:
         data = field.data
         if isinstance(data, UnknownFieldSet):
-            data = [inner.field_number for inner in data]
+            data = [inner.field_number for inner in data]  # type: ignore[attr-defined]
         found.append({"field": field.field_number, "data": data.hex() if isinstance(data, bytes) else data})
     return found
