@@ -1,0 +1,1 @@
+"""How fast the normalizer is, beside what else reads the same bytes: `python -m benchmarks`."""
