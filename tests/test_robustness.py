@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
@@ -429,6 +430,48 @@ def test_an_event_that_comes_byte_by_byte_is_linear_work(wire: str) -> None:
     once, twice = steps(work(2000)), steps(work(4000))
     assert once < 2000 * 30
     assert twice < 2.1 * once
+
+
+def allocated(pieces: Iterable[bytes], wire: str) -> int:
+    """How many bytes are taken from memory while feeding, also those that are given back at once."""
+    decoder = StreamDecoder(wire)
+    total = 0
+    tracemalloc.start()
+    try:
+        for piece in pieces:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            decoder.feed(piece)
+            total += tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    return total
+
+
+def in_bytes(data: bytes) -> list[bytes]:
+    return [data[i : i + 1] for i in range(len(data))]
+
+
+GROWING: dict[str, Callable[[str, int], list[bytes]]] = {
+    "arguments in pieces": long_stream,
+    "an event byte by byte": lambda wire, size: [
+        *long_stream(wire, 1)[:2],
+        *in_bytes(long_stream(wire, 1)[2].replace(b"word", b"x" * size)),
+    ],
+    "an event of many lines": lambda wire, size: [
+        *long_stream(wire, 1)[:2],
+        *[b"data: {\n", *[b"data:  \n"] * size, b"data: }\n\n"],
+    ],
+    "comments": lambda wire, size: [*long_stream(wire, 1)[:2], *[b": keep-alive\n"] * size],
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("what", GROWING)
+def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
+    """What waits for its end is put together once: no piece copies all that came before it."""
+    once, twice = (allocated(GROWING[what](wire, size), wire) for size in (1500, 3000))
+    assert twice < 2.6 * once
 
 
 def test_the_checks_see_an_invented_call_and_an_unwritable_response() -> None:
