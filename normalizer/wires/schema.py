@@ -252,7 +252,7 @@ def _fit_tagged(value: Any, structs: tuple[type[Wire], ...], path: str, notes: l
     for cls in structs:
         if cls.__struct_config__.tag == tag:
             return _fit_struct(value, cls, path, notes)
-    notes.append(Note("unknown-block", f"{path} ({tag})"))
+    notes.append(Note("unknown-block", f"type {tag!r}"))  # without the path: one type is one finding
     return Unknown(wire_type=tag if isinstance(tag, str) else "", raw=plain(value))
 
 
