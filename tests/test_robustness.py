@@ -21,7 +21,7 @@ from xai_sdk.proto import chat_pb2
 from normalizer import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
 from normalizer.arguments import parse
 from normalizer.errors import MalformedBody
-from normalizer.events import BlockDelta
+from normalizer.events import BlockDelta, BlockStart, BlockStop
 from normalizer.jsontext import decode as json_decode
 from normalizer.jsontext import encode as json_encode
 from normalizer.model import ApprovalRequest, ServerToolCall
@@ -519,3 +519,31 @@ def test_a_number_that_nothing_parses_is_kept_as_its_digits() -> None:
 def test_a_request_that_is_no_json_is_a_typed_error(request_text: str | bytes) -> None:
     with pytest.raises(MalformedBody, match="the request is no JSON"):
         normalize(CHAT["text"], "openai.chat", request=request_text)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [b"data: [DONE]\n\n", b"\n", b'data: {"type":"ping"}\n\n', b": comment\n\n", b"id: 7\n\n", b"event: ping\n\n"],
+)
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+def test_events_of_another_shape_in_the_same_piece_are_read_as_they_come(odd: bytes, named: bool) -> None:
+    """Every piece of a stream may hold the usual events and then something else, up to its last byte."""
+
+    def event(data: bytes) -> bytes:
+        name = json.loads(data)["type"].encode()
+        return (b"event: " + name + b"\n" if named else b"") + b"data: " + data + b"\n\n"
+
+    opening = event(b'{"type":"message_start","message":{"id":"m","content":[]}}')
+    words = [
+        event(b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}'),
+        event(b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}'),
+        event(b'{"type":"content_block_stop","index":0}'),
+    ]
+    ending = event(b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}') + event(b'{"type":"message_stop"}')
+    decoder = StreamDecoder("anthropic.messages")
+    decoder.feed(opening)
+    told = [decoder.feed(word + odd) for word in words]
+    assert told == [[BlockStart(0, 0, "text")], [BlockDelta(0, 0, "hi")], [BlockStop(0, 0)]]
+    decoder.feed(ending + odd)
+    response = decoder.finish()
+    assert (response.text, response.complete, response.findings) == ("hi", True, ())

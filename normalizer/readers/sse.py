@@ -138,7 +138,7 @@ class SseReader:
             data = lines[0:end:2]
         if not end or any(lines[step - 1 : end : step]) or min(data) < b"data: {" or max(data) >= b"data: |":
             return None
-        if len(chunk) > self._max:
+        if len(chunk) > self._max or not all(lines[end:-1]):  # a blank line there ends an event of another shape
             return None
         last = lines.pop()
         self._line = [last] if last else []
