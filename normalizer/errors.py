@@ -77,3 +77,19 @@ class MissingExtra(ToolparityError, ImportError):
 
 class UnreadableSource(ToolparityError):
     """A file holds no traffic, or traffic that cannot be read at this place."""
+
+
+class DuplicateAnswer(ToolparityError, ValueError):
+    """Two results for one call, or a result for a call that does not stand there (failure ID-08)."""
+
+    hint_default = "give one result for each call of the turn"
+
+
+class StripIllegal(ToolparityError, ValueError):
+    """A call may not be cut from its turn."""
+
+    hint_default = "answer it with an error result instead"
+
+
+class UnwritableRequest(ToolparityError, ValueError):
+    """The request cannot be said on this wire at all."""

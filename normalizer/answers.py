@@ -1,0 +1,105 @@
+"""From a response and what its calls returned to the next turns: every call answered, none twice.
+
+``answer`` keeps the assistant turn whole and answers dropped and rejected calls with an error that says why; ``strip``
+cuts them out of the history, where the provider allows that (design: a signed reasoning block beside a cut call
+forbids it, failure THINK-04).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from .conversation import Assistant, JsonPart, Part, Result, Results, TextPart, Turn
+from .errors import DuplicateAnswer, StripIllegal
+from .model import Reasoning, Response, ToolCall
+from .pairing import unanswered
+from .policies import Selection
+
+#: Anything a tool may return: text, a value that JSON can say, parts, or a whole Result.
+Outcome = Any
+
+
+def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outcome] | Iterable[Result]) -> list[Turn]:
+    """The assistant turn and the turn that answers it, in call order.
+
+    ``outcomes``: by call id, or Results. A kept call without an outcome is answered as not executed; dropped and
+    rejected ones with the selection's reason. Raises DuplicateAnswer where two outcomes are for one call or one is
+    for no call.
+    """
+    given = _by_id(outcomes)
+    reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
+    choice = next((c for c in response.choices if c.index == selection.choice), None)
+    calls = choice.calls if choice is not None else []
+    results = []
+    for call in calls:
+        outcome = given.pop(call.id, msgspec.UNSET)
+        if outcome is not msgspec.UNSET:
+            results.append(result_of(call, outcome))
+        elif call.id in reasons:
+            results.append(unanswered(call, f"This call was not executed: {reasons[call.id]}."))
+        else:
+            results.append(unanswered(call))
+    if given:
+        raise DuplicateAnswer(f"outcomes for calls that do not stand there: {', '.join(map(str, given))}")
+    if choice is not None and len(response.choices) > 1:
+        response = replace(response, choices=[choice])
+    turns: list[Turn] = [Assistant(response)]
+    if results:
+        turns.append(Results(results))
+    return turns
+
+
+def strip(response: Response, selection: Selection) -> Response:
+    """The response without its dropped and rejected calls.
+
+    Raises StripIllegal where a signed reasoning block stands beside them: a provider refuses a turn that was changed.
+    """
+    cut = {(ref.choice, ref.block) for ref in (*selection.dropped, *selection.rejected)}
+    choices = []
+    for choice in response.choices:
+        gone = {block for index, block in cut if index == choice.index}
+        if gone and any(isinstance(b, Reasoning) and (b.signature or b.encrypted) for b in choice.blocks):
+            names = ", ".join(b.name for i, b in enumerate(choice.blocks) if i in gone and isinstance(b, ToolCall))
+            raise StripIllegal(f"{names}: signed reasoning stands in the same turn", where=f"choice {choice.index}")
+        choices.append(replace(choice, blocks=[b for i, b in enumerate(choice.blocks) if i not in gone]))
+    return replace(response, choices=choices)
+
+
+def result_of(call: ToolCall, outcome: Outcome) -> Result:
+    """The answer to a call from whatever its tool returned. An exception becomes an error result."""
+    if isinstance(outcome, Result):
+        return replace(outcome, call_id=call.id, name=outcome.name or call.name, kind=call.kind)
+    if isinstance(outcome, BaseException):
+        text = f"{type(outcome).__name__}: {outcome}" if str(outcome) else type(outcome).__name__
+        return Result(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind)
+    return Result(call.id, parts_of(outcome), name=call.name, kind=call.kind, plain=not _is_parts(outcome))
+
+
+def parts_of(outcome: Outcome) -> list[Part]:
+    """The parts that say what a tool returned: nothing is no part, text is text, everything else JSON."""
+    if outcome is None or outcome == "":
+        return []
+    if isinstance(outcome, str):
+        return [TextPart(outcome)]
+    if _is_parts(outcome):
+        return list(outcome)
+    return [JsonPart(msgspec.to_builtins(outcome))]
+
+
+def _is_parts(outcome: Outcome) -> bool:
+    return isinstance(outcome, (list, tuple)) and bool(outcome) and all(isinstance(part, Part) for part in outcome)
+
+
+def _by_id(outcomes: Mapping[str, Outcome] | Iterable[Result]) -> dict[str, Outcome]:
+    if isinstance(outcomes, Mapping):
+        return dict(outcomes)
+    given: dict[str, Outcome] = {}
+    for result in outcomes:
+        if result.call_id in given:
+            raise DuplicateAnswer(f"two results for {result.call_id}")
+        given[result.call_id] = result
+    return given

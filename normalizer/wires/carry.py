@@ -1,0 +1,119 @@
+"""What the request writers of all wires share: losses, and ids and names that the target allows.
+
+Both maps are functions of one id or name alone, so a message that was written once is written the same for ever
+(prompt caches depend on it); what the target allows stays as it is, byte for byte (failures ID-13, ID-19, NAME-08).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from ..conversation import Loss
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+#: What a request can lose on its way to another wire or provider, and what that means.
+LOSSES: dict[str, str] = {
+    "reasoning": "Reasoning that only its own provider can read, or that the target does not take back, was left out.",
+    "server-tool": "A call that another provider ran itself was left out, or told as text.",
+    "opaque": "A block or part of another wire that has no counterpart was left out.",
+    "media": "An image, file or sound that the target does not take in this place was replaced by a note.",
+    "annotations": "Citations of another provider were left out; the words they belong to are there.",
+    "extra": "A member that only another wire knows was left out.",
+    "hosted-tool": "A tool that another provider runs itself was not declared.",
+    "tool-choice": "The way tools may be chosen has no counterpart; the nearest one was taken.",
+    "parallel": "The target has no switch for parallel calls.",
+    "arguments": "Arguments that are no JSON object stand where the target demands one; they are kept under `_raw`.",
+    "kind": "A call of a kind that the target does not know was carried as a function call.",
+    "namespace": "A namespace or caller that the target does not know was left out.",
+    "refusal": "A refusal was carried as text.",
+    "answered": "A call without an answer got one that says so.",
+    "orphan": "An answer to a call that does not stand there was left out.",
+    "duplicate-answer": "A second answer to one call was left out.",
+    "empty": "A turn without content was left out, or got a placeholder, as the target demands.",
+    "order": "Content stood where the target allows none and was moved.",
+    "param": "A member of the request body that only another wire knows was left out.",
+    "unsigned-reasoning": "Reasoning without a signature cannot be sent back and was left out.",
+}
+
+
+class IdStyle(Struct, frozen=True):
+    """The ids that a target takes: ``pattern`` for a whole id; ``length``: of those made from ids it does not take."""
+
+    pattern: str
+    length: int = 40
+    prefix: str = "call_"
+    alphabet: str = "[^a-zA-Z0-9_-]"
+
+
+class NameStyle(Struct, frozen=True):
+    """The tool names that a target takes; ``reserved`` ones are its own (failure XAI-08)."""
+
+    pattern: str = r"[a-zA-Z0-9_-]{1,64}"
+    length: int = 64
+    reserved: frozenset[str] = frozenset()
+
+
+class Carrying:
+    """One request on its way: what was lost, and what stands on the wire for which canonical id and name."""
+
+    def __init__(self, wire: str, provider: str | None, ids: IdStyle, names: NameStyle) -> None:
+        self.wire = wire
+        self.provider = provider
+        self.losses: list[Loss] = []
+        self.ids: dict[str, str] = {}
+        self.names: dict[str, str] = {}
+        self._id_style = ids
+        self._id_pattern = re.compile(ids.pattern)
+        self._name_style = names
+        self._name_pattern = re.compile(names.pattern)
+
+    def lose(self, code: str, message: str = "", turn: int | None = None, block: int | None = None) -> None:
+        """Report a loss of a code in `LOSSES`; without a message it says what the code means."""
+        self.losses.append(Loss(code, message or LOSSES[code], turn, block))
+
+    def id(self, canonical: str) -> str:
+        """The id on the wire: the same where the target takes it, else one made from it alone."""
+        if self._id_pattern.fullmatch(canonical):
+            return canonical
+        style = self._id_style
+        if style.length < 20:
+            made = digest(canonical, style.length)
+        else:
+            tail = digest(canonical, 12)
+            kept = re.sub(style.alphabet, "_", canonical)[: style.length - len(tail) - 1]
+            made = f"{kept}_{tail}"
+            if not self._id_pattern.fullmatch(made):
+                made = f"{style.prefix}{tail}"
+        self.ids[made] = canonical
+        return made
+
+    def name(self, canonical: str) -> str:
+        """The tool name on the wire: the same where the target takes it, else an alias made from it alone."""
+        style = self._name_style
+        if canonical not in style.reserved and self._name_pattern.fullmatch(canonical):
+            return canonical
+        tail = digest(canonical, 8)
+        kept = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
+        alias = f"{kept}_{tail}"
+        self.names[alias] = canonical
+        return alias
+
+
+def digest(text: str, length: int) -> str:
+    """Letters and figures that stand for a text: the same always, different for different texts."""
+    number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
+    made = []
+    for _ in range(length):
+        number, rest = divmod(number, 62)
+        made.append(_BASE62[rest])
+    return "".join(made)
+
+
+def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[str, Any]:
+    """``members`` with those of ``extra`` that are not there yet."""
+    return {**members, **{k: v for k, v in extra.items() if k not in members and k not in skip}}
