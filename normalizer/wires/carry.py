@@ -38,6 +38,7 @@ LOSSES: dict[str, str] = {
     "order": "Content stood where the target allows none and was moved.",
     "param": "A member of the request body that only another wire knows was left out.",
     "unsigned-reasoning": "Reasoning without a signature cannot be sent back and was left out.",
+    "bridge": "An assistant turn that the target demands between results and what follows was added.",
 }
 
 
@@ -117,3 +118,26 @@ def digest(text: str, length: int) -> str:
 def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[str, Any]:
     """``members`` with those of ``extra`` that are not there yet."""
     return {**members, **{k: v for k, v in extra.items() if k not in members and k not in skip}}
+
+
+# Wires without a flag for failed results say it in the text (failures RES-01, RES-07). Both directions are exact: a
+# text that looks marked though the result did not fail gets `_INTACT` before it, and loses it when read.
+FAILED = "[tool_error] "
+_INTACT = "[tool_ok] "
+_LOOKS_MARKED = re.compile(r"(?:\[tool_ok\] )*\[tool_error\] ")
+
+
+def mark_failed(text: str, is_error: bool) -> str:
+    """The text of a result as a wire without a flag carries it."""
+    if is_error:
+        return FAILED + text
+    return _INTACT + text if _LOOKS_MARKED.match(text) else text
+
+
+def unmark_failed(text: str) -> tuple[str, bool]:
+    """The inverse of `mark_failed`: the text, and whether the result failed."""
+    if text.startswith(FAILED):
+        return text[len(FAILED) :], True
+    if text.startswith(_INTACT) and _LOOKS_MARKED.match(text):
+        return text[len(_INTACT) :], False
+    return text, False
