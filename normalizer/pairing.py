@@ -1,13 +1,13 @@
 """Calls and their answers: every call of an assistant turn has exactly one, directly after it and in call order.
 
-Pairing is by id within the adjacent turn only (failures ID-10, ID-21: ids repeat over rounds). What does not fit is
-mended and reported, never silently (failures HIST-02, HIST-04, HIST-06, HIST-07, ORD-01).
+Pairing is by id, within what stands between one turn with calls and the next (failures ID-10, ID-21: ids repeat over
+rounds). What does not fit is mended and reported, never silently (failures HIST-02, HIST-04, HIST-06, HIST-07,
+HIST-08, ORD-01, ORD-02).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -18,40 +18,73 @@ Report = Callable[[str, str, int], None]
 UNANSWERED = "This call was not executed: the conversation went on without an answer to it."
 
 
-def paired(turns: list[Turn], report: Report) -> list[Turn]:
+def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
     """The turns with every call answered. ``report(code, message, turn)`` is told of each mend.
 
-    The last assistant turn stays open: its calls may still be answered.
+    Answers that stand apart from their calls, with other turns between, are moved to them. The last assistant turn
+    stays open: its calls may still be answered.
     """
     done: list[Turn] = []
-    index = 0
-    while index < len(turns):
-        turn = turns[index]
-        if isinstance(turn, Results):  # no assistant turn directly before: nothing asked for these
-            for result in turn.results:
-                report("orphan", f"an answer to {result.call_id}, which nothing asks for", index)
-            index += 1
+    end = len(turns)
+    open_to = 0  # Results before this place were given to the calls before them
+    asked: set[str] = set()
+    for index, turn in enumerate(turns):
+        if type(turn) is Results:
+            if index >= open_to:
+                for result in turn.results:
+                    report(*_surplus(result.call_id, asked), index)
             continue
         done.append(turn)
-        index += 1
-        if not isinstance(turn, Assistant):
+        if type(turn) is not Assistant or not (calls := turn.response.calls):
             continue
-        calls = turn.response.calls
-        given: list[Result] = []
-        extra: dict[str, Any] = {}
-        while index < len(turns):
-            following = turns[index]
-            if not isinstance(following, Results):
-                break
-            given.extend(following.results)
-            extra = {**extra, **following.extra}
-            index += 1
-        if not given and (index == len(turns) or not calls):
-            continue
-        answers = _answers(calls, given, report, index - 1)
-        if answers:
-            done.append(Results(answers, extra))
+        following = index + 1
+        if following < end and type(near := turns[following]) is Results and _fit(calls, near.results):
+            beyond = following + 1
+            if beyond == end or type(turns[beyond]) is not Results:
+                # The usual case; whatever stands further on answers nothing.
+                done.append(near)
+                open_to, asked = beyond, {call.id for call in calls}
+                continue
+        open_to = _next_calls(turns, following)
+        given = _given(turns, index, open_to, calls, report)
+        asked = {call.id for call in calls}
+        if given.results or following < end:
+            answers = _answers(calls, given.results, report, index)
+            done.append(Results(answers, given.extra))
     return done
+
+
+def _fit(calls: list[ToolCall], results: list[Result]) -> bool:
+    """Whether these answer those, one by one and in order."""
+    if len(calls) != len(results):
+        return False
+    return all(call.id == result.call_id for call, result in zip(calls, results, strict=True))
+
+
+def _next_calls(turns: Sequence[Turn], start: int) -> int:
+    """The place of the next turn that calls something: what stands before it may hold answers."""
+    for place in range(start, len(turns)):
+        turn = turns[place]
+        if type(turn) is Assistant and turn.response.calls:
+            return place
+    return len(turns)
+
+
+def _given(turns: Sequence[Turn], index: int, stop: int, calls: list[ToolCall], report: Report) -> Results:
+    """All answers before the next calls, in one turn; of those that stand apart only the ones that were asked for."""
+    known = {call.id for call in calls} | {call.wire_id for call in calls if call.wire_id}
+    given = Results([], {})
+    adjacent = True
+    for place in range(index + 1, stop):
+        turn = turns[place]
+        if type(turn) is not Results:
+            adjacent = False
+            continue
+        if not adjacent and any(result.call_id in known for result in turn.results):
+            report("order", "answers stood apart from their calls and were moved to them", place)
+        given.results.extend(turn.results)
+        given = Results(given.results, {**given.extra, **turn.extra})
+    return given
 
 
 def _answers(calls: list[ToolCall], given: list[Result], report: Report, turn: int) -> list[Result]:
@@ -68,12 +101,18 @@ def _answers(calls: list[ToolCall], given: list[Result], report: Report, turn: i
         else:
             report("answered", f"{call.name} ({call.id}) had no answer", turn)
             answers.append(unanswered(call))
-    answered = {answer.call_id for answer in answers}
+    asked = {call.id for call in calls} | {call.wire_id for call in calls if call.wire_id}
     for id, left in waiting.items():
         for _ in left:
-            code = "duplicate-answer" if id in answered else "orphan"
-            report(code, f"one answer to {id} too many", turn)
+            report(*_surplus(id, asked), turn)
     return answers
+
+
+def _surplus(id: str, asked: set[str]) -> tuple[str, str]:
+    """The code and the words for an answer that no call takes."""
+    if id in asked:
+        return "duplicate-answer", f"one answer to {id} too many"
+    return "orphan", f"an answer to {id}, which nothing asks for"
 
 
 def unanswered(call: ToolCall, reason: str = UNANSWERED) -> Result:

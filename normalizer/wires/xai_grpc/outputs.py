@@ -113,12 +113,17 @@ class _Reading(Struct):
         if call.id in site.seen and site.repeats(call.id, call.name, call.text):
             return
         at = len(self.blocks)
+        extra = dict(place)
+        if call.error:
+            extra["error_message"] = call.error
+        if call.status == FAILED:
+            extra["status"] = STATUSES[FAILED]
         built = site.build(
             at,
             call.id,
             call.name,
             call.text,
-            extra=dict(place),
+            extra=extra,
             cut=cut or call.status == INCOMPLETE,
         )
         if call.type == TYPE_UNSET:
@@ -156,13 +161,22 @@ class _Reading(Struct):
                 self._call(call, place, False)
                 continue
             self._served(call, place)
-            raw: dict[str, Any] = {"content": output.content}
-            if output.citations:
-                raw["citations"] = output.citations
             tool = SERVER_TOOLS.get(call.type, f"type_{call.type}")
-            self.blocks.append(ServerToolResult(call.id, tool, call.status == FAILED, raw, dict(place)))
-        if not output.calls and output.content:
-            self.blocks.append(ServerToolResult("", "", False, {"content": output.content}, dict(place)))
+            self.blocks.append(ServerToolResult(call.id, tool, call.status == FAILED, _came(output), dict(place)))
+        if not output.calls and (output.content or output.encrypted):
+            self.blocks.append(ServerToolResult("", "", False, _came(output), dict(place)))
+
+
+def _came(output: Output) -> dict[str, Any]:
+    """What came of a server call: its words, and the state that only xAI reads and wants to see again."""
+    raw: dict[str, Any] = {"content": output.content}
+    if output.encrypted:
+        raw["encrypted_content"] = output.encrypted
+    if output.reasoning:
+        raw["reasoning_content"] = output.reasoning
+    if output.citations:
+        raw["citations"] = output.citations
+    return raw
 
 
 def usage(figures: Any) -> Usage | None:

@@ -5,7 +5,7 @@ The only module that needs the `xai` extra; everything is read through the gener
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ... import jsontext
 from ...errors import MalformedBody, MissingExtra
@@ -16,7 +16,7 @@ try:
     from google.protobuf.json_format import ParseError as JsonParseError
     from google.protobuf.message import DecodeError
     from google.protobuf.unknown_fields import UnknownFieldSet
-    from xai_sdk.proto import chat_pb2
+    from xai_sdk.proto import chat_pb2, image_pb2
 except ImportError as error:  # pragma: no cover - exercised by a subprocess test
     raise MissingExtra(
         "the wire xai.grpc needs xAI's protobuf classes", hint="pip install 'toolparity[xai]'"
@@ -42,12 +42,32 @@ SERVER_TOOLS = {
     7: "attachment_search",
     10: "image_generation",
 }
+#: The same the other way round.
+SERVER_TYPES = {tool: number for number, tool in SERVER_TOOLS.items()}
+#: `xai_api.ToolMode` in canonical terms.
+MODES: dict[int, Literal["auto", "none", "required"]] = {1: "auto", 2: "none", 3: "required"}
 TYPE_UNSET = 0
 TYPE_CLIENT = 1
 STATUSES = {0: "in_progress", 1: "completed", 2: "incomplete", 3: "failed"}
 INCOMPLETE = 2
 FAILED = 3
+ROLE_USER = 1
+ROLE_ASSISTANT = 2
+ROLE_SYSTEM = 3
 ROLE_TOOL = 5
+ROLE_DEVELOPER = 6
+
+
+#: The messages of a request.
+GetCompletionsRequest: Any = chat_pb2.GetCompletionsRequest
+Message: Any = chat_pb2.Message
+Content: Any = chat_pb2.Content
+FileContent: Any = chat_pb2.FileContent
+ImageUrlContent: Any = image_pb2.ImageUrlContent
+ToolCall: Any = chat_pb2.ToolCall
+FunctionCall: Any = chat_pb2.FunctionCall
+Tool: Any = chat_pb2.Tool
+Function: Any = chat_pb2.Function
 
 
 def response_from(data: bytes) -> Any:
@@ -60,12 +80,34 @@ def chunk_from(data: bytes) -> Any:
     return _parse(chat_pb2.GetChatCompletionChunk, data)
 
 
+def request_from(body: Any) -> Any:
+    """A GetCompletionsRequest: the message itself, its bytes, or its protobuf JSON. Raises MalformedBody."""
+    if isinstance(body, GetCompletionsRequest):
+        return body
+    if isinstance(body, dict):
+        return parse_dict(body, GetCompletionsRequest())
+    if isinstance(body, str):
+        body = body.encode("utf-8", "surrogatepass")
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise MalformedBody(f"no GetCompletionsRequest: {type(body).__name__}", body=body)
+    return _parse(GetCompletionsRequest, bytes(body))
+
+
+def parse_dict(plain: dict[str, Any], message: Any) -> Any:
+    """A message filled from protobuf JSON. Raises MalformedBody."""
+    try:
+        return ParseDict(plain, message, ignore_unknown_fields=True)
+    except (JsonParseError, ValueError, TypeError, RecursionError) as error:
+        raise MalformedBody(f"no protobuf JSON of {message.DESCRIPTOR.name}: {error}", body=plain) from None
+
+
 def _parse(cls: Any, data: bytes) -> Any:
     if data[:1] == b"{":
         try:
-            return ParseDict(jsontext.decode(data), cls(), ignore_unknown_fields=True)
-        except (JsonParseError, ValueError, RecursionError) as error:
+            plain = jsontext.decode(data)
+        except (ValueError, RecursionError) as error:
             raise MalformedBody(f"no protobuf JSON of {cls.DESCRIPTOR.name}: {error}", body=data) from None
+        return parse_dict(plain, cls())
     try:
         return cls.FromString(data)
     except DecodeError as error:
@@ -77,6 +119,11 @@ def finish_name(value: int) -> str:
     enum = chat_pb2.CompletionOutput.DESCRIPTOR.fields_by_name["finish_reason"].enum_type
     known = enum.values_by_number.get(value)
     return known.name if known is not None else str(value)
+
+
+def detail_name(value: int) -> str | None:
+    """The wire's name of an image's resolution; null where it says nothing."""
+    return str(image_pb2.ImageDetail.Name(value)) if value in image_pb2.ImageDetail.values() and value else None
 
 
 def as_dict(message: Any) -> dict[str, Any]:

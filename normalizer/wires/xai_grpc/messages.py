@@ -1,0 +1,233 @@
+"""An assistant turn as xAI's messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import jsontext
+from ...conversation import Assistant
+from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
+from ..carry import Carrying
+from . import proto
+from .proto import (
+    FAILED,
+    INCOMPLETE,
+    ROLE_ASSISTANT,
+    ROLE_TOOL,
+    SERVER_TYPES,
+    STATUSES,
+    TYPE_CLIENT,
+    Content,
+    FunctionCall,
+    Message,
+    parse_dict,
+)
+
+WIRE = "xai.grpc"
+COMPLETED = 1
+_STATUS_NUMBERS = {word: number for number, word in STATUSES.items()}
+_JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
+
+
+class Spelling:
+    """Spells assistant turns. ``ids``: what stands on the wire for the calls of the turn before."""
+
+    def __init__(self, carrying: Carrying) -> None:
+        self._carrying = carrying
+        self.ids: dict[str, str] = {}
+
+    def spell(self, turn: Assistant, number: int) -> list[Any]:
+        """The messages of one turn."""
+        self.ids = {}
+        response = turn.response
+        if not response.choices:
+            self._carrying.lose("empty", "an answer without content was left out", number)
+            return []
+        choice = response.choices[0]
+        if response.wire != WIRE:
+            return self._foreign(choice.blocks, number)
+        messages = self._own(choice.blocks, choice.extra.get("outputs") or {})
+        if not messages:
+            messages = [Message(role=ROLE_ASSISTANT, content=[Content(text="")])]
+        return messages
+
+    # Answers of xAI.
+
+    def _own(self, blocks: list[Block], told: dict[str, Any]) -> list[Any]:
+        messages: list[Any] = []
+        place: int | None = None
+        current: Any = None
+        served: dict[str, ServerToolCall] = {}
+        told_of = {(b.call_id, b.extra.get("index")) for b in blocks if isinstance(b, ServerToolResult)}
+        for block in blocks:
+            index = block.extra.get("index")
+            kind = type(block)
+            if isinstance(block, ServerToolCall):
+                served[block.id] = block
+                if index is not None and (block.id, index) in told_of:
+                    continue  # it was not announced before its result told of it
+            if current is None or index != place or (index is None and not _takes(current, kind)):
+                if current is not None:
+                    _complete(current, told, place)
+                current = Message(role=ROLE_TOOL if kind is ServerToolResult else ROLE_ASSISTANT)
+                place = index
+                messages.append(current)
+            self._add(current, block, served)
+        if current is not None:
+            _complete(current, told, place)
+        return messages
+
+    def _add(self, message: Any, block: Block, served: dict[str, ServerToolCall]) -> None:
+        if isinstance(block, Text):
+            message.content.append(Content(text=block.text))
+        elif isinstance(block, Reasoning):
+            if block.text:
+                message.reasoning_content = block.text
+            if block.encrypted:
+                message.encrypted_content = block.encrypted
+        elif isinstance(block, ToolCall):
+            message.tool_calls.append(self._call(block, block.arguments_text))
+        elif isinstance(block, ServerToolCall):
+            message.tool_calls.append(_server_call(block))
+        elif isinstance(block, ServerToolResult):
+            _result(message, block, served.get(block.call_id))
+        elif isinstance(block, Refusal):
+            message.content.append(Content(text=block.text))
+        elif isinstance(block, Opaque) and isinstance(block.raw, dict):
+            message.content.append(parse_dict(block.raw, Content()))
+
+    def _call(self, call: ToolCall, text: str) -> Any:
+        carrying = self._carrying
+        id = self.ids[call.id] = carrying.id(call.id)
+        made = proto.ToolCall(
+            id=id,
+            type=TYPE_CLIENT,
+            status=INCOMPLETE if call.status == "truncated" else COMPLETED,
+            function=FunctionCall(name=carrying.name(call.name), arguments=text),
+        )
+        if call.extra:
+            if call.extra.get("status") == STATUSES[FAILED]:
+                made.status = FAILED
+            if call.extra.get("error_message"):
+                made.error_message = call.extra["error_message"]
+        return made
+
+    # Answers of others.
+
+    def _foreign(self, blocks: list[Block], number: int) -> list[Any]:
+        """Reasoning, then words, then the calls; once something was called, what follows joins it."""
+        carrying = self._carrying
+        messages: list[Any] = []
+        current: Any = None
+        for place, block in enumerate(blocks):
+            if isinstance(block, ToolCall):
+                if current is None:
+                    messages.append(current := Message(role=ROLE_ASSISTANT))
+                current.tool_calls.append(self._foreign_call(block, number, place))
+            elif isinstance(block, (Text, Refusal)):
+                if isinstance(block, Refusal):
+                    carrying.lose("refusal", turn=number, block=place)
+                elif block.annotations:
+                    carrying.lose("annotations", turn=number, block=place)
+                if not block.text:
+                    continue
+                if current is None:
+                    messages.append(current := Message(role=ROLE_ASSISTANT))
+                if current.tool_calls:
+                    carrying.lose("order", "words after a call were moved before it", number, place)
+                current.content.append(Content(text=block.text))
+            elif isinstance(block, Reasoning):
+                if block.signature or block.encrypted or not block.text:
+                    carrying.lose("reasoning", turn=number, block=place)
+                if not block.text:
+                    continue
+                called = current is not None and bool(current.tool_calls)
+                if called:
+                    carrying.lose("order", "reasoning after a call was moved before it", number, place)
+                if current is None or (not called and (current.content or current.reasoning_content)):
+                    messages.append(current := Message(role=ROLE_ASSISTANT))
+                before = current.reasoning_content
+                current.reasoning_content = f"{before}\n\n{block.text}" if before else block.text
+            elif isinstance(block, (ServerToolCall, ServerToolResult)):
+                carrying.lose("server-tool", turn=number, block=place)
+            else:
+                carrying.lose("opaque", turn=number, block=place)
+        if not messages:
+            carrying.lose("empty", "nothing of this answer could be carried", number)
+        for message in messages:
+            if not message.content:
+                message.content.append(Content(text=""))
+        return messages
+
+    def _foreign_call(self, call: ToolCall, number: int, place: int) -> Any:
+        text = call.arguments_text or "{}"
+        if call.kind not in _JSON_KINDS:
+            self._carrying.lose("kind", f"{call.name}: a {call.kind} call became a function call", number, place)
+            if call.arguments is None:
+                text = jsontext.text({"input": call.arguments_text})
+        if call.namespace or call.caller is not None:
+            self._carrying.lose("namespace", turn=number, block=place)
+        if call.extra:
+            kept = {name for name in call.extra if name not in ("id", "index")}
+            if kept:
+                self._carrying.lose("extra", f"left out: {', '.join(sorted(kept))}", number, place)
+        return self._call(call, text)
+
+
+def _takes(message: Any, kind: type[Block]) -> bool:
+    """Whether a block of this kind still belongs to the message, where nothing says which output it came from."""
+    if message.role == ROLE_TOOL or kind is ServerToolResult:
+        return False
+    if kind is Reasoning:
+        return not (message.content or message.tool_calls or message.reasoning_content or message.encrypted_content)
+    if kind in (ToolCall, ServerToolCall):
+        return True
+    return not (message.content or message.tool_calls)
+
+
+def _complete(message: Any, told: dict[str, Any], place: int | None) -> None:
+    """At least one content element, and what the message itself said besides."""
+    if not message.content:
+        message.content.append(Content(text=""))
+    output = told.get(str(place or 0))
+    if not output:
+        return
+    if output.get("name"):
+        message.name = output["name"]
+    texts = output.get("content")
+    if isinstance(texts, list) and "".join(texts) == message.content[0].text:
+        parts = [Content(text=text) for text in texts] + list(message.content[1:])
+        del message.content[:]
+        message.content.extend(parts)
+
+
+def _server_call(call: ServerToolCall) -> Any:
+    type_number = SERVER_TYPES.get(call.tool)
+    if type_number is None:
+        tail = call.tool.removeprefix("type_")
+        type_number = int(tail) if tail.isdecimal() else 0
+    made = proto.ToolCall(
+        id=call.id,
+        type=type_number,
+        status=_STATUS_NUMBERS.get(call.status or "", COMPLETED),
+        function=FunctionCall(name=call.name, arguments=call.arguments_text),
+    )
+    if call.extra.get("error_message"):
+        made.error_message = call.extra["error_message"]
+    return made
+
+
+def _result(message: Any, result: ServerToolResult, call: ServerToolCall | None) -> None:
+    """The call again, and what came of it; xAI pairs them by the id (its SDK replays them so)."""
+    if call is not None:
+        message.tool_calls.append(_server_call(call))
+    if result.call_id and not message.tool_call_id:
+        message.tool_call_id = result.call_id
+    if message.content or message.encrypted_content:
+        return  # a second call of the same output
+    raw = result.raw if isinstance(result.raw, dict) else {}
+    message.content.append(Content(text=raw.get("content") or ""))
+    if raw.get("encrypted_content"):
+        message.encrypted_content = raw["encrypted_content"]
+    if raw.get("reasoning_content"):
+        message.reasoning_content = raw["reasoning_content"]

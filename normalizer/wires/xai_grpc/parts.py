@@ -1,0 +1,114 @@
+"""What people and tools say, as xAI's content: words, images by address or inline, files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from ... import jsontext
+from ...conversation import JsonPart, MediaPart, Part, Result, TextPart
+from ..carry import Carrying, mark_failed
+from .proto import Content, FileContent, ImageUrlContent, parse_dict
+
+
+def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> list[Any]:
+    """The contents that say what the parts say."""
+    made = []
+    for part in parts:
+        if type(part) is TextPart:
+            made.append(Content(text=part.text))
+        elif isinstance(part, JsonPart):
+            made.append(Content(text=jsontext.text(part.value)))
+        elif isinstance(part, MediaPart):
+            made.append(_media(part, carrying, same, turn))
+            continue
+        elif same:
+            made.append(parse_dict(part.raw, Content()))  # type: ignore[union-attr]
+            continue
+        else:
+            carrying.lose("opaque", f"a part of type {part.wire_type} was left out", turn)  # type: ignore[union-attr]
+            continue
+        if part.extra and not same:
+            carrying.lose("extra", f"left out: {', '.join(part.extra)}", turn)
+    return made
+
+
+def note_media(result: Result, carrying: Carrying, same: bool, turn: int) -> tuple[list[Any], list[Any]]:
+    """The contents of an answer, and those that a message of the user has to bring after it (failure RES-03)."""
+    if not any(type(part) is MediaPart for part in result.parts):
+        return _marked(content(result.parts, carrying, same, turn), result.is_error), []
+    staying: list[Part] = []
+    moving: list[Part] = []
+    for part in result.parts:
+        (moving if isinstance(part, MediaPart) else staying).append(part)
+    told = result.name or result.call_id
+    carrying.lose("order", f"what {told} returned beside words follows in a message of the user", turn)
+    if not staying:
+        staying.append(TextPart("The result follows in the next message of the user."))
+    moving.insert(0, TextPart(f"Returned by {told} ({result.call_id}):"))
+    said = _marked(content(staying, carrying, same, turn), result.is_error)
+    return said, content(moving, carrying, same, turn)
+
+
+def _marked(said: list[Any], is_error: bool) -> list[Any]:
+    """The contents of an answer, saying in its words that the tool failed: xAI has no flag for that."""
+    if said and said[0].WhichOneof("content") == "text":
+        first = said[0]
+        marked = mark_failed(first.text, is_error)
+        if marked is not first.text:
+            first.text = marked
+    elif is_error:
+        said.insert(0, Content(text=mark_failed("", True)))
+    return said
+
+
+def filled(message: Any) -> Any:
+    """The message with at least one content element, as xAI demands (failure EMPTY-01)."""
+    if not message.content and not message.encrypted_content:
+        message.content.append(Content(text=""))
+    return message
+
+
+def _media(part: MediaPart, carrying: Carrying, same: bool, turn: int) -> Any:
+    if part.file_id is None or same:
+        made = _image(part, same) if part.kind == "image" and part.file_id is None else _file(part)
+        if made is not None:
+            return made
+    called = part.name or part.file_id or part.media_type or "no name"
+    carrying.lose("media", f"{part.kind} {called}: xAI cannot read it; a note stands in its place", turn)
+    return Content(text=f"[{part.kind} left out: {called}]")
+
+
+def _image(part: MediaPart, same: bool) -> Any:
+    if part.data is not None:
+        url = f"data:{part.media_type or 'image/png'};base64,{part.data}"
+    elif part.url is not None:
+        url = part.url
+    else:
+        return None
+    # The SDK's own default; an unset detail is no valid one.
+    detail = part.extra.get("detail", "DETAIL_AUTO") if same else "DETAIL_AUTO"
+    try:
+        return Content(image_url=ImageUrlContent(image_url=url, detail=detail))
+    except ValueError:
+        return Content(image_url=ImageUrlContent(image_url=url, detail="DETAIL_AUTO"))
+
+
+def _file(part: MediaPart) -> Any:
+    """A file by its id, its bytes or its address; null for what xAI does not take."""
+    if part.kind not in ("file", "image"):
+        return None
+    if part.file_id is not None:
+        return Content(file=FileContent(file_id=part.file_id))
+    file = FileContent(filename=part.name or "", mime_type=part.media_type or "")
+    if part.data is not None:
+        try:
+            file.data = base64.b64decode(part.data, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+    elif part.url is not None:
+        file.url = part.url
+    else:
+        return None
+    return Content(file=file)

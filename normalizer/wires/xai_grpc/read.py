@@ -1,0 +1,268 @@
+"""A GetCompletionsRequest into a canonical request.
+
+Messages of the assistant that follow each other, with the outputs of its server-side calls between them, are the
+outputs of one answer: they become one response, built as the decoder builds it. Tool messages without an id answer
+the open calls by their position, as xAI pairs them (failure XAI-01).
+"""
+
+from __future__ import annotations
+
+import base64
+from contextlib import suppress
+from typing import Any
+
+from ... import jsontext
+from ...conversation import (
+    Assistant,
+    MediaPart,
+    OpaquePart,
+    Other,
+    Part,
+    Request,
+    Result,
+    Results,
+    System,
+    TextPart,
+    Tool,
+    ToolChoice,
+    Turn,
+    User,
+)
+from ...model import Choice, Opaque, Response
+from ..carry import unmark_failed
+from ..common import Context
+from .decode import called
+from .outputs import Output, choices
+from .proto import (
+    MODES,
+    ROLE_ASSISTANT,
+    ROLE_DEVELOPER,
+    ROLE_SYSTEM,
+    ROLE_TOOL,
+    ROLE_USER,
+    TYPE_CLIENT,
+    TYPE_UNSET,
+    as_dict,
+    detail_name,
+    request_from,
+    rest,
+)
+
+WIRE = "xai.grpc"
+_CLIENT = (TYPE_CLIENT, TYPE_UNSET)
+
+
+def read(body: Any, provider: str | None) -> Request:
+    """Raises MalformedBody where the body is no such message."""
+    message = request_from(body)
+    choice = message.tool_choice if message.HasField("tool_choice") else None
+    return Request(
+        WIRE,
+        message.model or None,
+        _History(provider or "xai").read(message.messages),
+        [_tool(tool) for tool in message.tools],
+        _choice(choice) if choice is not None else None,
+        message.parallel_tool_calls if message.HasField("parallel_tool_calls") else None,
+        message.previous_response_id or None,
+        provider,
+        rest(
+            message,
+            *("messages", "model", "tools", "tool_choice", "parallel_tool_calls"),
+            *(("previous_response_id",) if message.previous_response_id else ()),
+        ),
+    )
+
+
+class _History:
+    """The turns while the messages are read. ``_said``: the messages of the answer that is being collected.
+
+    ``_open``: ids of client calls that nothing answered yet; ``_answered``: place of the turn that holds the answers.
+    """
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._turns: list[Turn] = []
+        self._said: list[Any] = []
+        self._open: list[str] = []
+        self._answers: int | None = None
+        self._after = 0  # where the answers to the last calls belong
+
+    def read(self, messages: Any) -> list[Turn]:
+        for message in messages:
+            role = message.role
+            if role == ROLE_ASSISTANT or (role == ROLE_TOOL and self._server_output(message)):
+                self._said.append(message)
+                continue
+            self._close()
+            if role == ROLE_TOOL:
+                self._result(message)
+            elif role == ROLE_USER and not message.encrypted_content and not message.tool_calls:
+                self._turns.append(User(_parts(message.content), _plain(message.content), _extra(message)))
+            elif role in (ROLE_SYSTEM, ROLE_DEVELOPER):
+                word = "system" if role == ROLE_SYSTEM else "developer"
+                self._turns.append(System(_parts(message.content), word, _plain(message.content), _extra(message)))
+            else:
+                self._turns.append(Other(WIRE, as_dict(message)))
+        self._close()
+        return self._turns
+
+    def _server_output(self, message: Any) -> bool:
+        """Whether a tool message tells what came of a call that xAI ran itself."""
+        if not self._said:
+            return False
+        if message.tool_calls:
+            return all(call.type not in _CLIENT for call in message.tool_calls)
+        id = message.tool_call_id
+        return bool(id) and any(
+            call.id == id and call.type not in _CLIENT for said in self._said for call in said.tool_calls
+        )
+
+    def _close(self) -> None:
+        """The messages of one answer become one turn."""
+        if not self._said:
+            return
+        context = Context(WIRE, self._provider)
+        outputs = [_output(index, message, self._said) for index, message in enumerate(self._said)]
+        # The salt keeps synthetic ids of different turns apart.
+        (choice,) = choices(context, outputs, f"turn {len(self._turns)}", True)
+        response = Response(WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
+        self._turns.append(Assistant(response.with_findings(context.findings)))
+        self._open = [call.id for call in choice.calls]
+        self._answers = None
+        self._after = len(self._turns)
+        self._said = []
+
+    def _result(self, message: Any) -> None:
+        id = message.tool_call_id
+        extra = _extra(message, "tool_call_id")
+        if not id:
+            if not self._open:
+                self._turns.append(Other(WIRE, as_dict(message)))
+                return
+            id = self._open[0]
+        if id in self._open:
+            self._open.remove(id)
+        parts: list[Part] = [
+            TextPart(part.text) if part.WhichOneof("content") == "text" else _opaque(part) for part in message.content
+        ]
+        failed = False
+        if parts and isinstance(parts[0], TextPart):
+            text, failed = unmark_failed(parts[0].text)
+            parts[0] = TextPart(text)
+        result = Result(id, parts, failed, message.name or None, plain=_plain(message.content), extra=extra)
+        if self._answers is None:
+            # What stood between the calls and their answers follows them; ``behind`` remembers it for this wire.
+            behind = len(self._turns) - self._after
+            self._answers = self._after
+            self._turns.insert(self._after, Results([], {"behind": behind} if behind else {}))
+        answers = self._turns[self._answers]
+        assert isinstance(answers, Results)
+        answers.results.append(result)
+
+
+def _output(index: int, message: Any, said: list[Any]) -> Output:
+    """A message of the history as the output that it was."""
+    calls = [called(call) for call in message.tool_calls]
+    if not calls and message.role == ROLE_TOOL:
+        calls = [called(call) for m in said for call in m.tool_calls if call.id == message.tool_call_id][:1]
+    texts = [part.text for part in message.content if part.WhichOneof("content") == "text"]
+    extra = rest(message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id")
+    if len(texts) > 1:
+        extra["content"] = texts
+    return Output(
+        index,
+        message.role,
+        "".join(texts),
+        message.reasoning_content,
+        message.encrypted_content,
+        calls,
+        [],
+        0,
+        extra,
+    )
+
+
+def _with_parts(choice: Choice, said: list[Any]) -> Choice:
+    """The choice with the parts of the assistant's messages that are no text, as opaque blocks after the others."""
+    for index, message in enumerate(said):
+        for part in message.content:
+            if part.WhichOneof("content") != "text":
+                place = {"index": index} if len(said) > 1 else {}
+                choice.blocks.append(Opaque(part.WhichOneof("content") or "", as_dict(part), place))
+    return choice
+
+
+def _parts(content: Any) -> list[Part]:
+    return [_part(part) for part in content]
+
+
+def _part(part: Any) -> Part:
+    kind = part.WhichOneof("content")
+    if kind == "text":
+        return TextPart(part.text)
+    if kind == "image_url":
+        url, extra = part.image_url.image_url, rest(part.image_url, "image_url", "detail")
+        detail = detail_name(part.image_url.detail)
+        if detail:
+            extra["detail"] = detail
+        head, comma, data = url.partition(";base64,")
+        if comma and head.startswith("data:") and ";" not in head:
+            return MediaPart("image", head[5:] or None, data=data, extra=extra)
+        return MediaPart("image", url=url, extra=extra)
+    if kind == "file":
+        file = part.file
+        given = [bool(file.file_id), bool(file.data), bool(file.url)]
+        if sum(given) == 1:
+            return MediaPart(
+                "file",
+                file.mime_type or None,
+                base64.b64encode(file.data).decode() if file.data else None,
+                file.url or None,
+                file.file_id or None,
+                file.filename or None,
+            )
+    return _opaque(part)
+
+
+def _opaque(part: Any) -> OpaquePart:
+    return OpaquePart(part.WhichOneof("content") or "", as_dict(part))
+
+
+def _plain(content: Any) -> bool:
+    """Whether the content is what the SDK makes of one bare string."""
+    return len(content) == 1 and content[0].WhichOneof("content") == "text"
+
+
+def _extra(message: Any, *represented: str) -> dict[str, Any]:
+    return rest(message, "role", "content", *represented)
+
+
+def _tool(tool: Any) -> Tool:
+    kind = tool.WhichOneof("tool")
+    if kind != "function":
+        return Tool(kind or "", kind="hosted", wire=WIRE, raw=as_dict(tool))
+    function = tool.function
+    extra = rest(function, "name", "description", "strict", "parameters")
+    parameters = None
+    if function.parameters:
+        with suppress(ValueError):
+            parameters = jsontext.decode(function.parameters)
+        if not isinstance(parameters, dict) or jsontext.text(parameters) != function.parameters:
+            extra["parameters"] = function.parameters  # as it was spelled
+        if not isinstance(parameters, dict):
+            parameters = None
+    return Tool(
+        function.name,
+        function.description or None,
+        parameters,
+        function.strict or None,
+        wire=WIRE,
+        extra=extra,
+    )
+
+
+def _choice(choice: Any) -> ToolChoice:
+    if choice.WhichOneof("tool_choice") == "function_name":
+        return ToolChoice("named", choice.function_name)
+    mode = MODES.get(choice.mode)
+    return ToolChoice(mode) if mode else ToolChoice("raw", raw=as_dict(choice))
