@@ -119,10 +119,11 @@ class StreamDecoder:
             if reader is None:
                 return out
             data, self._head = self._head, b""
-        elif self._running:
-            payloads = reader.run(data)  # type: ignore[attr-defined]
-            if payloads is not None:
-                self._stream.run(payloads, out)
+            self._running = self._stream is not None and type(reader) is SseReader
+        if self._running:
+            run = reader.run(data)  # type: ignore[attr-defined]
+            if run is not None:
+                self._stream.run(run, out)
                 return out
         items = reader.feed(data)
         if reader.problems:

@@ -9,12 +9,17 @@ not: it is handed on and reported.
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 
 from ..errors import EventTooLarge
 
 Item = tuple[str | None, bytes]
 _FIELDS = (b"event", b"data", b"id", b"retry")
 _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
+
+#: Names that say something that the payload does not.
+_HEADS_THAT_TELL = (b"event: error", b"event: raw")
+_payload = itemgetter(slice(6, None))
 
 _NAMES: dict[bytes, str] = {}
 
@@ -116,35 +121,42 @@ class SseReader:
         Gives their payloads; or null, and then nothing was taken and ``feed`` is to be called with the same bytes.
         The shape of all lines is checked by their least and greatest, which costs next to nothing.
         """
-        if self._after_cr or not self._begun or b"\r" in chunk:
-            return None
-        if b"\n" not in chunk or len(self._event) > 2:
-            return None  # nothing to give yet: what waits is joined once, not with every piece
-        if self._line:
+        if self._after_cr or b"\r" in chunk or b"\n" not in chunk:
+            return None  # without a line feed there is nothing to give: what waits is joined once, not with every piece
+        event = self._event
+        if not self._begun:
+            if not chunk.startswith((b"event: ", b"data: {")):
+                return None
+            self._begun = True
+        elif self._line:
             chunk = b"".join([*self._line, chunk])
         lines = chunk.split(b"\n")
-        if self._event:
-            lines = self._event + lines
+        if event:
+            if len(event) > 2:
+                return None
+            lines = event + lines
+        last = len(lines) - 1
         if lines[0][:7] == b"event: ":
             step = 3
-            end = (len(lines) - 1) // 3 * 3
-            heads = lines[0:end:3]
-            if not end or min(heads) < b"event: " or max(heads) >= b"event:!" or b"event: error" in heads:
-                return None
+            end = last - last % 3
+            for head in {*lines[0:end:3]}:
+                if head in _HEADS_THAT_TELL or head[:7] != b"event: ":
+                    return None
             data = lines[1:end:3]
         else:
             step = 2
-            end = (len(lines) - 1) // 2 * 2
+            end = last - last % 2
             data = lines[0:end:2]
         if not end or any(lines[step - 1 : end : step]) or min(data) < b"data: {" or max(data) >= b"data: |":
             return None
-        if len(chunk) > self._max or not all(lines[end:-1]):  # a blank line there ends an event of another shape
+        rest = lines[end:]
+        tail = rest.pop()
+        if len(chunk) > self._max or not all(rest):  # a blank line there ends an event of another shape
             return None
-        last = lines.pop()
-        self._line = [last] if last else []
-        self._event = lines[end:]
-        self._size = len(last) + sum(map(len, self._event)) if self._event else len(last)
-        return [line[6:] for line in data]
+        self._line = [tail] if tail else []
+        self._event = rest
+        self._size = len(tail) + sum(map(len, rest)) if rest else len(tail)
+        return list(map(_payload, data))
 
     def _measure(self) -> None:
         """The exact size of what is pending: `_size` may count what was given out of the last piece."""

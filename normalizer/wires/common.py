@@ -281,11 +281,17 @@ class StreamBase:
 
     def feed(self, items: list[tuple[str | None, bytes]], out: list[Event]) -> None:
         """Take what a reader made of the next bytes."""
+        usual: list[bytes] = []
         for name, data in items:
-            if name is None or name not in ("raw", "error"):
-                self.run([data], out)
-            else:
-                self.take(name, data, out)
+            if (name is None or name not in ("raw", "error")) and data[:1] == b"{":
+                usual.append(data)
+                continue
+            if usual:
+                self.run(usual, out)
+                usual = []
+            self.take(name, data, out)
+        if usual:
+            self.run(usual, out)
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
         """Take the payloads of events whose names add nothing to what they say themselves."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from ..schema import Unknown, Wire, carrier
+from ..schema import Unknown, Wire, carrier, passed_over
 
 NO_INPUT = Raw(b"")
 
@@ -209,22 +209,35 @@ class Event(Wire):
 
 
 # What most events of a stream are, and nothing else: one more piece of a block. An event that says anything more does
-# not fit, and is read as an Event.
+# not fit, or is passed over, and is read as an Event.
 
 
-class PieceDelta(Struct, forbid_unknown_fields=True, gc=False):
-    type: str
-    text: str | None = None
-    partial_json: str | None = None
-    thinking: str | None = None
+class TextPiece(Struct, tag_field="type", tag="text_delta", forbid_unknown_fields=True, gc=False):
+    text: str
 
 
-class Piece(Struct, forbid_unknown_fields=True, gc=False):
-    type: str
-    index: int
-    delta: PieceDelta
+class InputPiece(Struct, tag_field="type", tag="input_json_delta", forbid_unknown_fields=True, gc=False):
+    text: str = field(name="partial_json")
+
+
+class ThinkingPiece(Struct, tag_field="type", tag="thinking_delta", forbid_unknown_fields=True, gc=False):
+    text: str = field(name="thinking")
+
+
+class OtherPiece(Struct, tag_field="type", tag="signature_delta", gc=False):
+    text: None = None
+
+
+class Piece(Struct, tag_field="type", tag="content_block_delta", forbid_unknown_fields=True, gc=False):
+    at: int = field(name="index")
+    delta: TextPiece | InputPiece | ThinkingPiece | OtherPiece
     p: Any = None
 
+
+#: The events between pieces.
+BETWEEN = passed_over(
+    "content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "ping"
+)
 
 carry_message = carrier(
     Message, "id", "type", "role", "model", "content", "stop_reason", "usage", "error", "request_id"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
 from ... import jsontext
@@ -12,9 +12,10 @@ from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop
 from ..common import CUTS, CallSite, Context, StreamBase, settle
-from ..schema import UNFIT, Reader, Unknown, Wire, exact_text
+from ..schema import Reader, Unknown, Wire, exact_text, run_reader
 from .blocks import STOPS, convert, usage
 from .schema import (
+    BETWEEN,
     Compaction,
     Delta,
     Event,
@@ -52,7 +53,10 @@ _IMPLIED: dict[str, type[Wire]] = {
     "compaction_delta": Compaction,
 }
 
-_read_piece = msgspec.json.Decoder(Piece).decode
+_read_run = run_reader(Piece, *BETWEEN)
+#: No block: an index that none has, a stream key, and where more of its text would go.
+_NOWHERE: list[str] = []
+_NOTHING: tuple[Any, int, Callable[[str], None]] = ("none", -1, _NOWHERE.append)
 
 
 class _Open:
@@ -85,22 +89,27 @@ class Stream(StreamBase):
 
     def run(self, payloads: list[bytes], out: list[Told]) -> None:
         """The short path: more pieces of a block that has begun."""
+        pieces = _read_run(payloads)
+        if not pieces:
+            super().run(payloads, out)
+            return
         blocks = self._by_index
-        for data in payloads:
-            if data[:29] == b'{"type":"content_block_delta"':
-                try:
-                    piece = _read_piece(data)
-                except UNFIT:
-                    pass
-                else:
-                    opened = blocks.get(piece.index)
-                    delta = piece.delta
-                    text = delta.text or delta.partial_json or delta.thinking
-                    if opened is not None and text:
-                        opened.parts.append(text)
-                        out.append(BlockDelta(0, opened.key, text))
-                        continue
-            self.take(None, data, out)
+        index, key, add = _NOTHING
+        for piece, data in zip(pieces, payloads, strict=False):
+            at = piece.at
+            if at != index:
+                opened = blocks.get(at)
+                if opened is None:
+                    self.take(None, data, out)
+                    index = _NOTHING[0]
+                    continue
+                index, key, add = at, opened.key, opened.parts.append
+            text = piece.delta.text
+            if text:
+                add(text)
+                out.append(BlockDelta(0, key, text))
+            else:
+                self.take(None, data, out)
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""

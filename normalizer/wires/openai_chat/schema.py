@@ -110,17 +110,21 @@ class Body(Wire):
     invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
 
 
-# What most chunks of a stream are, and nothing else: one more piece of text, reasoning or arguments. A chunk that says
-# anything more does not fit, and is read as a Body.
+# What most chunks of a stream are: one more piece of text, reasoning or arguments. The chunks between them (a call's
+# begin, the stop reason, the figures) fit too, so that they do not stop a run; what says more, or anything that does
+# not fit, is read as a Body.
 
 
 class FunctionPiece(Struct, forbid_unknown_fields=True, gc=False):
-    arguments: str
+    name: str | None = None
+    arguments: str | None = None
 
 
 class CallPiece(Struct, forbid_unknown_fields=True, gc=False):
     index: int
-    function: FunctionPiece
+    id: str | None = None
+    type: str | None = None
+    function: FunctionPiece | None = None
 
 
 class DeltaPiece(Struct, forbid_unknown_fields=True, gc=False):
@@ -135,18 +139,18 @@ class ChoicePiece(Struct, forbid_unknown_fields=True, gc=False):
     index: int
     delta: DeltaPiece
     logprobs: None = None
-    finish_reason: None = None
+    finish_reason: str | None = None
 
 
 class Piece(Struct, forbid_unknown_fields=True, gc=False):
-    choices: list[ChoicePiece]
     id: Any = None
     object: Any = None
     created: Any = None
     model: Any = None
     service_tier: Any = None
     system_fingerprint: Any = None
-    usage: None = None
+    choices: list[ChoicePiece] = []
+    usage: Any = None
     obfuscation: Any = None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import astuple
 
 from ... import jsontext, model
@@ -12,14 +11,14 @@ from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
 from ..common import CallSite, Context, StreamBase
-from ..schema import UNFIT, Reader
+from ..schema import Reader, run_reader
 from .message import arguments_text, finish, stop_reason, usage
 from .schema import Body, Call, CallPiece, Choice, Function, Message, Piece, carry_body, carry_choice, carry_message
 from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
-_read_piece = msgspec.json.Decoder(Piece).decode
-#: After so many chunks in another shape the server speaks a dialect, and the short path is not tried any more.
+_read_run = run_reader(Piece)
+#: After so many runs with chunks in another shape the server speaks a dialect: the short path is not tried any more.
 _PATIENCE = 8
 _MEMBERS = len(Message.__struct_fields__)
 
@@ -104,22 +103,24 @@ class Stream(StreamBase):
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
         """The short path: pieces of text, reasoning or arguments of an answer that has begun."""
-        for data in payloads:
-            if self._usual:
-                try:
-                    if self._continue(_read_piece(data), out):
-                        continue
-                except UNFIT:
-                    self._misses += 1
-                    self._usual = self._misses < _PATIENCE
-            self.take(None, data, out)
+        pieces = _read_run(payloads) if self._usual else []
+        if not pieces:
+            self._misses += 1
+            self._usual = self._misses < _PATIENCE
+            super().run(payloads, out)
+            return
+        for piece, data in zip(pieces, payloads, strict=False):
+            if not self._continue(piece, out):
+                self.take(None, data, out)
 
     def _continue(self, piece: Piece, out: list[Event]) -> bool:
         """Whether the chunk was one more piece and nothing else; if not, nothing was done with it."""
         choices = piece.choices
-        if len(choices) != 1:
+        if len(choices) != 1 or piece.usage is not None:
             return False
         choice = choices[0]
+        if choice.finish_reason is not None:
+            return False
         answer = self._answers.get(choice.index)
         if answer is None:
             return False
@@ -145,9 +146,12 @@ class Stream(StreamBase):
         return False
 
     def _continue_call(self, answer: _Answer, call: CallPiece, out: list[Event]) -> bool:
+        function = call.function
+        if function is None or function.name is not None or call.id is not None or call.type is not None:
+            return False
         slot = answer.slots.owner(call.index)
-        text = call.function.arguments
-        if slot is None or slot.key < 0 or slot.kind == "custom" or not text or text[0] == "{":
+        text = function.arguments
+        if slot is None or slot.key < 0 or not text or text[0] == "{" or slot.kind == "custom":
             return False
         slot.parts.append(text)
         slot.length += len(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import Raw, Struct, field
 
 from ..schema import Unknown, Wire, carrier
@@ -401,15 +402,19 @@ class Event(Wire):
 class Piece(Struct, forbid_unknown_fields=True, gc=False):
     """What most events of a stream are, and nothing else: one more piece of an item. Others are read as an Event."""
 
-    type: str
-    output_index: int
-    delta: str
     sequence_number: Any = None
     item_id: str | None = None
+    output_index: int | None = None
     content_index: int | None = None
     summary_index: int | None = None
+    delta: str | None = None
     logprobs: Any = None
     obfuscation: Any = None
+
+
+def piece(kind: str) -> type[Piece]:
+    """The struct of the pieces that one type of event brings."""
+    return msgspec.defstruct("Piece", (), bases=(Piece,), tag_field="type", tag=kind)
 
 
 carry_body = carrier(Body, "id", "object", "model", "status", "output", "usage", "error")

@@ -6,6 +6,7 @@ event calls `done` outweighs its deltas; the terminal event's output outweighs t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Reasoning, Refusal, Response, Text
 from ..common import CallSite, Context, StreamBase
-from ..schema import UNFIT, Reader, Unknown, Wire
+from ..schema import Reader, Unknown, Wire, passed_over, run_reader
 from . import schema as s
 from .decode import custom_tools, respond, usage
 from .items import Reading, convert, is_hosted
@@ -121,7 +122,15 @@ PROGRESS = frozenset(
     )
 )
 
-_read_piece = msgspec.json.Decoder(s.Piece).decode
+_PIECES: dict[str, type[s.Piece]] = {kind: s.piece(kind) for kind in DELTAS}
+_known = DONES.keys() | TERMINAL | BEGINNING | PROGRESS | {"response.output_item.added", "response.output_item.done"}
+_read_run = run_reader(*_PIECES.values(), *passed_over(*sorted(_known)))
+
+#: What the last piece belonged to: the struct of its events, their indexes (output, content, summary), its stream key,
+#: and how to add one more piece.
+_Growing = tuple[Any, int | None, int | None, int | None, int, Callable[[str], None]]
+_NOWHERE: list[str] = []
+_NOTHING: _Growing = (None, None, None, None, -1, _NOWHERE.append)
 
 
 class _Open:
@@ -150,27 +159,30 @@ class Stream(StreamBase):
         self._begun: bytes | None = None
         self._terminal: s.Body | None = None
         self._keys = 0
-        # What the last piece belonged to, how its event begins, its stream key, and the pieces there.
-        self._growing: Any = None
-        self._growing_type = b"no event begins so"
-        self._growing_key = 0
-        self._pieces: list[str] = []
+        self._growing = _NOTHING
         self._odd: list[Any] = []
 
     def run(self, payloads: list[bytes], out: list[Told]) -> None:
         """The short path: more pieces of what the last piece belonged to."""
-        for data in payloads:
-            if data.startswith(self._growing_type):
-                try:
-                    piece = _read_piece(data)
-                except UNFIT:
-                    pass
-                else:
-                    if (piece.output_index, piece.content_index, piece.summary_index) == self._growing and piece.delta:
-                        self._pieces.append(piece.delta)
-                        out.append(BlockDelta(0, self._growing_key, piece.delta))
-                        continue
+        pieces = _read_run(payloads)
+        if not pieces:
+            super().run(payloads, out)
+            return
+        kind, index, content, summary, key, add = self._growing
+        for piece, data in zip(pieces, payloads, strict=False):
+            if (
+                type(piece) is kind
+                and piece.output_index == index
+                and piece.content_index == content
+                and piece.summary_index == summary
+            ):
+                delta = piece.delta
+                if delta:
+                    add(delta)
+                    out.append(BlockDelta(0, key, delta))
+                    continue
             self.take(None, data, out)
+            kind, index, content, summary, key, add = self._growing
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
@@ -228,7 +240,7 @@ class Stream(StreamBase):
         return max(self._items, default=-1) + 1
 
     def _new(self, item: Wire, index: int) -> _Open:
-        self._growing = None
+        self._growing = _NOTHING
         opened = _Open(item, index)
         self._items[index] = opened
         for name in ("id", "call_id"):
@@ -295,11 +307,10 @@ class Stream(StreamBase):
         if key is None:
             key = self._key(opened, place, out)
         out.append(BlockDelta(0, key, delta))
-        if not self._shared:
-            self._growing = (event.output_index, event.content_index, event.summary_index)
-            self._growing_type = f'{{"type":"{event.type}"'.encode()
-            self._growing_key = key
-            self._pieces = pieces
+        if event.output_index is not None and not self._shared:
+            kind = _PIECES[event.type or ""]
+            indexes = (event.output_index, event.content_index, event.summary_index)
+            self._growing = (kind, *indexes, key, pieces.append)
 
     def _whole(self, event: s.Event, part: str, member: str, implied: type[Wire]) -> None:
         text = getattr(event, member)
