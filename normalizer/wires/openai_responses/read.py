@@ -1,0 +1,311 @@
+"""A Responses request body into the canonical request.
+
+Consecutive items of one answer (reasoning, messages, calls, what the provider ran itself) are one assistant turn,
+read by the code that reads responses; consecutive outputs of the caller are one turn of results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ... import jsontext
+from ...conversation import (
+    Assistant,
+    Other,
+    Request,
+    Result,
+    Results,
+    System,
+    TextPart,
+    Tool,
+    ToolChoice,
+    Turn,
+    User,
+)
+from ...errors import MalformedBody
+from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop
+from ..common import CallSite, Context
+from ..schema import Reader, Unknown
+from . import schema as s
+from .decode import custom_tools
+from .items import Reading, convert
+from .parts import read_content
+from .results import OUTPUTS, TYPES, read_result
+
+WIRE = "openai.responses"
+_reader = Reader(s.Body)
+#: Members of a body that have a canonical field.
+_REPRESENTED = frozenset(("model", "input", "tools", "tool_choice", "parallel_tool_calls", "previous_response_id"))
+_MODES = frozenset(("auto", "none", "required"))
+#: Items that only the caller writes, beside messages and outputs.
+_CALLERS = frozenset(("item_reference", "mcp_approval_response", "compaction_trigger"))
+_STANDARD_PARTS = frozenset(("output_text", "refusal"))
+
+
+def read(body: Any, provider: str | None = None) -> Request:
+    """The canonical request. Raises MalformedBody for what is no JSON object."""
+    if isinstance(body, (bytes, bytearray, memoryview, str)):
+        try:
+            body = jsontext.decode(body if isinstance(body, str) else bytes(body))
+        except ValueError as error:
+            raise MalformedBody(f"the request is no JSON: {error}", body=body) from None
+    if not isinstance(body, dict):
+        raise MalformedBody("the request is no JSON object", body=body)
+    params = {k: v for k, v in body.items() if k not in _REPRESENTED}
+    model, anchor, parallel = body.get("model"), body.get("previous_response_id"), body.get("parallel_tool_calls")
+    for name, value, kind in (
+        ("model", model, str),
+        ("previous_response_id", anchor, str),
+        ("parallel_tool_calls", parallel, bool),
+    ):
+        if value is not None and not isinstance(value, kind):
+            params[name] = value
+    model = model if isinstance(model, str) else None
+    tools = body.get("tools")
+    if not isinstance(tools, list):
+        if tools is not None:
+            params["tools"] = tools
+        tools = []
+    turns: list[Turn] = []
+    if isinstance(body.get("instructions"), str):
+        turns.append(System([TextPart(params.pop("instructions"))], extra={"instructions": True}))
+    context = Context(WIRE, provider)
+    history = _History(turns, provider, custom_tools(context, s.Body(model=model, tools=tools)))
+    given = body.get("input")
+    if isinstance(given, str):
+        turns.append(User([TextPart(given)]))
+    elif isinstance(given, list):
+        for item in given:
+            history.take(item)
+        history.close()
+    elif given is not None:
+        params["input"] = given
+    return Request(
+        WIRE,
+        model,
+        turns,
+        [read_tool(tool) for tool in tools],
+        _tool_choice(body.get("tool_choice")),
+        parallel if isinstance(parallel, bool) else None,
+        anchor if isinstance(anchor, str) else None,
+        provider,
+        params,
+    )
+
+
+def read_tool(raw: Any) -> Tool:
+    """A declaration. Functions and custom tools are read; everything else is the provider's own and stays whole."""
+    if not isinstance(raw, dict):
+        return Tool("", kind="hosted", wire=WIRE, raw=raw)
+    kind, name = raw.get("type"), raw.get("name")
+    parameters, strict, description = raw.get("parameters"), raw.get("strict"), raw.get("description")
+    fits = isinstance(name, str) and (description is None or isinstance(description, str))
+    if kind == "function" and fits and _is(parameters, dict) and _is(strict, bool):
+        known = ("type", "name", "description", "parameters", "strict")
+        extra = {k: v for k, v in raw.items() if k not in known or v is None}
+        return Tool(name, description, parameters, strict, wire=WIRE, extra=extra)  # type: ignore[arg-type]
+    if kind == "custom" and fits:
+        extra = {k: v for k, v in raw.items() if k not in ("type", "name", "description") or v is None}
+        return Tool(name, description, kind="custom", wire=WIRE, extra=extra)  # type: ignore[arg-type]
+    label = name if isinstance(name, str) else kind if isinstance(kind, str) else ""
+    return Tool(label, kind="hosted", wire=WIRE, raw=raw)
+
+
+def _is(value: Any, kind: type) -> bool:
+    return value is None or isinstance(value, kind)
+
+
+def _tool_choice(raw: Any) -> ToolChoice | None:
+    if raw is None:
+        return None
+    if isinstance(raw, str) and raw in _MODES:
+        return ToolChoice(raw)  # type: ignore[arg-type]
+    if isinstance(raw, dict) and raw.keys() == {"type", "name"} and raw["type"] in ("function", "custom"):
+        return ToolChoice("named", raw["name"], None if raw["type"] == "function" else raw)
+    return ToolChoice("raw", raw=raw)
+
+
+class _History:
+    """Collects items into turns. ``_answer``: the items of the assistant turn that is open."""
+
+    def __init__(self, turns: list[Turn], provider: str | None, custom: frozenset[str] | None) -> None:
+        self._turns = turns
+        self._provider = provider
+        self._custom = custom
+        self._answer: list[dict[str, Any]] = []
+        self._waiting: set[str] = set()
+        self._results: list[Result] = []
+        #: what stood between outputs: it goes after them, as they stay one turn
+        self._beside: list[Turn] = []
+
+    def take(self, item: Any) -> None:
+        """The next item of the input."""
+        if hasattr(item, "model_dump"):
+            item = item.model_dump(mode="json", exclude_unset=True)
+        if not isinstance(item, dict):
+            self._other(item)
+            return
+        kind = item.get("type")
+        if kind is None or kind == "message":
+            self._message(item)
+        elif kind in OUTPUTS and not self._is_hosted(item):
+            self._flush_answer()
+            self._results.append(read_result(item))
+        elif kind in _CALLERS or (kind == "additional_tools" and not self._waiting):
+            self._other(item)
+        elif kind in _NAMED or (isinstance(kind, str) and kind.endswith("_call")) or self._answer:
+            self._extend(item)
+        else:
+            self._other(item)
+
+    def _is_hosted(self, item: dict[str, Any]) -> bool:
+        """Whether an output answers a call that the provider ran: then it is part of the assistant's turn."""
+        if item["type"] == "tool_search_output":
+            return item.get("execution") != "client"
+        if item["type"] != "shell_call_output" or not self._answer:
+            return False
+        id = item.get("call_id")
+        calls = [i for i in self._answer if i.get("call_id") == id]
+        hosted = [i for i in calls if isinstance(i.get("environment"), dict)]
+        return any(i["environment"].get("type") not in (None, "local") for i in hosted)
+
+    def _extend(self, item: dict[str, Any]) -> None:
+        self._flush_results()
+        self._answer.append(item)
+        id = item.get("call_id")
+        if isinstance(id, str):
+            self._waiting.add(id)
+
+    def _other(self, item: Any) -> None:
+        turn = Other(WIRE, item)
+        if self._results:
+            self._beside.append(turn)
+        else:
+            self.close()
+            self._turns.append(turn)
+
+    def _message(self, item: dict[str, Any]) -> None:
+        role, content = item.get("role"), item.get("content")
+        if not isinstance(content, (str, list)) or role not in ("user", "system", "developer", "assistant"):
+            self._other(item)
+            return
+        if role == "assistant":
+            self._extend(item)
+            return
+        self.close()
+        extra = {k: v for k, v in item.items() if k not in ("role", "content")}
+        plain = isinstance(content, str)
+        if role == "user":
+            self._turns.append(User(read_content(content), plain, extra))
+        else:
+            self._turns.append(System(read_content(content), role, plain, extra))
+
+    def close(self) -> None:
+        """End the open turn."""
+        self._flush_answer()
+        self._flush_results()
+
+    def _flush_results(self) -> None:
+        if self._results:
+            self._turns.append(Results(_told_apart(self._turns, self._results)))
+            self._turns.extend(self._beside)
+            self._results, self._beside = [], []
+
+    def _flush_answer(self) -> None:
+        if not self._answer:
+            return
+        items, self._answer = self._answer, []
+        self._waiting = set()
+        context = Context(WIRE, self._provider)
+        site = CallSite.of(context, 0, f"turn {len(self._turns)}")
+        blocks = _blocks(Reading(site, self._custom), items, context)
+        stop = Stop("tool_calls" if site.seen else "end_turn")
+        response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
+        if context.findings:
+            response.with_findings(context.findings)
+        self._turns.append(Assistant(response))
+
+
+def _told_apart(turns: list[Turn], results: list[Result]) -> list[Result]:
+    """The results of calls that share an id, each under the id that its call was given when it was read (ID-09).
+
+    An answer of another type than its call's keeps that type.
+    """
+    last = turns[-1] if turns else None
+    if not isinstance(last, Assistant):
+        return results
+    calls = last.response.calls
+    made: dict[str, list[str]] = {}
+    kinds = {call.id: call.kind for call in calls}
+    for call in calls:
+        shared = call.extra.get("id")
+        if isinstance(shared, str):
+            made.setdefault(shared, [shared]).append(call.id)
+    apart = []
+    for result in results:
+        id = made[result.call_id].pop(0) if made.get(result.call_id) else result.call_id
+        odd = {"type": TYPES[result.kind]} if kinds.get(id, result.kind) != result.kind else {}
+        changed = id != result.call_id or odd
+        apart.append(replace(result, call_id=id, extra={**result.extra, **odd}) if changed else result)
+    return apart
+
+
+#: Item types that `convert` knows.
+_NAMED = frozenset(
+    tag for cls in s.AnyItem.__args__ if isinstance(tag := cls.__struct_config__.tag, str) and cls is not Unknown
+)
+
+
+def _blocks(reading: Reading, items: list[dict[str, Any]], context: Context) -> list[Block]:
+    forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
+    wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
+    data = jsontext.encode({"output": wired})
+    try:
+        output = _reader.strict(data).output
+    except Exception:
+        notes: list[Any] = []
+        output = _reader.read_leniently(data, notes).output
+        context.take(notes)
+    blocks: list[Block] = []
+    for item, form, read_item in zip(items, forms, output or [], strict=True):
+        made = convert(reading, [read_item], False)
+        if not made:  # the very same call once more: a response holds it once, a history as often as it stands there
+            made = [Opaque(str(item.get("type")), item)]
+        elif type(read_item) is s.MessageItem:
+            made = _messages(made, read_item, form)
+        elif type(made[0]) is ServerToolCall and not item.get("id"):
+            made[0] = replace(made[0], extra={**made[0].extra, "form": "no id"})
+        blocks.extend(made)
+    return blocks
+
+
+def _form(item: dict[str, Any]) -> str | None:
+    """How a message of the assistant's is spelled; null for the form that responses have."""
+    typed = "typed " if "type" in item else ""
+    if isinstance(item.get("content"), str):
+        return f"{typed}text"
+    if not item.get("content"):
+        return f"{typed}nothing"
+    return None if typed and item.get("id") else f"{typed}parts"
+
+
+def _as_item(item: dict[str, Any]) -> dict[str, Any]:
+    content = item["content"]
+    parts = [{"type": "output_text", "text": content}] if isinstance(content, str) else content
+    return {**item, "type": "message", "content": parts}
+
+
+def _messages(blocks: list[Block], item: s.MessageItem, form: str | None) -> list[Block]:
+    """The blocks of one message, marked with what a response's message does not need said."""
+    made: list[Block] = []
+    for number, block in enumerate(blocks):
+        extra = dict(block.extra)
+        part = item.content[number] if item.content else None
+        if part is not None and part.type not in _STANDARD_PARTS:
+            extra["part"] = {"type": part.type, **extra.get("part", {})}
+        if form:
+            extra["form"] = "more" if number else form
+        made.append(replace(block, extra=extra) if extra != block.extra else block)
+    return made

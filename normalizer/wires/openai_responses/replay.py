@@ -1,0 +1,318 @@
+"""What the assistant said, back into items: from the canonical fields, with what its own provider added.
+
+Items of the same wire and provider go back as they came, in their order, with their own ids and encrypted reasoning
+(failures THINK-07, ID-18). From elsewhere come words and calls; the rest is reported as lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import jsontext
+from ...conversation import Assistant
+from ...model import (
+    ApprovalRequest,
+    Block,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Response,
+    ServerToolCall,
+    ServerToolResult,
+    Text,
+    ToolCall,
+)
+from ..carry import Carrying
+
+WIRE = "openai.responses"
+#: Kinds of calls that have an item type of their own here, and the member that holds their arguments.
+KINDS = {
+    "computer": "action",
+    "local_shell": "action",
+    "shell": "action",
+    "apply_patch": "operation",
+    "tool_search": "arguments",
+}
+_FUNCTIONS = frozenset(("function", "legacy_function"))
+#: The provider's own calls: item type, the member that says what was asked, and whether that is JSON.
+_SERVER: dict[str, tuple[str, str, bool]] = {
+    "web_search": ("web_search_call", "action", True),
+    "x_search": ("x_search_call", "action", True),
+    "file_search": ("file_search_call", "queries", True),
+    "code_execution": ("code_interpreter_call", "code", False),
+    "image_generation": ("image_generation_call", "revised_prompt", False),
+    "mcp": ("mcp_call", "arguments", False),
+    "tool_search": ("tool_search_call", "arguments", True),
+    "shell": ("shell_call", "action", True),
+    "program": ("program", "code", False),
+    "multi_agent": ("multi_agent_call", "arguments", False),
+}
+#: Members of ``extra`` that are this package's own notes, not the wire's members.
+_NOTES = frozenset(("form", "part", "member"))
+_WORDS = (Text, Refusal)
+
+
+class Replay:
+    """Writes the assistant turns of one request. ``stateless``: nothing is stored, so ids find nothing (THINK-08)."""
+
+    def __init__(self, carrying: Carrying, stateless: bool) -> None:
+        self._carrying = carrying
+        self._stateless = stateless
+        self._strict_ids = carrying.provider in (None, "openai", "azure")
+
+    def kind(self, call: ToolCall, response: Response) -> str:
+        """The kind under which a call is written, which is the kind of its answer, too."""
+        if call.kind in _FUNCTIONS or call.kind == "custom":
+            return "custom" if call.kind == "custom" else "function"
+        return call.kind if call.kind in KINDS and response.wire == WIRE else "function"
+
+    def items(self, turn: Assistant, index: int, out: list[dict[str, Any]]) -> None:
+        """Append the items of one turn."""
+        response = turn.response
+        if not response.choices or not response.choices[0].blocks:
+            self._carrying.lose("empty", "an answer without content", index)
+            return
+        blocks = response.choices[0].blocks
+        own = response.wire == WIRE
+        provider, target = response.provider, self._carrying.provider
+        native = own and (provider is None or target is None or provider == target)
+        bare = self._loses_state(blocks, native)
+        begun = len(out)
+        message: list[Text | Refusal | Opaque] = []
+        for number, block in enumerate(blocks):
+            kind = type(block)
+            if kind is Text or kind is Refusal or (kind is Opaque and native and block.extra):
+                if message and not _continues(block, message[-1], native):
+                    self._message(message, native, bare, index, out)
+                    message = []
+                message.append(block)  # type: ignore[arg-type]
+                continue
+            if message:
+                self._message(message, native, bare, index, out)
+                message = []
+            if kind is ToolCall:
+                out.append(self._call(block, own, native, bare, index, number))  # type: ignore[arg-type]
+            else:
+                self._state(block, native, index, number, out)
+        if message:
+            self._message(message, native, bare, index, out)
+        if len(out) == begun:
+            self._carrying.lose("empty", "", index)
+
+    def _loses_state(self, blocks: list[Block], native: bool) -> bool:
+        """Whether reasoning is left out: then the other items of the turn may not point to it by their ids."""
+        if not native:
+            return True
+        return any(type(block) is Reasoning and not self._replayable(block) for block in blocks)
+
+    # Words
+
+    def _message(
+        self, blocks: list[Text | Refusal | Opaque], native: bool, bare: bool, index: int, out: list[dict[str, Any]]
+    ) -> None:
+        if not native:
+            self._foreign_message(blocks, index, out)
+            return
+        first = blocks[0].extra
+        form = first.get("form")
+        item: dict[str, Any] = {}
+        if form is None or form.startswith("typed"):
+            item["type"] = "message"
+        item["role"] = "assistant"
+        spoken = form in ("text", "typed text") or not first
+        if spoken and len(blocks) == 1 and type(blocks[0]) is Text and not blocks[0].annotations:
+            if form is None:
+                del item["type"]
+            item["content"] = blocks[0].text
+        else:
+            item["content"] = [] if form in ("nothing", "typed nothing") else [_part(block) for block in blocks]
+        for key, value in first.items():
+            if key not in _NOTES and not (key == "id" and bare):
+                item[key] = value
+        out.append(item)
+
+    def _foreign_message(self, blocks: list[Text | Refusal | Opaque], index: int, out: list[dict[str, Any]]) -> None:
+        text = "".join(block.text for block in blocks if not isinstance(block, Opaque))
+        for block in blocks:
+            if type(block) is Refusal:
+                self._carrying.lose("refusal", "", index)
+            elif type(block) is Text and block.annotations:
+                self._carrying.lose("annotations", "", index)
+        if text:
+            out.append({"role": "assistant", "content": text})
+
+    # Calls
+
+    def _call(self, call: ToolCall, own: bool, native: bool, bare: bool, index: int, number: int) -> dict[str, Any]:
+        kind = call.kind
+        carrying = self._carrying
+        item: dict[str, Any]
+        if kind in _FUNCTIONS:
+            arguments = call.arguments_text
+            item = {
+                "type": "function_call",
+                "call_id": carrying.id(call.id),
+                "name": carrying.name(call.name),
+                "arguments": arguments if native or arguments else "{}",
+            }
+        elif kind == "custom":
+            item = {
+                "type": "custom_tool_call",
+                "call_id": carrying.id(call.id),
+                "name": carrying.name(call.name),
+                "input": call.arguments_text,
+            }
+        elif own and kind in KINDS:
+            item = self._client(call, kind)
+        else:
+            carrying.lose("kind", f"{call.name}: a call of kind {kind}", index, number)
+            item = {
+                "type": "function_call",
+                "call_id": carrying.id(call.id),
+                "name": carrying.name(call.name),
+                "arguments": call.arguments_text or "{}",
+            }
+        if native:
+            if call.wire_id is not None and not bare and self._genuine(call.wire_id, item["type"]):
+                item["id"] = call.wire_id
+            if call.namespace is not None:
+                item["namespace"] = call.namespace
+            if call.caller is not None:
+                item["caller"] = call.caller
+            for key, value in call.extra.items():
+                if key not in _NOTES and key != "id":
+                    item[key] = value
+        elif call.namespace is not None or call.caller is not None:
+            carrying.lose("namespace", f"{call.name} of {call.namespace or call.caller}", index, number)
+        return item
+
+    def _client(self, call: ToolCall, kind: str) -> dict[str, Any]:
+        """A built-in tool that the caller runs: its arguments are one member of the item."""
+        member = call.extra.get("member") or KINDS[kind]
+        value = _json(call.arguments_text)
+        if kind == "computer" and isinstance(value, dict) and isinstance(value.get("actions"), list):
+            member = "actions"
+        if isinstance(value, dict) and value.keys() == {member} and isinstance(value[member], list):
+            value = value[member]
+        item = {"type": f"{kind}_call", "call_id": self._carrying.id(call.id), member: value}
+        if kind == "tool_search":
+            item["execution"] = "client"
+        if kind == "computer":
+            item["pending_safety_checks"] = []
+        item["status"] = "completed"
+        return item
+
+    def _genuine(self, id: str, kind: str) -> bool:
+        """Whether an item id is one: OpenAI refuses a call id in its place (ID-18); others have ids of any form."""
+        return (
+            not self._strict_ids
+            or (not id.startswith(("call_", "toolu_"))
+            and (kind != "function_call" or id[:2] == "fc"))
+        )
+
+    # What only the provider reads
+
+    def _state(self, block: Block, native: bool, index: int, number: int, out: list[dict[str, Any]]) -> None:
+        lose = self._carrying.lose
+        if type(block) is Reasoning:
+            if native and self._replayable(block):
+                out.append(self._reasoning(block))
+            elif native and self._stateless:
+                lose("reasoning", "reasoning without encrypted content cannot be found with store=false", index, number)
+            else:
+                lose("reasoning", "", index, number)
+        elif type(block) is ServerToolCall:
+            if native:
+                out.append(_server_call(block))
+            else:
+                lose("server-tool", f"{block.name or block.tool} ({block.id})", index, number)
+        elif type(block) is ServerToolResult:
+            if native and isinstance(block.raw, dict):
+                if "type" in block.raw:
+                    out.append(block.raw)
+                    return
+                if out and out[-1].get("id") == block.call_id:
+                    out[-1] = {**out[-1], **block.raw}
+                    return
+            lose("server-tool", f"what came of {block.tool} ({block.call_id})", index, number)
+        elif type(block) is ApprovalRequest and native:
+            item = {"type": "mcp_approval_request", "id": block.id, "server_label": block.server, "name": block.name}
+            out.append({**item, "arguments": block.arguments_text, **block.extra})
+        elif type(block) is ApprovalRequest:
+            lose("server-tool", f"a question whether {block.name} may run on {block.server}", index, number)
+        elif type(block) is Opaque:
+            if native and isinstance(block.raw, dict):
+                out.append(block.raw)
+            else:
+                lose("opaque", f"a block of type {block.wire_type!r}", index, number)
+
+    def _replayable(self, block: Reasoning) -> bool:
+        if block.encrypted:
+            return True
+        if self._stateless:
+            return bool(block.extra.get("content"))
+        return bool(block.extra.get("id") or block.text)
+
+    def _reasoning(self, block: Reasoning) -> dict[str, Any]:
+        extra = block.extra
+        item: dict[str, Any] = {"type": extra.get("type", "reasoning")}
+        if item["type"] == "reasoning":
+            spoken = [{"type": "summary_text", "text": block.text}] if block.text and "content" not in extra else []
+            item["summary"] = extra.get("summary", spoken)
+        if block.encrypted is not None:
+            item["encrypted_content"] = block.encrypted
+        lost = self._stateless and not block.encrypted
+        item.update((k, v) for k, v in extra.items() if k not in item and not (lost and k == "id"))
+        return item
+
+
+def _continues(block: Block, before: Block, native: bool) -> bool:
+    """Whether a block is one more part of the message before it."""
+    if not native:
+        return True
+    form = block.extra.get("form")
+    if form is not None:
+        return bool(form == "more")
+    return bool(block.extra.get("id") == before.extra.get("id") and "form" not in before.extra)
+
+
+def _part(block: Text | Refusal | Opaque) -> dict[str, Any]:
+    if type(block) is Opaque:
+        return block.raw if isinstance(block.raw, dict) else {"type": block.wire_type}
+    own = block.extra.get("part") or {}
+    if type(block) is Refusal:
+        return {"type": "refusal", "refusal": block.text, **own}
+    if own.get("type", "output_text") != "output_text":
+        return {"text": block.text, **own}
+    return {"type": "output_text", "text": block.text, "annotations": block.annotations, **own}  # type: ignore[union-attr]
+
+
+def _server_call(block: ServerToolCall) -> dict[str, Any]:
+    extra = block.extra
+    raw = extra.get("item")
+    if isinstance(raw, dict):  # of a type that no table names
+        return raw
+    kind, member, is_json = _SERVER.get(block.tool, (f"{block.tool}_call", "arguments", False))
+    kind = extra.get("type", kind)
+    if kind == "custom_tool_call":
+        member, is_json = "input", False
+    item: dict[str, Any] = {"type": kind}
+    if block.id and extra.get("form") != "no id":
+        item["id"] = block.id
+    if kind == "tool_search_call":
+        item["execution"] = "server"
+    if block.name:
+        item["name"] = block.name
+    if block.status is not None:
+        item["status"] = block.status
+    if block.arguments_text:
+        item[member] = _json(block.arguments_text) if is_json else block.arguments_text
+    item.update((k, v) for k, v in extra.items() if k not in item and k not in _NOTES)
+    return item
+
+
+def _json(text: str) -> Any:
+    try:
+        return jsontext.decode(text)
+    except ValueError:
+        return {}

@@ -1,0 +1,123 @@
+"""The caller's outputs, both ways: one item type for each kind of call, and `output` is always there (RES-05)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...conversation import JsonPart, MediaPart, OpaquePart, Part, Result, TextPart
+from ..carry import Carrying
+from .parts import Parts, read_part, screenshot, words
+
+#: The item type of an output, and the kind of the call that it answers.
+OUTPUTS: dict[str, str] = {
+    "function_call_output": "function",
+    "custom_tool_call_output": "custom",
+    "computer_call_output": "computer",
+    "local_shell_call_output": "local_shell",
+    "shell_call_output": "shell",
+    "apply_patch_call_output": "apply_patch",
+    "tool_search_output": "tool_search",
+}
+TYPES = {kind: type for type, kind in OUTPUTS.items()}
+#: A picture of one transparent point: a computer call takes nothing but a picture as its answer.
+_NO_PICTURE = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+_SILENT_ERROR = "The call failed without a message."
+
+
+def read_result(item: dict[str, Any]) -> Result:
+    """The canonical answer of an output item."""
+    kind = OUTPUTS[item["type"]]
+    member = "tools" if kind == "tool_search" else "output"
+    output = item.get(member)
+    id, call_id = item.get("id"), item.get("call_id")
+    if kind == "local_shell" and not isinstance(call_id, str):
+        call_id = id  # the SDK's type has the call's id here and nothing else
+    extra = {k: v for k, v in item.items() if k not in ("type", "id", "call_id", member) and v is not None}
+    parts: list[Part]
+    plain = True
+    if isinstance(output, str):
+        parts = [TextPart(output)] if output else []
+    elif output is None:
+        parts = []
+    elif kind in ("shell", "tool_search"):
+        parts = [JsonPart(output)]
+    elif isinstance(output, list):
+        parts, plain = [read_part(part) for part in output], False
+    elif kind == "computer":
+        parts, plain = [read_part(output)], False
+    else:
+        parts, plain = [OpaquePart("", output)], False
+    failed = kind == "apply_patch" and item.get("status") == "failed"
+    own = id if isinstance(id, str) else None
+    return Result(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
+
+
+def write_result(
+    result: Result, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
+) -> list[dict[str, Any]]:
+    """The items that answer one call: its output, and a note beside it where the output's form takes no words."""
+    if native and result.extra.get("type") in OUTPUTS:
+        kind = OUTPUTS[result.extra["type"]]
+    item: dict[str, Any] = {"type": TYPES.get(kind, "function_call_output"), "call_id": call_id}
+    if native and result.wire_id is not None:
+        item["id"] = result.wire_id
+    notes: list[dict[str, Any]] = []
+    if kind == "computer":
+        item["output"] = _picture(result, native, carrying, turn, notes)
+    elif kind == "shell":
+        item["output"] = _shell(result)
+    elif kind == "tool_search":
+        item["execution"] = "client"
+        item["status"] = "completed"
+        item["tools"] = _value(result, [])
+    elif kind == "apply_patch":
+        item["status"] = "failed" if result.is_error else "completed"
+        if result.parts:
+            item["output"] = words(result.parts)
+    elif kind == "local_shell":
+        item.setdefault("id", call_id)
+        item["output"] = _text(result)
+    elif len(result.parts) == 1 and not result.plain and type(result.parts[0]) is OpaquePart and native:
+        part = result.parts[0]
+        item["output"] = part.raw if not part.wire_type else [part.raw]
+    else:
+        output = parts.content(result.parts, result.plain, turn)
+        item["output"] = output or (_SILENT_ERROR if result.is_error else output if result.parts else "")
+    if native and result.extra:
+        item.update((k, v) for k, v in result.extra.items() if k not in item)
+    return [item, *notes]
+
+
+def _text(result: Result) -> str:
+    return words(result.parts) or (_SILENT_ERROR if result.is_error else "")
+
+
+def _value(result: Result, default: Any) -> Any:
+    part = result.parts[0] if len(result.parts) == 1 else None
+    return part.value if type(part) is JsonPart and isinstance(part.value, list) else default
+
+
+def _shell(result: Result) -> Any:
+    output = _value(result, None)
+    if output is not None:
+        return output
+    text = words(result.parts)
+    said, failed = ("", text or _SILENT_ERROR) if result.is_error else (text, "")
+    return [{"stdout": said, "stderr": failed, "outcome": {"type": "exit", "exit_code": int(result.is_error)}}]
+
+
+def _picture(
+    result: Result, native: bool, carrying: Carrying, turn: int, notes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    picture = next((part for part in result.parts if type(part) is MediaPart and part.kind == "image"), None)
+    said = _text(result)
+    if said:
+        carrying.lose("order", "the words beside a picture of the screen stand in a message after it", turn)
+        notes.append({"role": "user", "content": said})
+    if picture is not None and (native or picture.file_id is None):
+        return screenshot(picture)
+    carrying.lose("media", "a computer call without a picture of the screen got an empty one", turn)
+    return {"type": "computer_screenshot", "image_url": _NO_PICTURE}

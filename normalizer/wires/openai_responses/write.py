@@ -1,0 +1,256 @@
+"""The canonical request as a Responses body: a faithful replay of its own, a legal translation of the rest.
+
+``input`` is always a list of items, so that a conversation that grows keeps the bytes of what was closed. Where the
+provider keeps the history (``previous_response_id``, ``conversation``), only what comes after it is sent (XAI-05).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...conversation import Assistant, Encoded, Other, Request, Results, System, Tool, Turn, User
+from ...model import ToolCall
+from ...pairing import Report, paired
+from ..carry import Carrying, IdStyle, NameStyle, merged
+from .parts import Parts, words
+from .replay import WIRE, Replay
+from .results import write_result
+
+#: Call ids are limited in length alone.
+IDS = IdStyle(pattern=r"(?s:.{1,64})", length=64)
+NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")
+#: Names that xAI keeps for the tools it runs itself (failure XAI-08).
+RESERVED = frozenset(
+    (
+        "browse_page",
+        "code_execution",
+        "code_interpreter",
+        "collections_search",
+        "file_search",
+        "tool_search",
+        "web_search",
+        "x_search",
+    )
+)
+XAI_NAMES = NameStyle(pattern=NAMES.pattern, reserved=RESERVED)
+#: Members of other wires' bodies that mean the same here, under the name they have here.
+_PARAMS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stream": "stream",
+    "metadata": "metadata",
+    "service_tier": "service_tier",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+    "store": "store",
+    "user": "user",
+    "safety_identifier": "safety_identifier",
+    "prompt_cache_key": "prompt_cache_key",
+}
+#: Members whose values differ between wires though their names do not.
+_OPENAI_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_identifier", "prompt_cache_key"))
+
+
+def write(request: Request, provider: str | None = None) -> Encoded:
+    """The body, what it could not carry, and the ids and names that differ from the canonical ones."""
+    carrying = Carrying(WIRE, provider, IDS, XAI_NAMES if provider == "xai" else NAMES)
+    same_wire = request.wire == WIRE
+    native = same_wire and (request.provider is None or provider is None or request.provider == provider)
+    body: dict[str, Any] = {}
+    if request.model is not None:
+        body["model"] = request.model
+    _history(request, carrying, native, body)
+    tools = [made for tool in request.tools if (made := _tool(tool, native, carrying)) is not None]
+    if tools:
+        body["tools"] = tools
+    choice = _tool_choice(request, native, tools, carrying)
+    if choice is not None:
+        body["tool_choice"] = choice
+    if request.parallel is not None:
+        body["parallel_tool_calls"] = request.parallel
+    if request.previous_response_id is not None:
+        if native:
+            body["previous_response_id"] = request.previous_response_id
+        else:
+            carrying.lose("param", "previous_response_id: another provider keeps that history")
+    if same_wire:
+        body = merged(body, request.params)
+    else:
+        _params(request, carrying, body)
+    return Encoded(WIRE, body, carrying.losses, carrying.ids, carrying.names)
+
+
+def _history(request: Request, carrying: Carrying, native: bool, body: dict[str, Any]) -> None:
+    """``instructions`` and ``input``."""
+    turns = _settled(request, native, carrying.lose)
+    places = {id(turn): place for place, turn in enumerate(request.turns)}
+    start = _anchor(request, turns) if native else 0
+    same_wire = request.wire == WIRE
+    parts = Parts(carrying, native, same_wire)
+    replay = Replay(carrying, request.params.get("store") is False)
+    items: list[dict[str, Any]] = []
+    calls: dict[str, tuple[ToolCall, str]] = {}
+    place = 0
+    for number, turn in enumerate(turns):
+        place = places.get(id(turn), place + 1)
+        kind = type(turn)
+        if kind is System and turn.extra.get("instructions") and "instructions" not in body:  # type: ignore[union-attr]
+            body["instructions"] = words(turn.parts)  # type: ignore[union-attr]
+        elif number < start:
+            if kind is Assistant:
+                calls = _calls_of(turn, replay)  # type: ignore[arg-type]
+        elif kind is Assistant:
+            calls = _calls_of(turn, replay)  # type: ignore[arg-type]
+            replay.items(turn, place, items)  # type: ignore[arg-type]
+        elif kind is Results:
+            for result in turn.results:  # type: ignore[union-attr]
+                _, answers = calls.get(result.call_id) or (None, result.kind)
+                wired = carrying.id(result.call_id)
+                items += write_result(result, answers, wired, parts, carrying, native, place)
+        elif kind is Other:
+            if turn.wire == WIRE and (native or _is_callers(turn.raw)):  # type: ignore[union-attr]
+                items.append(turn.raw)  # type: ignore[union-attr]
+            else:
+                carrying.lose("opaque", f"an item of {turn.wire}", place)  # type: ignore[union-attr]
+        else:
+            _spoken(turn, parts, carrying, same_wire, place, items)  # type: ignore[arg-type]
+    body["input"] = items
+    if (not items and "input" in request.params) or (not request.turns and request.params.get("prompt") is not None):
+        body.pop("input")
+
+
+def _calls_of(turn: Assistant, replay: Replay) -> dict[str, tuple[ToolCall, str]]:
+    return {call.id: (call, replay.kind(call, turn.response)) for call in turn.response.calls}
+
+
+def _is_callers(raw: Any) -> bool:
+    return isinstance(raw, dict) and raw.get("role") is not None
+
+
+def _spoken(
+    turn: System | User, parts: Parts, carrying: Carrying, same_wire: bool, place: int, items: list[dict[str, Any]]
+) -> None:
+    role = "user" if type(turn) is User else turn.role  # type: ignore[union-attr]
+    content = parts.content(turn.parts, turn.plain, place)
+    if not content and not same_wire:
+        carrying.lose("empty", "", place)
+        return
+    item: dict[str, Any] = {"role": role, "content": content}
+    extra = turn.extra
+    if extra:
+        if same_wire:
+            item.update((k, v) for k, v in extra.items() if k != "instructions")
+        else:
+            carrying.lose("extra", f"{', '.join(extra)} of a message", place)
+    items.append(item)
+
+
+def _settled(request: Request, native: bool, report: Report) -> list[Turn]:
+    """The turns with every call answered. Answers to calls that the provider keeps stay as they are."""
+    turns = request.turns
+    kept = native and (
+        request.previous_response_id is not None
+        or request.params.get("conversation") is not None
+        or any(type(turn) is Other and _refers(turn.raw) for turn in turns)
+    )
+    if not kept:
+        return paired(turns, report)
+    known: set[str] = set()
+    for turn in turns:
+        if type(turn) is Assistant:
+            known.update(call.id for call in turn.response.calls)
+            known.update(call.wire_id for call in turn.response.calls if call.wire_id)
+    free = [turn for turn in turns if type(turn) is Results and not any(r.call_id in known for r in turn.results)]
+    if not free:
+        return paired(turns, report)
+    ids = {id(turn) for turn in free}
+    # Such turns of results stand as they are: to the pairing they look like any other item.
+    veiled: list[Turn] = [Other(WIRE, turn) if id(turn) in ids else turn for turn in turns]
+    done = paired(veiled, report)
+    return [turn.raw if type(turn) is Other and id(turn.raw) in ids else turn for turn in done]
+
+
+def _refers(raw: Any) -> bool:
+    return isinstance(raw, dict) and raw.get("type") == "item_reference"
+
+
+def _anchor(request: Request, turns: list[Turn]) -> int:
+    """Where what the provider does not know yet begins."""
+    response_id, conversation = request.previous_response_id, _id(request.params.get("conversation"))
+    if response_id is None and conversation is None:
+        return 0
+    for number in range(len(turns) - 1, -1, -1):
+        turn = turns[number]
+        if type(turn) is not Assistant:
+            continue
+        response = turn.response
+        if response_id is not None and response.id == response_id:
+            return number + 1
+        if conversation is not None and _id(response.extra.get("conversation")) == conversation:
+            return number + 1
+    return 0
+
+
+def _id(conversation: Any) -> str | None:
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    return conversation if isinstance(conversation, str) else None
+
+
+def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None:
+    own = tool.wire == WIRE
+    if tool.kind == "hosted":
+        if own and native and tool.raw is not None:
+            return tool.raw  # type: ignore[no-any-return]
+        carrying.lose("hosted-tool", f"{tool.name} of {tool.wire}")
+        return None
+    made: dict[str, Any] = {"type": "custom" if tool.kind == "custom" else "function", "name": carrying.name(tool.name)}
+    if tool.description is not None:
+        made["description"] = tool.description
+    if tool.kind != "custom":
+        if own:
+            if tool.parameters is not None:
+                made["parameters"] = tool.parameters
+            if tool.strict is not None:
+                made["strict"] = tool.strict
+        else:
+            made["parameters"] = tool.parameters or {"type": "object", "properties": {}}
+            made["strict"] = bool(tool.strict)  # nothing said means true here and false elsewhere
+    if own:
+        return merged(made, tool.extra)
+    if tool.extra:
+        carrying.lose("extra", f"{', '.join(tool.extra)} of the tool {tool.name}")
+    return made
+
+
+def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], carrying: Carrying) -> Any:
+    choice = request.tool_choice
+    if choice is None:
+        return None
+    if choice.mode == "named" and choice.name is not None:
+        name = carrying.name(choice.name)
+        custom = any(tool.get("type") == "custom" and tool.get("name") == name for tool in tools)
+        return {"type": "custom" if custom else "function", "name": name}
+    if choice.mode != "raw":
+        return choice.mode
+    if request.wire == WIRE:
+        return choice.raw
+    carrying.lose("tool-choice", f"{choice.raw!r} of {request.wire}")
+    return "auto" if tools else None
+
+
+def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
+    """The members of another wire's body that have a meaning here."""
+    openai = request.wire == "openai.chat"
+    for name, value in request.params.items():
+        target = _PARAMS.get(name)
+        if target is not None and (openai or name not in _OPENAI_ONLY):
+            body.setdefault(target, value)
+        elif openai and name == "reasoning_effort":
+            body["reasoning"] = {"effort": value}
+        elif openai and name == "response_format" and isinstance(value, dict):
+            schema = value.get("json_schema")
+            rest = {k: v for k, v in value.items() if k != "json_schema"}
+            body["text"] = {"format": {**rest, **(schema if isinstance(schema, dict) else {})}}
+        else:
+            carrying.lose("param", f"{name} of {request.wire}")
