@@ -1,0 +1,123 @@
+"""What stands beside the messages in a request of the Messages API: tools, how they may be chosen, other members."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...conversation import Request, Tool
+from ..carry import Carrying, merged
+from .read import WIRE
+
+#: Anthropic demands a limit, other wires do not: what is asked for where nobody said.
+MAX_TOKENS = 4096
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+#: Members that mean the same on all wires.
+_ALIKE = frozenset(("stream", "top_p"))
+_MODES = {"auto": "auto", "required": "any", "named": "tool", "none": "none"}
+_FORCED = frozenset(("any", "tool"))
+#: What a tool that takes one free text is declared with.
+_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
+def members(
+    request: Request, carry: Carrying, system: Any, messages: list[dict[str, Any]], container: str | None
+) -> dict[str, Any]:
+    """The whole body, its members in a fixed order."""
+    own = request.wire == WIRE
+    params = dict(request.params) if own else _params(request.params, carry)
+    if request.previous_response_id is not None:
+        carry.lose("param", f"the history kept under {request.previous_response_id} is not here")
+    body: dict[str, Any] = {}
+    if request.model is not None:
+        body["model"] = request.model
+    if system:
+        body["system"] = system
+    tools = [told for tool in request.tools if (told := _tool(tool, carry)) is not None]
+    if tools or (request.tools and own):
+        body["tools"] = tools
+    thinking = params.get("thinking")
+    choice = _choice(request, carry, isinstance(thinking, dict) and thinking.get("type") == "enabled")
+    if choice is not None and (tools or own):  # refused where there are no tools
+        body["tool_choice"] = choice
+    body["messages"] = messages
+    body.update(params)
+    if container is not None:  # calls made by code that still runs there can be answered only there (PTC-01)
+        asked = body.get("container")
+        if asked is None:
+            body["container"] = container
+        elif isinstance(asked, dict) and asked.get("id") is None:
+            body["container"] = {**asked, "id": container}
+    return body
+
+
+def _tool(tool: Tool, carry: Carrying) -> Any:
+    own = tool.wire == WIRE
+    if tool.kind == "hosted":
+        if own:
+            return tool.raw
+        carry.lose("hosted-tool", f"{tool.name} was not declared")
+        return None
+    told: dict[str, Any] = {"name": carry.name(tool.name)}
+    if tool.description is not None:
+        told["description"] = tool.description
+    schema = tool.parameters
+    if tool.kind == "custom":
+        carry.lose("kind", f"{tool.name} takes free text; it was declared with one text parameter")
+        schema = _FREE_TEXT
+    elif not schema:
+        schema = {"type": "object", "properties": {}}
+    elif isinstance(schema, dict) and "type" not in schema:
+        schema = {"type": "object", **schema}
+    told["input_schema"] = schema
+    if tool.strict is not None:
+        told["strict"] = tool.strict
+    if tool.extra:
+        if own:
+            return merged(told, tool.extra)
+        carry.lose("extra", f"{tool.name}: left out: {', '.join(sorted(tool.extra))}")
+    return told
+
+
+def _choice(request: Request, carry: Carrying, thinking: bool) -> dict[str, Any] | None:
+    """How tools may be chosen; a forced choice beside extended thinking is refused (TC-01)."""
+    choice, parallel = request.tool_choice, request.parallel
+    told: dict[str, Any] | None = None
+    if choice is not None and choice.mode == "raw":
+        if request.wire == WIRE:
+            raw: dict[str, Any] = choice.raw
+            return raw
+        carry.lose("tool-choice", "a mode that only another wire knows became auto")
+        told = {"type": "auto"}
+    elif choice is not None:
+        kind = _MODES[choice.mode]
+        if thinking and kind in _FORCED:
+            carry.lose("tool-choice", "thinking allows no forced choice; it became auto")
+            kind = "auto"
+        told = {"type": kind}
+        if kind == "tool":
+            told["name"] = carry.name(choice.name or "")
+    elif parallel is False:
+        told = {"type": "auto"}
+    if told is not None and parallel is not None and told["type"] != "none":
+        told["disable_parallel_tool_use"] = not parallel
+    return told
+
+
+def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
+    """The other members of another wire's request, as far as they mean something here."""
+    limits = [given[name] for name in _LIMITS if isinstance(given.get(name), int)]
+    params: dict[str, Any] = {"max_tokens": limits[0] if limits else MAX_TOKENS}
+    for name, value in given.items():
+        if value is None or (name in _LIMITS and isinstance(value, int)):
+            continue
+        if name in _ALIKE:
+            params[name] = value
+        elif name == "temperature" and isinstance(value, (int, float)):
+            params[name] = min(value, 1)
+            if value > 1:
+                carry.lose("param", f"temperature {value} is above the highest here, 1")
+        elif name == "stop" and isinstance(value, (str, list)):
+            params["stop_sequences"] = [value] if isinstance(value, str) else value
+        else:
+            carry.lose("param", f"{name} was left out")
+    return params

@@ -1,0 +1,133 @@
+"""Content that is not the model's own (the user's, a tool's, the system's): parts from content blocks, and back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from ... import jsontext
+from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
+from ..carry import Carrying, merged
+
+_KINDS = {"image": "image", "document": "file"}
+#: The members of a source that a MediaPart represents; a source with others stays opaque.
+_SOURCES = {
+    "base64": {"type", "media_type", "data"},
+    "url": {"type", "url"},
+    "file": {"type", "file_id"},
+    "text": {"type", "media_type", "data"},
+}
+_IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
+#: How the base64 of each image format begins: for images whose sender did not say what they are.
+_HEADS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
+
+
+def parts_of(content: Any) -> list[Part]:
+    """The parts of a message's or result's ``content``, whatever its form."""
+    if isinstance(content, list):
+        return [part_of(block) for block in content]
+    if isinstance(content, str):
+        return [TextPart(content)] if content else []
+    return [] if content is None else [OpaquePart("", content)]
+
+
+def part_of(block: Any) -> Part:
+    """One content block as a part; what no field represents stays whole."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "text" and isinstance(block.get("text"), str):
+        return TextPart(block["text"], rest(block, "type", "text"))
+    if kind in _KINDS:
+        media = _media(block)
+        if media is not None:
+            return media
+    return OpaquePart(kind if isinstance(kind, str) else "", block)
+
+
+def rest(members: dict[str, Any], *known: str) -> dict[str, Any]:
+    """The members that no canonical field represents."""
+    return {key: value for key, value in members.items() if key not in known and value is not None}
+
+
+def _media(block: dict[str, Any]) -> MediaPart | None:
+    source = block.get("source")
+    form = source.get("type") if isinstance(source, dict) else None
+    if not isinstance(source, dict) or form not in _SOURCES or not source.keys() <= _SOURCES[form]:
+        return None
+    told = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
+    if form == "text":  # the words themselves, where all other data is base64
+        if told["media_type"] not in (None, "text/plain") or not isinstance(told["data"], str):
+            return None
+        told["media_type"] = "text/plain"
+        told["data"] = base64.b64encode(told["data"].encode("utf-8", "surrogatepass")).decode()
+    if not all(value is None or isinstance(value, str) for value in told.values()):
+        return None
+    title = block.get("title") if block["type"] == "document" and isinstance(block.get("title"), str) else None
+    known = ("type", "source") if title is None else ("type", "source", "title")
+    return MediaPart(_KINDS[block["type"]], **told, name=title, extra=rest(block, *known))
+
+
+def blocks_of(parts: list[Part], own: bool, carry: Carrying, turn: int) -> list[dict[str, Any]]:
+    """The content blocks of parts. ``own``: they came from this wire, so their other members go along."""
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        kind = type(part)
+        if kind is TextPart:
+            if part.text:  # type: ignore[union-attr]  # an empty text block is refused
+                block = {"type": "text", "text": part.text}  # type: ignore[union-attr]
+                blocks.append(_with(block, part.extra, own, carry, turn))  # type: ignore[union-attr]
+        elif kind is JsonPart:
+            blocks.append({"type": "text", "text": jsontext.text(part.value)})  # type: ignore[union-attr]
+        elif kind is MediaPart:
+            blocks.append(_media_block(part, own, carry, turn))  # type: ignore[arg-type]
+        elif own:
+            blocks.append(part.raw)  # type: ignore[union-attr]
+        else:
+            carry.lose("opaque", f"a part of type {part.wire_type!r} was left out", turn)  # type: ignore[union-attr]
+    return blocks
+
+
+def _with(block: dict[str, Any], extra: dict[str, Any], own: bool, carry: Carrying, turn: int) -> dict[str, Any]:
+    if not extra:
+        return block
+    if own:
+        return merged(block, extra)
+    carry.lose("extra", f"left out: {', '.join(sorted(extra))}", turn)
+    return block
+
+
+def _media_block(part: MediaPart, own: bool, carry: Carrying, turn: int) -> dict[str, Any]:
+    source = _source(part, own)
+    if source is None:
+        told = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
+        carry.lose("media", f"{told} was replaced by a note", turn)
+        return {"type": "text", "text": f"[{told}: not carried over]"}
+    block: dict[str, Any] = {"type": "image" if part.kind == "image" else "document", "source": source}
+    if part.name is not None and part.kind == "file":
+        block["title"] = part.name
+    return _with(block, part.extra, own, carry, turn)
+
+
+def _source(part: MediaPart, own: bool) -> dict[str, Any] | None:
+    """Where the content of an image or document is; null where the target takes no such thing."""
+    if part.kind not in ("image", "file"):
+        return None
+    if part.file_id is not None:  # an upload at one provider means nothing to another
+        return {"type": "file", "file_id": part.file_id} if own else None
+    if part.url is not None:
+        return {"type": "url", "url": part.url}
+    if part.data is None:
+        return None
+    kind = part.media_type
+    if part.kind == "image":
+        kind = kind or next((told for head, told in _HEADS.items() if part.data.startswith(head)), None)
+        takes = kind in _IMAGES
+    else:
+        takes = kind == "application/pdf"
+        if kind is not None and kind.startswith("text/"):
+            try:
+                words = base64.b64decode(part.data).decode("utf-8", "surrogatepass")
+            except (binascii.Error, UnicodeDecodeError):
+                return None
+            return {"type": "text", "media_type": "text/plain", "data": words}
+    return {"type": "base64", "media_type": kind, "data": part.data} if takes or own else None

@@ -1,0 +1,207 @@
+"""A request of the Messages API into the canonical conversation.
+
+Messages of one role that follow each other are one turn, as the API itself joins them; the results that begin a
+user's message are a turn of their own. The blocks of assistant messages are read as those of responses are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ... import jsontext
+from ...conversation import Assistant, Other, Request, Result, Results, System, Tool, ToolChoice, Turn, User
+from ...errors import MalformedBody
+from ...model import Response, ToolCall
+from ..common import Context
+from .decode import decode
+from .parts import parts_of, rest
+
+WIRE = "anthropic.messages"
+_REPRESENTED = ("model", "system", "messages", "tools", "tool_choice")
+_MODES = {"auto": "auto", "any": "required", "tool": "named", "none": "none"}
+#: The members of a tool that canonical fields represent.
+_TOOL = ("name", "description", "input_schema", "strict")
+
+
+class _RawMessage(Struct):
+    content: Raw = Raw(b"")
+
+
+class _RawBody(Struct):
+    messages: list[_RawMessage]
+
+
+def read(body: Any, provider: str | None = None) -> Request:
+    """Raises MalformedBody for what is no request of the Messages API."""
+    respelled = not isinstance(body, (bytes, bytearray, str))
+    data = _bytes(body)
+    try:
+        given = jsontext.decode(data)
+    except (ValueError, RecursionError) as error:
+        raise MalformedBody(f"the request is no JSON: {error}", body=body) from None
+    if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
+        raise MalformedBody("no request of the Messages API: it has no list of messages", body=body)
+    reading = _Reading(provider, respelled)
+    if given.get("system"):
+        reading.turns.append(_system(given["system"], {}))
+    for message, content in zip(given["messages"], _exact(data, given["messages"]), strict=True):
+        reading.message(message, content)
+    reading.close()
+    choice, parallel = _choice(given.get("tool_choice"))
+    tools = given.get("tools")
+    return Request(
+        WIRE,
+        given.get("model"),
+        reading.turns,
+        [_tool(tool) for tool in tools] if isinstance(tools, list) else [],
+        choice,
+        parallel,
+        None,
+        provider,
+        rest(given, *_REPRESENTED) if tools is None or isinstance(tools, list) else rest(given, *_REPRESENTED[:3]),
+    )
+
+
+def _bytes(body: Any) -> bytes:
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    try:
+        return jsontext.encode(body)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise MalformedBody(f"the request cannot be written as JSON: {error}", body=body) from None
+
+
+def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
+    """The content of each message as its bytes, so that the texts of arguments stay what they are."""
+    try:
+        return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
+    except (msgspec.DecodeError, RecursionError):
+        contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
+        return [jsontext.encode(content) for content in contents]
+
+
+class _Reading:
+    """The turns so far, and the assistant's messages that are still being joined."""
+
+    def __init__(self, provider: str | None, respelled: bool) -> None:
+        self.turns: list[Turn] = []
+        self._provider = provider
+        self._respelled = respelled
+        self._said: list[tuple[dict[str, Any], bytes]] = []
+        self._calls: list[ToolCall] = []
+
+    def message(self, message: Any, content: bytes) -> None:
+        """Take the next message. ``content``: its bytes."""
+        role = message.get("role") if isinstance(message, dict) else None
+        held = message.get("content") if isinstance(message, dict) else None
+        if role == "assistant" and isinstance(held, (str, list)):
+            self._said.append((message, content))
+            return
+        self.close()
+        extra = rest(message, "role", "content") if isinstance(message, dict) else {}
+        if role == "system":
+            self.turns.append(_system(held, extra))
+        elif role == "user" and isinstance(held, str):
+            self.turns.append(User(parts_of(held), extra=extra))
+        elif role == "user" and isinstance(held, list):
+            self._user(held, extra)
+        else:
+            self.turns.append(Other(WIRE, message))
+
+    def close(self) -> None:
+        """The assistant's messages that were joined become a turn."""
+        said, self._said = self._said, []
+        if not said:
+            return
+        extra = {key: value for message, _ in said for key, value in rest(message, "role", "content").items()}
+        context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
+        content = _joined(said)
+        try:
+            answer = decode(b'{"content":' + content + b"}", context)
+        except MalformedBody:
+            self.turns.extend(Other(WIRE, message) for message, _ in said)
+            return
+        response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
+        self._calls = response.calls
+        self.turns.append(Assistant(response, extra))
+
+    def _user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
+        results = [block for block in blocks if _is_result(block)]
+        others = [block for block in blocks if not _is_result(block)]
+        if results:
+            waiting: dict[Any, list[ToolCall]] = {}
+            for call in self._calls:  # a repeated id got another one in the canonical call; what stood there is kept
+                waiting.setdefault(call.extra.get("id", call.id), []).append(call)
+            self.turns.append(Results([_result(block, waiting) for block in results], {} if others else extra))
+        if others or not results:
+            self.turns.append(User(parts_of(others), plain=False, extra=extra))
+
+
+def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
+    if len(said) == 1 and isinstance(said[0][0]["content"], list):
+        return said[0][1]
+    blocks: list[Any] = []
+    for message, _ in said:
+        held = message["content"]
+        blocks += [{"type": "text", "text": held}] if isinstance(held, str) else held
+    return jsontext.encode(blocks)
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _result(block: dict[str, Any], waiting: dict[Any, list[ToolCall]]) -> Result:
+    id = block.get("tool_use_id")
+    id = id if isinstance(id, str) else ""
+    calls = waiting.get(id)
+    call = calls.pop(0) if calls else None
+    content = block.get("content")
+    result = Result(
+        call.id if call else id,
+        parts_of(content),
+        block.get("is_error") is True,
+        plain=not isinstance(content, list),
+        extra=rest(block, "type", "tool_use_id", "content", "is_error"),
+    )
+    return replace(result, name=call.name, kind=call.kind) if call else result
+
+
+def _system(content: Any, extra: dict[str, Any]) -> System:
+    return System(parts_of(content), plain=isinstance(content, str), extra=extra)
+
+
+def _tool(given: Any) -> Tool:
+    """One definition. Tools that the provider defines carry a type and no schema; they are kept whole."""
+    if not isinstance(given, dict) or given.get("type") not in (None, "custom"):
+        names = (given.get(key) for key in ("name", "mcp_server_name", "type")) if isinstance(given, dict) else ()
+        name = next((name for name in names if isinstance(name, str)), "")
+        return Tool(name, kind="hosted", wire=WIRE, raw=given)
+    strict = given.get("strict")
+    return Tool(
+        str(given.get("name", "")),
+        given.get("description"),
+        given.get("input_schema"),
+        strict if isinstance(strict, bool) else None,
+        wire=WIRE,
+        extra=rest(given, *_TOOL),
+    )
+
+
+def _choice(given: Any) -> tuple[ToolChoice | None, bool | None]:
+    """How tools may be chosen, and whether several at once."""
+    if not isinstance(given, dict):
+        return (None, None) if given is None else (ToolChoice("raw", raw=given), None)
+    mode = _MODES.get(given.get("type"))  # type: ignore[arg-type]
+    alone = given.get("disable_parallel_tool_use")
+    name = given.get("name")
+    known = {"type", "disable_parallel_tool_use", "name"} >= given.keys() and isinstance(alone, (bool, type(None)))
+    if mode is None or not known or (mode == "named") != isinstance(name, str):
+        return ToolChoice("raw", raw=given), None
+    return ToolChoice(mode, name), None if alone is None else not alone  # type: ignore[arg-type]

@@ -1,0 +1,354 @@
+"""The canonical conversation as a request of the Messages API.
+
+What the assistant said on this wire goes back as it came: signed thinking, server calls with their results, opaque
+blocks (failures THINK-01, THINK-02, SRV-03). What it said elsewhere is told with the blocks that exist here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import jsontext
+from ...conversation import (
+    Assistant,
+    Encoded,
+    Other,
+    Part,
+    Request,
+    Result,
+    Results,
+    System,
+    TextPart,
+    Turn,
+    User,
+)
+from ...model import (
+    ApprovalRequest,
+    Block,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Response,
+    ServerToolCall,
+    ServerToolResult,
+    Text,
+    ToolCall,
+)
+from ...pairing import paired
+from ..carry import Carrying, IdStyle, NameStyle, merged
+from .ask import members
+from .parts import blocks_of
+from .read import WIRE
+
+IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
+#: The service itself names 128 as the limit when it refuses; aliases keep the 64 of its documentation.
+NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,128}")
+#: Whose signatures, server blocks and ids are one and the same, wherever Claude is served from.
+FAMILY = frozenset((None, "anthropic", "bedrock", "vertex", "google", "azure"))
+#: What an error result says whose tool said nothing: without content the provider refuses it.
+FAILED = "The tool failed and said nothing."
+_AT_HOME = frozenset(("function", "legacy_function"))
+
+
+def write(request: Request, provider: str | None = None) -> Encoded:
+    """The request as a body, and what could not be carried."""
+    carry = Carrying(WIRE, provider, IDS, NAMES)
+    writing = _Writing(request, carry)
+    turns = paired(request.turns, carry.lose)
+    writing.survey(turns)
+    for index, turn in enumerate(turns):
+        writing.turn(turn, index)
+    body = members(request, carry, writing.system, writing.messages, writing.container)
+    return Encoded(WIRE, body, carry.losses, carry.ids, carry.names)
+
+
+class _Writing:
+    """The messages so far."""
+
+    def __init__(self, request: Request, carry: Carrying) -> None:
+        self.system: Any = None
+        self.messages: list[dict[str, Any]] = []
+        self.container: str | None = None
+        self._carry = carry
+        self._own = request.wire == WIRE
+        self._strict = carry.provider in FAMILY
+        self._leading = True
+        self._ids: dict[str, str] = {}  # of the calls that wait for their answers
+        self._used: set[str] = set()
+        self._last: Turn | None = None
+        self._resolved: set[str] = set()  # server calls whose result stands somewhere
+        self._begun: set[str] = set()  # server calls that were written
+
+    def survey(self, turns: list[Turn]) -> None:
+        """What has to be known of the whole before its parts are written: server calls that have a result."""
+        for turn in turns:
+            if type(turn) is Assistant:
+                self._last = turn
+                for choice in turn.response.choices[:1]:
+                    for block in choice.blocks:
+                        if type(block) is ServerToolResult and block.raw is not None:
+                            self._resolved.add(block.call_id)
+
+    def turn(self, turn: Turn, index: int) -> None:
+        """Take the next turn."""
+        kind = type(turn)
+        if kind is Assistant:
+            self._leading = False
+            self._assistant(turn, index)  # type: ignore[arg-type]
+        elif kind is Results:
+            self._leading = False
+            self._results(turn, index)  # type: ignore[arg-type]
+        elif kind is User:
+            self._leading = False
+            self._user(turn, index)  # type: ignore[arg-type]
+        elif kind is System:
+            self._instructions(turn, index)  # type: ignore[arg-type]
+        else:
+            self._leading = False
+            self._other(turn, index)  # type: ignore[arg-type]
+
+    def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
+        """One more message, or more of the one before where the role is the same, as the API would join them."""
+        if extra and not self._own:
+            self._carry.lose("extra", f"left out: {', '.join(sorted(extra))}", index)
+            extra = {}
+        last = self.messages[-1] if self.messages else None
+        if last is None or last.get("role") != role or role == "system":
+            self.messages.append({"role": role, "content": content, **extra})
+            return
+        held = last["content"]
+        if isinstance(held, str):
+            held = last["content"] = [{"type": "text", "text": held}]
+        held.extend([{"type": "text", "text": content}] if isinstance(content, str) else content)
+        last.update(extra)
+
+    def _said(self, parts: list[Part], plain: bool, index: int) -> Any:
+        """The content of a message that is not the model's."""
+        if plain and len(parts) == 1:
+            part = parts[0]
+            if type(part) is TextPart and part.text and not part.extra:
+                return part.text
+        return blocks_of(parts, self._own, self._carry, index)
+
+    def _instructions(self, turn: System, index: int) -> None:
+        content = self._said(turn.parts, turn.plain, index)
+        if self._leading:
+            if self.system:
+                held = self.system
+                blocks = [{"type": "text", "text": held}] if isinstance(held, str) else held
+                self.system = blocks + ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+            else:
+                self.system = content or None
+        elif self._own:
+            self._add("system", content, turn.extra, index)
+        elif content:  # only some models take instructions between messages, all take them from the user
+            words = content if isinstance(content, str) else "\n".join(b.get("text", "") for b in content)
+            self._carry.lose("order", "instructions in mid-conversation were told as the user's words", index)
+            self._add("user", [{"type": "text", "text": f"<system>\n{words}\n</system>"}], {}, index)
+
+    def _user(self, turn: User, index: int) -> None:
+        content = self._said(turn.parts, turn.plain, index)
+        if content:
+            self._add("user", content, turn.extra, index)
+        else:
+            self._carry.lose("empty", "a user turn without content was left out", index)
+
+    def _other(self, turn: Other, index: int) -> None:
+        if turn.wire == WIRE:
+            self.messages.append(turn.raw)
+        else:
+            self._carry.lose("opaque", f"an item of {turn.wire} was left out", index)
+
+    # results
+
+    def _results(self, turn: Results, index: int) -> None:
+        """One message with all results first (failures HIST-02, HIST-05, ORD-02)."""
+        after: list[dict[str, Any]] = []
+        blocks = [self._result(result, after, index) for result in turn.results]
+        self._add("user", blocks + after, turn.extra, index)
+
+    def _result(self, result: Result, after: list[dict[str, Any]], index: int) -> dict[str, Any]:
+        content = self._said(result.parts, result.plain, index)
+        block: dict[str, Any] = {
+            "type": "tool_result",
+            "tool_use_id": self._ids.get(result.call_id) or self._carry.id(result.call_id),
+        }
+        if result.is_error and not isinstance(content, str):
+            words = [one for one in content if one.get("type") == "text"]
+            if len(words) < len(content):  # an error may hold text alone
+                self._carry.lose("order", "what is no text in an error result was put after the results", index)
+                after += [one for one in content if one.get("type") != "text"]
+            if not content:
+                self._carry.lose("empty", "an error result without content got a placeholder", index)
+            content = words or FAILED
+        if content:
+            block["content"] = content
+        if result.is_error:
+            block["is_error"] = True
+        if result.extra:
+            if self._own:
+                return merged(block, result.extra)
+            self._carry.lose("extra", f"left out: {', '.join(sorted(result.extra))}", index)
+        return block
+
+    # what the model said
+
+    def _assistant(self, turn: Assistant, index: int) -> None:
+        response = turn.response
+        given = response.choices[0].blocks if response.choices else []
+        own = self._is_own(response)
+        if own:
+            container = response.extra.get("container")
+            if isinstance(container, dict) and isinstance(container.get("id"), str):
+                self.container = container["id"]
+        blocks: list[dict[str, Any]] = []
+        for place, block in enumerate(given):
+            kind = type(block)
+            if kind is ToolCall:
+                blocks.append(self._call(block, own, index, place))  # type: ignore[arg-type]
+                continue
+            if kind is Text:
+                written = self._text(block, own, index, place)  # type: ignore[arg-type]
+            elif own:
+                written = self._kept(block, turn, index, place)
+            else:
+                written = self._told(block, index, place)
+            if written is not None:
+                blocks.append(written)
+        if blocks:
+            self._add("assistant", blocks, turn.extra, index)
+        else:
+            self._carry.lose("empty", "an assistant turn without content was left out", index)
+
+    def _is_own(self, response: Response) -> bool:
+        if response.wire != WIRE:
+            return False
+        provider = self._carry.provider
+        return response.provider == provider or (response.provider in FAMILY and provider in FAMILY)
+
+    def _call(self, call: ToolCall, own: bool, index: int, place: int) -> dict[str, Any]:
+        carry = self._carry
+        canonical = call.id
+        id = carry.id(canonical)
+        if id in self._used:  # ids are unique in the whole request here, elsewhere only in a turn (ID-10, ID-21)
+            number = 2
+            while (id := carry.id(f"{canonical}#{number}")) in self._used:
+                number += 1
+            carry.ids[id] = canonical
+        self._used.add(id)
+        self._ids[canonical] = id
+        given = call.arguments
+        if given is None:
+            given = _as_object(call)
+            if "_raw" in given:
+                carry.lose("arguments", turn=index, block=place)
+        block: dict[str, Any] = {"type": "tool_use", "id": id, "name": carry.name(call.name), "input": given}
+        if call.kind not in _AT_HOME:
+            carry.lose("kind", f"{call.name}, a {call.kind} call, was carried as a function call", index, place)
+        if own:
+            if call.caller is not None:
+                block["caller"] = call.caller
+            return merged(block, call.extra) if call.extra else block
+        if call.namespace is not None or call.caller is not None:
+            carry.lose("namespace", turn=index, block=place)
+        self._lost_extra(call.extra, index, place)
+        return block
+
+    def _lost_extra(self, extra: dict[str, Any], index: int, place: int) -> None:
+        if extra:
+            self._carry.lose("extra", f"left out: {', '.join(sorted(extra))}", index, place)
+
+    def _text(self, block: Text, own: bool, index: int, place: int) -> dict[str, Any] | None:
+        if not block.text:  # refused when empty
+            return None
+        written: dict[str, Any] = {"type": "text", "text": block.text}
+        if own:
+            if block.annotations:
+                written["citations"] = block.annotations
+            return merged(written, block.extra) if block.extra else written
+        if block.annotations:
+            self._carry.lose("annotations", turn=index, block=place)
+        self._lost_extra(block.extra, index, place)
+        return written
+
+    def _kept(self, block: Block, turn: Assistant, index: int, place: int) -> dict[str, Any] | None:
+        """A block of this wire's own."""
+        kind = type(block)
+        if kind is Reasoning:
+            return self._thinking(block, index, place)  # type: ignore[arg-type]
+        if kind is ServerToolCall:
+            return self._server_call(block, turn, index, place)  # type: ignore[arg-type]
+        if kind is ServerToolResult:
+            return self._server_result(block, index, place)  # type: ignore[arg-type]
+        if kind is Opaque and isinstance(block.raw, dict):  # type: ignore[union-attr]
+            return block.raw  # type: ignore[union-attr]
+        return self._told(block, index, place)
+
+    def _thinking(self, block: Reasoning, index: int, place: int) -> dict[str, Any] | None:
+        """Thinking byte for byte as it was signed (THINK-01, THINK-02); unsigned it is refused (THINK-03)."""
+        extra = block.extra
+        if extra.get("type") == "compaction":
+            told: dict[str, Any] = {"type": "compaction", "content": None if block.redacted else block.text}
+            if block.encrypted is not None:
+                told["encrypted_content"] = block.encrypted
+            if block.signature is not None:
+                told["signature"] = block.signature
+            return merged(told, extra)
+        if block.redacted and block.encrypted:
+            return merged({"type": "redacted_thinking", "data": block.encrypted}, extra)
+        if block.signature or not self._strict:
+            return merged({"type": "thinking", "thinking": block.text, "signature": block.signature or ""}, extra)
+        self._carry.lose("unsigned-reasoning", turn=index, block=place)
+        return None
+
+    def _server_call(self, call: ServerToolCall, turn: Assistant, index: int, place: int) -> dict[str, Any] | None:
+        """A server's call. Without its result it may stand only where the result is still to come (SRV-01, SRV-04)."""
+        pending = turn is self._last or bool(turn.response.calls)
+        if call.id not in self._resolved and not pending:
+            self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result", index, place)
+            return None
+        if call.tool == "mcp" and "server_name" not in call.extra:
+            self._carry.lose("server-tool", f"{call.name} ({call.id}): its server is not known", index, place)
+            return None
+        self._begun.add(call.id)
+        kind = "mcp_tool_use" if call.tool == "mcp" else "server_tool_use"
+        given = _object(call.arguments_text)
+        return merged({"type": kind, "id": call.id, "name": call.name, "input": given}, call.extra)
+
+    def _server_result(self, result: ServerToolResult, index: int, place: int) -> dict[str, Any] | None:
+        if isinstance(result.raw, dict) and (result.call_id == "" or result.call_id in self._begun):
+            return result.raw
+        self._carry.lose("server-tool", f"the {result.tool} result of {result.call_id} stands alone", index, place)
+        return None
+
+    def _told(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
+        """A block that has no counterpart here."""
+        carry = self._carry
+        kind = type(block)
+        if kind is Refusal:
+            carry.lose("refusal", turn=index, block=place)
+            return {"type": "text", "text": block.text} if block.text else None  # type: ignore[union-attr]
+        if kind is Reasoning:
+            carry.lose("reasoning", turn=index, block=place)
+        elif kind is Opaque:
+            carry.lose("opaque", f"a block of type {block.wire_type!r} was left out", index, place)  # type: ignore[union-attr]
+        elif kind in (ServerToolCall, ServerToolResult, ApprovalRequest):
+            carry.lose("server-tool", turn=index, block=place)
+        return None
+
+
+def _as_object(call: ToolCall) -> dict[str, Any]:
+    """The input of a call whose arguments are no object (failures ARG-08, INV-02)."""
+    if call.kind == "custom":  # declared here as a function of one text
+        return {"input": call.arguments_text}
+    return _object(call.arguments_text)
+
+
+def _object(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        given = jsontext.decode(text)
+    except (ValueError, RecursionError):
+        given = None
+    return given if isinstance(given, dict) else {"_raw": text}

@@ -1,0 +1,67 @@
+"""When two requests of the Messages API mean the same: what may differ, and why.
+
+Each step below undoes one equivalence; whatever differs after all of them differs in meaning.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def meaning(request: Any) -> Any:
+    """The request with every equivalent spelling made one."""
+    body = json.loads(request) if isinstance(request, str) else request
+    told = _given(body)
+    if "system" in told:
+        told["system"] = _blocks(told["system"])
+        if not told["system"]:  # empty instructions instruct nothing
+            del told["system"]
+    if not told.get("tools"):  # no tools, spelled as an empty list
+        told.pop("tools", None)
+    else:
+        told["tools"] = [_given(tool) if isinstance(tool, dict) else tool for tool in told["tools"]]
+    told["messages"] = _joined(told["messages"])
+    return told
+
+
+def _given(members: dict[str, Any]) -> dict[str, Any]:
+    """Absent and null are the same: every optional member of this API may be null."""
+    return {key: value for key, value in members.items() if value is not None}
+
+
+def _joined(messages: list[Any]) -> list[Any]:
+    """The API joins messages of one role that follow each other (documented at `messages`)."""
+    joined: list[Any] = []
+    for message in messages:
+        if not isinstance(message, dict):
+            joined.append(message)
+            continue
+        told = _given(message)
+        told["content"] = _blocks(told.get("content"))
+        last = joined[-1] if joined else None
+        if isinstance(last, dict) and last.get("role") == told.get("role") != "system":
+            last["content"] = last["content"] + told["content"]
+        else:
+            joined.append(told)
+    return joined
+
+
+def _blocks(content: Any) -> Any:
+    """A string is short for a list of one text block (documented at `content`); an empty one holds nothing."""
+    if content is None or content == "":
+        return []
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [_block(block) if isinstance(block, dict) else block for block in content]
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    told = _given(block)
+    if told.get("type") == "tool_result":
+        told["content"] = _blocks(told.get("content"))  # absent, "" and [] are all an empty result
+        if told.get("is_error") is False:  # the default
+            del told["is_error"]
+    if told.get("type") == "text" and told.get("citations") == []:  # no citations
+        del told["citations"]
+    return told
