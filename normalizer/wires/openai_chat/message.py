@@ -229,8 +229,10 @@ def _thinking(part: dict[str, Any]) -> Reasoning:
     thoughts = part.get("thinking")
     extra = {"member": "content", **_rest(part, "type", "thinking")}
     if isinstance(thoughts, str):
-        return Reasoning(thoughts, extra=extra)
+        return Reasoning(thoughts, extra={**extra, "thinking": thoughts})
     texts = [t.get("text") for t in thoughts if isinstance(t, dict)] if isinstance(thoughts, list) else []
+    if len(texts) != 1 or thoughts != [{"type": "text", "text": texts[0]}]:
+        extra["thinking"] = thoughts  # to be seen again as it is
     return Reasoning("".join(t for t in texts if isinstance(t, str)), extra=extra)
 
 

@@ -1,0 +1,189 @@
+"""What the model said, as one assistant message of a Chat Completions history.
+
+From canonical fields first; what is known of the message's own spelling is added where it goes back to its provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import jsontext
+from ...conversation import Assistant
+from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
+from ..carry import Carrying
+from .dialects import Dialect
+
+#: Under this key of `Assistant.extra` a history's message keeps how it spelled what has several spellings.
+AS_WRITTEN = "as_written"
+#: Members of a response's message that no history holds.
+_RESPONSE_ONLY = frozenset(("channel", "parsed", "token_id", "audio"))
+_NOTHING: dict[str, Any] = {}
+Lose = Callable[..., None]
+
+
+class Spoken:
+    """One assistant turn on its way. ``same``: it goes back to the provider that said it. ``ids``: canonical id ->
+    what stands on the wire, null for nothing.
+    """
+
+    def __init__(self, turn: Assistant, same: bool, dialect: Dialect, carrying: Carrying, lose: Lose) -> None:
+        self.ids: dict[str, str | None] = {}
+        self._turn = turn
+        self._same = same
+        self._dialect = dialect
+        self._carrying = carrying
+        self._lose = lose
+        self._written: dict[str, Any] = (turn.extra.get(AS_WRITTEN) if turn.extra and same else None) or _NOTHING
+        self._parts: list[dict[str, Any]] = []
+        self._rich = "parts" in self._written
+        self._beside: dict[str, Any] = {}
+        self._calls: list[dict[str, Any]] = []
+
+    def message(self) -> dict[str, Any] | None:
+        """Null where the target has no way to say any of it."""
+        for number, block in enumerate(self._turn.response.choices[0].blocks):
+            if type(block) is ToolCall:
+                call = self._call(block, number)
+                if block.kind == "legacy_function" and self._same:
+                    self._beside["function_call"] = call
+                else:
+                    self._calls.append(call)
+            elif type(block) is Text:
+                self._text(block, number)
+            else:
+                self._other(block, number)
+        message: dict[str, Any] = {"role": "assistant"}
+        if self._parts:
+            message["content"] = self._content()
+        if self._beside:
+            message.update(self._beside)
+        if self._calls:
+            message["tool_calls"] = self._calls
+        self._add_members(message)
+        if message.get("content") is None:
+            silent = not (self._calls or "function_call" in self._beside or "refusal" in self._beside)
+            if silent and not self._same:
+                return None
+            if self._dialect.blank is not None and not silent:
+                message["content"] = self._dialect.blank
+            elif "silent" not in self._written:
+                message.setdefault("content", "" if silent else None)
+        return message
+
+    def _content(self) -> Any:
+        parts = self._parts
+        if self._rich or (len(parts) > 1 and self._dialect.lists):
+            return parts
+        return parts[0]["text"] if len(parts) == 1 else "".join(part["text"] for part in parts)
+
+    def _text(self, block: Text, number: int) -> None:
+        if self._calls and not self._same:
+            self._lose("order", "words that stood after a call stand before it", number)
+        part = {"type": "text", "text": block.text}
+        if block.extra and self._same:
+            part.update(block.extra)
+            self._rich = True
+        if block.annotations:
+            if self._same and not self._dialect.strict:
+                self._beside["annotations"] = block.annotations
+            else:
+                self._lose("annotations", "", number)
+        self._parts.append(part)
+
+    def _other(self, block: Block, number: int) -> None:
+        same = self._same
+        if isinstance(block, Reasoning):
+            if same:
+                self._reasoning(block)
+            else:
+                self._lose("reasoning", "", number)
+        elif isinstance(block, Refusal):
+            if same or self._dialect.refusal:
+                self._beside["refusal"] = block.text
+            else:
+                self._lose("refusal", "", number)
+                self._parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, Opaque) and same and isinstance(block.raw, dict) and "type" in block.raw:
+            self._parts.append(block.raw)
+            self._rich = True
+        elif not (same and "executed_tools" in self._turn.extra):
+            hosted = isinstance(block, (ServerToolCall, ServerToolResult))
+            self._lose("server-tool" if hosted else "opaque", "", number)
+
+    def _reasoning(self, block: Reasoning) -> None:
+        """Reasoning goes back into the member where it came from."""
+        member = block.extra.get("member", self._dialect.reasoning)
+        if member == "content":
+            inner = [{"type": "text", "text": block.text}]
+            rest = {key: value for key, value in block.extra.items() if key != "member"}
+            self._parts.append({"type": "thinking", "thinking": inner, **rest})
+            self._rich = True
+            return
+        details = block.extra.get("reasoning_details")
+        if details is None and block.signature is not None:
+            details = [{"type": "reasoning.text", "text": block.text, "signature": block.signature}]
+        elif details is None and block.encrypted is not None:
+            details = [{"type": "reasoning.encrypted", "data": block.encrypted}]
+        if details is not None:
+            self._beside["reasoning_details"] = details
+        if block.text and (details is None or "member" in block.extra):
+            self._beside[member] = block.text
+
+    def _call(self, call: ToolCall, number: int) -> dict[str, Any]:
+        same, written = self._same, self._written
+        id: str | None = call.id
+        if not same:
+            id = self._carrying.id(call.id)
+        elif written and "ids" in written:
+            id = written["ids"].get(call.id, call.id)
+        self.ids[call.id] = id
+        name = self._carrying.name(call.name)
+        text: Any = call.arguments_text
+        kind = call.kind
+        if not same:
+            kind, text = self._translated(call, number)
+        elif "objects" in written and call.arguments is not None:
+            text = call.arguments
+        if kind == "legacy_function":
+            return {"name": name, "arguments": text, **call.extra}
+        made: dict[str, Any] = {} if id is None else {"id": id}
+        made["type"] = kind
+        if kind == "custom":
+            made["custom"] = {"name": name, "input": text}
+        else:
+            made["function"] = {"name": name, "arguments": text}
+        if same and call.extra:
+            made.update((key, value) for key, value in call.extra.items() if key != "id")
+        if "indexes" in written and call.id in written["indexes"]:
+            made["index"] = written["indexes"][call.id]
+        return made
+
+    def _translated(self, call: ToolCall, number: int) -> tuple[str, str]:
+        """Kind and argument text of a call that another provider's model made."""
+        if call.namespace is not None or call.caller is not None:
+            self._lose("namespace", "", number)
+        text = call.arguments_text
+        if call.kind == "custom" and self._dialect.custom:
+            return "custom", text
+        if call.kind not in ("function", "legacy_function"):
+            self._lose("kind", f"a call of kind {call.kind} was carried as a function call", number)
+            return "function", text if call.arguments is not None else jsontext.text({"input": text})
+        return "function", text if text.strip() else "{}"
+
+    def _add_members(self, message: dict[str, Any]) -> None:
+        """The message's other members: of a history as they are, of a response those that a history holds."""
+        extra = self._turn.extra
+        if extra:
+            if self._same:
+                message.update((k, v) for k, v in extra.items() if k not in message and k != AS_WRITTEN)
+            elif any(value for key, value in extra.items() if key != AS_WRITTEN):
+                self._lose("extra")
+        carried = self._turn.response.choices[0].extra
+        said = carried.get("message") if carried and self._same else None
+        if isinstance(said, dict):
+            audio = said.get("audio")
+            if isinstance(audio, dict) and "id" in audio and "audio" not in message:
+                message["audio"] = {"id": audio["id"]}
+            if not self._dialect.strict:
+                message.update((k, v) for k, v in said.items() if k not in message and k not in _RESPONSE_ONLY)

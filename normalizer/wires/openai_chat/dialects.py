@@ -1,0 +1,77 @@
+"""What the providers of Chat Completions take and refuse in a history, where they differ from OpenAI."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..carry import IdStyle, NameStyle
+
+WIRE = "openai.chat"
+
+#: Names that xAI keeps for the tools it runs itself: a client tool under one is refused (failure XAI-08).
+XAI_RESERVED = frozenset(
+    (
+        "attachment_search",
+        "browse_page",
+        "code_execution",
+        "collections_search",
+        "file_search",
+        "tool_search",
+        "web_search",
+        "x_search",
+    )
+)
+#: OpenAI documents at most 40 characters and no alphabet; its many imitators keep to that.
+_IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40)
+_NAMES = NameStyle()
+
+
+class Dialect(Struct, frozen=True):
+    """One provider's ways.
+
+    ``reasoning``: the member that carries reasoning back ("content": as thinking parts). ``blank``: what stands as
+    content beside calls. ``strict``: members of a message that are not documented are refused. ``lists``: an
+    assistant's content may be parts. ``result_media``: results may hold images. ``bridge``: the assistant has to
+    speak between a tool's result and a user. ``parallel``: there is a switch for parallel calls.
+    """
+
+    ids: IdStyle = _IDS
+    names: NameStyle = _NAMES
+    reasoning: str = "reasoning_content"
+    blank: str | None = None
+    strict: bool = False
+    lists: bool = True
+    result_media: bool = False
+    bridge: bool = False
+    custom: bool = False
+    developer: bool = False
+    refusal: bool = False
+    parallel: bool = True
+    any_word: str = "required"
+    limit: str = "max_tokens"
+
+
+_OPENAI = Dialect(custom=True, developer=True, refusal=True, limit="max_completion_tokens")
+_DIALECTS: dict[str | None, Dialect] = {
+    None: _OPENAI,
+    "openai": _OPENAI,
+    "azure": _OPENAI,
+    "xai": Dialect(names=NameStyle(reserved=XAI_RESERVED), blank=""),
+    "mistral": Dialect(
+        ids=IdStyle("[a-zA-Z0-9]{9}", 9, prefix=""),
+        reasoning="content",
+        blank="",
+        strict=True,
+        bridge=True,
+        any_word="any",
+    ),
+    "deepseek": Dialect(lists=False, parallel=False),
+    "groq": Dialect(reasoning="reasoning", strict=True),
+    "openrouter": Dialect(reasoning="reasoning", result_media=True),
+}
+_OTHER = Dialect()
+
+
+def dialect_of(provider: str | None) -> Dialect:
+    """The ways of a provider; one that is in no table gets what every imitator of OpenAI is known to take."""
+    return _DIALECTS.get(provider, _OTHER)

@@ -1,0 +1,194 @@
+"""A Chat Completions request body, in any dialect, into the canonical conversation.
+
+``Assistant.extra`` and ``Result.extra`` hold the message's other members. Under ``as_written`` an assistant turn also
+keeps how its message spelled what has several spellings: ``parts`` (content was a list), ``silent`` (there was no
+content), ``ids`` (canonical id -> what stood on the wire, null for none), ``indexes`` (canonical id -> the ``index``
+left over from a stream) and ``objects`` (arguments were JSON objects, not text).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import jsontext
+from ...conversation import Assistant, Other, Request, Result, Results, System, TextPart, Turn, User
+from ...errors import MalformedBody
+from ...model import Response, ToolCall
+from ..carry import unmark_failed
+from ..common import CallSite, Context
+from ..schema import Note, Reader
+from .assistant import AS_WRITTEN
+from .dialects import WIRE
+from .message import finish
+from .parts import read_parts
+from .schema import Message
+from .tools import read_choice, read_tools
+
+_reader = Reader(Message)
+#: Members of an assistant's message that its blocks say, unless they are empty.
+_SAID = frozenset(
+    (
+        "annotations",
+        "content",
+        "function_call",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+        "refusal",
+        "tool_calls",
+    )
+)
+_BESIDE = frozenset(("messages", "model", "tools", "tool_choice", "parallel_tool_calls"))
+
+
+def read(body: Any, provider: str | None) -> Request:
+    """Raises MalformedBody where there is no list of messages."""
+    if isinstance(body, (bytes, bytearray, memoryview, str)):
+        data = body if isinstance(body, str) else bytes(body)
+        try:
+            body = jsontext.decode(data)
+        except ValueError as error:
+            raise MalformedBody(f"the request is no JSON: {error}", body=data) from None
+    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+        raise MalformedBody("a request of openai.chat has a list of messages", body=b"")
+    params = {key: value for key, value in body.items() if key not in _BESIDE}
+    tools = read_tools(body.get("tools"), params)
+    parallel = body.get("parallel_tool_calls")
+    model = body.get("model")
+    if not isinstance(parallel, bool) and "parallel_tool_calls" in body:
+        params["parallel_tool_calls"], parallel = parallel, None
+    if not isinstance(model, str) and "model" in body:
+        params["model"], model = model, None
+    return Request(
+        WIRE,
+        model,
+        _Turns(provider).read(body["messages"]),
+        tools,
+        read_choice(body, params),
+        parallel,
+        provider=provider,
+        params=params,
+    )
+
+
+class _Turns:
+    """Reads messages one by one; remembers which calls of the last assistant turn wait for their answers."""
+
+    def __init__(self, provider: str | None) -> None:
+        self._provider = provider
+        self._turns: list[Turn] = []
+        self._open: list[tuple[str | None, ToolCall]] = []
+
+    def read(self, messages: list[Any]) -> list[Turn]:
+        for message in messages:
+            self._turns.append(self._turn(message))
+        return _joined(self._turns)
+
+    def _turn(self, message: Any) -> Turn:
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "assistant":
+            return self._assistant(message)
+        if role in ("tool", "function"):
+            return Results([self._result(message, role)])
+        if role not in ("system", "developer", "user") or "content" not in message:
+            return Other(WIRE, message)
+        content = message["content"]
+        if content is not None and not isinstance(content, (str, list)):
+            return Other(WIRE, message)
+        extra = {key: value for key, value in message.items() if key not in ("role", "content")}
+        if content is None:
+            extra["content"] = None
+        plain = isinstance(content, str)
+        if role == "user":
+            return User(read_parts(content), plain, extra)
+        return System(read_parts(content), role, plain, extra)
+
+    def _assistant(self, source: dict[str, Any]) -> Assistant:
+        notes: list[Note] = []
+        message = _reader.read(jsontext.encode(source), notes)
+        context = Context(WIRE, self._provider, findings=[])
+        beside: dict[str, Any] = {}
+        choice = finish(CallSite.of(context, 0, None), message, None, beside)
+        extra = {k: v for k, v in source.items() if k not in _SAID or v in (None, "", []) or k in beside}
+        del extra["role"]
+        if source.get("reasoning_content") and source.get("reasoning"):
+            extra["reasoning"] = source["reasoning"]  # a server that sends both members: the canonical text is one
+        legacy = source.get("function_call")
+        if isinstance(legacy, dict) and not (legacy.get("name") or legacy.get("arguments")):
+            extra["function_call"] = legacy
+        written = self._spellings(source, [block for block in choice.blocks if type(block) is ToolCall])
+        if written:
+            extra[AS_WRITTEN] = written
+        response = Response(WIRE, self._provider, None, None, [choice])
+        return Assistant(response.with_findings(context.findings), extra)
+
+    def _spellings(self, source: dict[str, Any], calls: list[ToolCall]) -> dict[str, Any]:
+        """How the message spelled what has several spellings; and its calls wait from now on."""
+        written: dict[str, Any] = {}
+        if isinstance(source.get("content"), list):
+            written["parts"] = True
+        if "content" not in source:
+            written["silent"] = True
+        items = [item for item in source.get("tool_calls") or () if isinstance(item, dict)]
+        given = {item.get("id") for item in items if isinstance(item.get("id"), str)}
+        self._open = []
+        ids: dict[str, str | None] = {}
+        for call in calls:
+            wire = call.id if call.id in given else call.extra.get("id") if call.extra else None
+            if wire != call.id and call.kind != "legacy_function":
+                ids[call.id] = wire
+            self._open.append((wire, call))
+        if ids:
+            written["ids"] = ids
+        indexes = {item.get("id"): item["index"] for item in items if "index" in item}
+        if indexes:
+            written["indexes"] = {call.id: indexes[wire] for wire, call in self._open if wire in indexes}
+        functions = (item.get("function") for item in items)
+        if any(isinstance(f, dict) and isinstance(f.get("arguments"), dict) for f in functions):
+            written["objects"] = True
+        return written
+
+    def _result(self, message: dict[str, Any], role: str) -> Result:
+        content = message.get("content")
+        given = message.get("tool_call_id")
+        name = message.get("name")
+        extra = {k: v for k, v in message.items() if k not in ("role", "content", "tool_call_id")}
+        if not isinstance(content, (str, list)):
+            extra["content"] = content
+        if role == "tool" and not (isinstance(given, str) and given):
+            extra["tool_call_id"] = given
+        call = self._answered(given, name, role)
+        parts = read_parts(content)
+        failed = False
+        if parts and isinstance(first := parts[0], TextPart):
+            text, failed = unmark_failed(first.text)
+            if text is not first.text:
+                parts[:1] = [TextPart(text, first.extra)] if text or len(parts) == 1 else []
+        return Result(
+            call.id if call else given if isinstance(given, str) else "",
+            parts,
+            failed,
+            name if isinstance(name, str) else None,
+            "legacy_function" if role == "function" else call.kind if call else "function",
+            isinstance(content, str),
+            extra=extra,
+        )
+
+    def _answered(self, given: Any, name: Any, role: str) -> ToolCall | None:
+        """The call that a result answers: by its id, or the next one where it tells none (failure ID-10)."""
+        for place, (wire, call) in enumerate(self._open):
+            if wire == given if isinstance(given, str) and given else role == "tool" or call.name == name:
+                del self._open[place]
+                return call
+        return None
+
+
+def _joined(turns: list[Turn]) -> list[Turn]:
+    """Neighbouring results in one turn."""
+    joined: list[Turn] = []
+    for turn in turns:
+        if type(turn) is Results and joined and type(last := joined[-1]) is Results:
+            last.results.extend(turn.results)
+        else:
+            joined.append(turn)
+    return joined

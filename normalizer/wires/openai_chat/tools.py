@@ -1,0 +1,165 @@
+"""Tools and how they may be chosen, as Chat Completions declares them, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...conversation import Request, Tool, ToolChoice
+from ..carry import Carrying
+from .dialects import WIRE, Dialect
+
+#: Marks a tool that stood in the old ``functions`` list.
+LEGACY = "legacy_functions"
+_MODES: dict[str, Any] = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+_FREE_TEXT = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+
+
+def read_tools(tools: Any, params: dict[str, Any]) -> list[Tool]:
+    """The declared tools; what is no list of them stays among the params."""
+    legacy = params.get("functions")
+    declared = []
+    if isinstance(legacy, list) and legacy and all(isinstance(entry, dict) for entry in legacy):
+        declared = [_function(entry, {LEGACY: True}) for entry in params.pop("functions")]
+    if not isinstance(tools, list) or not tools:
+        if tools is not None:
+            params["tools"] = tools
+        return declared
+    return declared + [_read_tool(tool) for tool in tools]
+
+
+def _read_tool(tool: Any) -> Tool:
+    kind = tool.get("type", "function") if isinstance(tool, dict) else None
+    inner = tool.get(kind) if isinstance(kind, str) else None
+    if kind not in ("function", "custom") or not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+        name = tool.get("name") or kind if isinstance(tool, dict) else None
+        return Tool(name if isinstance(name, str) else "", kind="hosted", wire=WIRE, raw=tool)
+    outer = {key: value for key, value in tool.items() if key not in ("type", kind)}
+    if "type" not in tool:
+        outer["type"] = None
+    return _function(inner, outer, kind)
+
+
+def _function(inner: dict[str, Any], outer: dict[str, Any], kind: str = "function") -> Tool:
+    known = {"name": str, "description": str, "parameters": dict, "strict": bool}
+    if kind == "custom":
+        known = {"name": str, "description": str}
+    fields = {key: inner[key] for key, cls in known.items() if isinstance(inner.get(key), cls)}
+    rest = {key: value for key, value in inner.items() if key not in fields}
+    extra = {**outer, kind: rest} if rest else outer
+    return Tool(**fields, kind=kind, wire=WIRE, extra=extra)
+
+
+def read_choice(body: dict[str, Any], params: dict[str, Any]) -> ToolChoice | None:
+    """``tool_choice`` or the old ``function_call``; ``raw`` keeps a spelling that is not the usual one."""
+    if "tool_choice" not in body:
+        legacy = params.get("function_call")
+        if legacy is None:
+            return None
+        choice = _read_choice(legacy, {"function": legacy} if isinstance(legacy, dict) else None)
+        del params["function_call"]
+        return ToolChoice(choice.mode, choice.name, {LEGACY: legacy})
+    given = body["tool_choice"]
+    if given is None:
+        params["tool_choice"] = None
+        return None
+    return _read_choice(given, given)
+
+
+def _read_choice(given: Any, named: Any) -> ToolChoice:
+    if isinstance(given, str) and given in _MODES:
+        return ToolChoice(_MODES[given], raw=given if given != _MODES[given] else None)
+    if isinstance(named, dict):
+        function = named.get("function")
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            usual = named == {"type": "function", "function": {"name": function["name"]}}
+            return ToolChoice("named", function["name"], None if usual else named)
+        custom = named.get("custom")
+        if isinstance(custom, dict) and isinstance(custom.get("name"), str):
+            return ToolChoice("named", custom["name"], named)
+    return ToolChoice("raw", raw=given)
+
+
+def write_tools(request: Request, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]) -> None:
+    """Adds tools, their choice and the parallel switch to a body."""
+    declared: list[Any] = []
+    legacy: list[Any] = []
+    for tool in request.tools:
+        if own and LEGACY in tool.extra:
+            legacy.append(_write_function(tool, own, carrying, "function"))
+        elif (written := _write_tool(tool, own, dialect, carrying)) is not None:
+            declared.append(written)
+    if declared:
+        body["tools"] = declared
+    if legacy:
+        body["functions"] = legacy
+    if request.tool_choice is not None:
+        _write_choice(request, request.tool_choice, own, dialect, carrying, body)
+    if request.parallel is not None and (own or declared):
+        if own or dialect.parallel:
+            body["parallel_tool_calls"] = request.parallel
+        elif not request.parallel:
+            carrying.lose("parallel")
+
+
+def _write_tool(tool: Tool, own: bool, dialect: Dialect, carrying: Carrying) -> Any:
+    if tool.kind == "hosted" or (tool.wire not in (None, WIRE) and tool.raw is not None):
+        if own and tool.wire == WIRE:
+            return tool.raw
+        carrying.lose("hosted-tool", f"{tool.name} was not declared")
+        return None
+    if tool.kind == "custom" and not (own or dialect.custom):
+        carrying.lose("kind", f"{tool.name} takes free text; it was declared as a function with one text")
+        function = {"name": carrying.name(tool.name), "description": tool.description or "", "parameters": _FREE_TEXT}
+        return {"type": "function", "function": function}
+    kind = "custom" if tool.kind == "custom" else "function"
+    inner = _write_function(tool, own, carrying, kind)
+    if not own:
+        return {"type": kind, kind: inner}
+    outer = {key: value for key, value in tool.extra.items() if key not in (kind, LEGACY)}
+    head = {} if "type" in outer and outer.pop("type") is None else {"type": kind}
+    return {**head, kind: inner, **outer}
+
+
+def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dict[str, Any]:
+    inner: dict[str, Any] = {"name": carrying.name(tool.name)}
+    if tool.description is not None:
+        inner["description"] = tool.description
+    if tool.parameters is not None:
+        inner["parameters"] = tool.parameters
+    elif kind == "function" and not own:
+        inner["parameters"] = {"type": "object", "properties": {}}
+    if tool.strict is not None:
+        inner["strict"] = tool.strict
+    if own:
+        inner.update(tool.extra.get(kind) or {})
+    elif tool.extra:
+        carrying.lose("extra", f"{', '.join(tool.extra)} of the tool {tool.name} left out")
+    return inner
+
+
+def _write_choice(
+    request: Request, choice: ToolChoice, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]
+) -> None:
+    raw = choice.raw
+    if own and isinstance(raw, dict) and LEGACY in raw:
+        body["function_call"] = raw[LEGACY]
+        return
+    if own and raw is not None and (choice.name is None or carrying.name(choice.name) == choice.name):
+        body["tool_choice"] = raw
+        return
+    if not own and "tools" not in body:
+        if choice.mode in ("required", "named"):
+            carrying.lose("tool-choice", "there is no tool to choose")
+        return
+    if choice.mode == "named" and choice.name is not None:
+        custom = dialect.custom and any(tool.name == choice.name and tool.kind == "custom" for tool in request.tools)
+        kind = "custom" if custom else "function"
+        body["tool_choice"] = {"type": kind, kind: {"name": carrying.name(choice.name)}}
+    elif choice.mode == "raw":
+        carrying.lose("tool-choice")
+    else:
+        body["tool_choice"] = dialect.any_word if choice.mode == "required" and not own else choice.mode
