@@ -13,7 +13,19 @@ from ...model import Response, Stop
 from ..common import CallSite, Context, StreamBase
 from ..schema import Reader, run_reader
 from .message import arguments_text, finish, stop_reason, usage
-from .schema import Body, Call, CallPiece, Choice, Function, Message, Piece, carry_body, carry_choice, carry_message
+from .schema import (
+    Body,
+    Call,
+    CallPiece,
+    Choice,
+    DeltaPiece,
+    Function,
+    Message,
+    Piece,
+    carry_body,
+    carry_choice,
+    carry_message,
+)
 from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
@@ -21,6 +33,17 @@ _read_run = run_reader(Piece)
 #: After so many runs with chunks in another shape the server speaks a dialect: the short path is not tried any more.
 _PATIENCE = 8
 _MEMBERS = len(Message.__struct_fields__)
+
+
+def _more_arguments(slot: Slot | None, call: CallPiece) -> str | None:
+    """The text of a piece that only continues the arguments of a call that was announced; null for anything else."""
+    function = call.function
+    if slot is None or slot.key < 0 or function is None or call.id is not None or function.name is not None:
+        return None
+    text = function.arguments
+    if not text or text[0] == "{" or call.type is not None or slot.kind == "custom":
+        return None
+    return text
 
 
 class _Answer:
@@ -109,54 +132,55 @@ class Stream(StreamBase):
             self._usual = self._misses < _PATIENCE
             super().run(payloads, out)
             return
+        answer: _Answer | None = None  # of the last piece, and its call
+        slot: Slot | None = None
+        owned = -1
         for piece, data in zip(pieces, payloads, strict=False):
-            if not self._continue(piece, out):
-                self.take(None, data, out)
+            choices = piece.choices
+            if len(choices) == 1 and piece.usage is None:
+                choice = choices[0]
+                index = choice.index
+                if answer is None or index != answer.index:
+                    answer = self._answers.get(index)
+                    slot = None
+                if answer is not None and choice.finish_reason is None:
+                    delta = choice.delta
+                    calls = delta.tool_calls
+                    if calls is None:
+                        if self._say_more(answer, delta, out):
+                            continue
+                    elif len(calls) == 1 and not delta.content:
+                        call = calls[0]
+                        if slot is None or call.index != owned:
+                            owned = call.index
+                            slot = answer.slots.owner(owned)
+                        text = _more_arguments(slot, call)
+                        if slot is not None and text:
+                            slot.parts.append(text)
+                            slot.length += len(text)
+                            out.append(BlockDelta(index, slot.key, text))
+                            continue
+            self.take(None, data, out)
+            answer = None
 
-    def _continue(self, piece: Piece, out: list[Event]) -> bool:
-        """Whether the chunk was one more piece and nothing else; if not, nothing was done with it."""
-        choices = piece.choices
-        if len(choices) != 1 or piece.usage is not None:
-            return False
-        choice = choices[0]
-        if choice.finish_reason is not None:
-            return False
-        answer = self._answers.get(choice.index)
-        if answer is None:
-            return False
-        delta = choice.delta
-        text = delta.content
-        if delta.tool_calls is not None:
-            return not text and len(delta.tool_calls) == 1 and self._continue_call(answer, delta.tool_calls[0], out)
-        thought = delta.reasoning_content
-        if text:
+    def _say_more(self, answer: _Answer, delta: DeltaPiece, out: list[Event]) -> bool:
+        """Whether a piece was more text or more reasoning, and nothing else; if not, nothing was done with it."""
+        text, thought = delta.content, delta.reasoning_content
+        if text and thought is None:
             key = answer.keys.get("text")
-            if key is None or thought:
+            if key is None:
                 return False
             answer.content.append(text)
-            out.append(BlockDelta(choice.index, key, text))
+            out.append(BlockDelta(answer.index, key, text))
             return True
-        if thought:
+        if thought and not text:
             key = answer.keys.get("reasoning")
             if key is None or answer.member != "reasoning_content":
                 return False
             answer.reasoning.append(thought)
-            out.append(BlockDelta(choice.index, key, thought))
+            out.append(BlockDelta(answer.index, key, thought))
             return True
         return False
-
-    def _continue_call(self, answer: _Answer, call: CallPiece, out: list[Event]) -> bool:
-        function = call.function
-        if function is None or function.name is not None or call.id is not None or call.type is not None:
-            return False
-        slot = answer.slots.owner(call.index)
-        text = function.arguments
-        if slot is None or slot.key < 0 or not text or text[0] == "{" or slot.kind == "custom":
-            return False
-        slot.parts.append(text)
-        slot.length += len(text)
-        out.append(BlockDelta(answer.index, slot.key, text))
-        return True
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
