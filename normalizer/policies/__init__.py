@@ -7,7 +7,6 @@ beside these and a line in the table.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from msgspec import Struct
@@ -26,7 +25,6 @@ _DEAD = {
     "malformed_call": "the provider called the call malformed",
     "error": "the answer failed",
 }
-logger = logging.getLogger("toolparity")
 
 
 class Ref(Struct, frozen=True, gc=False):
@@ -118,7 +116,9 @@ def _report(selection: Selection) -> None:
     selection.__dict__["findings"] = tuple(findings)
     if dropped:
         total = len(kept) + len(dropped) + len(rejected)
-        logger.warning(
+        import logging  # noqa: PLC0415 - a third of what importing this package would cost
+
+        logging.getLogger("toolparity").warning(
             "%d tool calls returned, processing %d, dropped %d under policy %s: processing %s, dropped %s",
             total,
             len(kept),
