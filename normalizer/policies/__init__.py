@@ -116,7 +116,7 @@ def _report(selection: Selection) -> None:
     selection.__dict__["findings"] = tuple(findings)
     if dropped:
         total = len(kept) + len(dropped) + len(rejected)
-        import logging  # noqa: PLC0415 - a third of what importing this package would cost
+        import logging  # a third of what importing this package would cost
 
         logging.getLogger("toolparity").warning(
             "%d tool calls returned, processing %d, dropped %d under policy %s: processing %s, dropped %s",
