@@ -58,7 +58,7 @@ class Replay:
     def __init__(self, carrying: Carrying, stateless: bool) -> None:
         self._carrying = carrying
         self._stateless = stateless
-        self._strict_ids = carrying.provider in (None, "openai", "azure")
+        self._strict = carrying.provider in (None, "openai", "azure")
 
     def kind(self, call: ToolCall, response: Response) -> str:
         """The kind under which a call is written, which is the kind of its answer, too."""
@@ -96,6 +96,9 @@ class Replay:
                 self._state(block, native, index, number, out)
         if message:
             self._message(message, native, bare, index, out)
+        while self._strict and len(out) > begun and out[-1].get("type") == "reasoning":
+            out.pop()  # refused without what it led to: an answer that was cut there (THINK-07)
+            self._carrying.lose("reasoning", "nothing of the same answer follows it", index)
         if len(out) == begun:
             self._carrying.lose("empty", "", index)
 
@@ -204,10 +207,8 @@ class Replay:
 
     def _genuine(self, id: str, kind: str) -> bool:
         """Whether an item id is one: OpenAI refuses a call id in its place (ID-18); others have ids of any form."""
-        return (
-            not self._strict_ids
-            or (not id.startswith(("call_", "toolu_"))
-            and (kind != "function_call" or id[:2] == "fc"))
+        return not self._strict or (
+            not id.startswith(("call_", "toolu_")) and (kind != "function_call" or id[:2] == "fc")
         )
 
     # What only the provider reads
@@ -277,14 +278,14 @@ def _continues(block: Block, before: Block, native: bool) -> bool:
 
 
 def _part(block: Text | Refusal | Opaque) -> dict[str, Any]:
-    if type(block) is Opaque:
+    if isinstance(block, Opaque):
         return block.raw if isinstance(block.raw, dict) else {"type": block.wire_type}
     own = block.extra.get("part") or {}
-    if type(block) is Refusal:
+    if isinstance(block, Refusal):
         return {"type": "refusal", "refusal": block.text, **own}
     if own.get("type", "output_text") != "output_text":
         return {"text": block.text, **own}
-    return {"type": "output_text", "text": block.text, "annotations": block.annotations, **own}  # type: ignore[union-attr]
+    return {"type": "output_text", "text": block.text, "annotations": block.annotations, **own}
 
 
 def _server_call(block: ServerToolCall) -> dict[str, Any]:

@@ -33,6 +33,8 @@ RESERVED = frozenset(
     )
 )
 XAI_NAMES = NameStyle(pattern=NAMES.pattern, reserved=RESERVED)
+#: The least that an answer may be limited to.
+SMALLEST_LIMIT = 16
 #: Members of other wires' bodies that mean the same here, under the name they have here.
 _PARAMS = {
     "temperature": "temperature",
@@ -225,18 +227,21 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
 
 def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], carrying: Carrying) -> Any:
     choice = request.tool_choice
-    if choice is None:
+    if choice is None or (not native and not tools):
         return None
     if choice.mode == "named" and choice.name is not None:
         name = carrying.name(choice.name)
-        custom = any(tool.get("type") == "custom" and tool.get("name") == name for tool in tools)
-        return {"type": "custom" if custom else "function", "name": name}
+        declared = [tool.get("type") for tool in tools if tool.get("name") == name]
+        if native or declared:
+            return {"type": "custom" if "custom" in declared else "function", "name": name}
+        carrying.lose("tool-choice", f"{choice.name} is not declared here")
+        return "auto"
     if choice.mode != "raw":
         return choice.mode
     if request.wire == WIRE:
         return choice.raw
     carrying.lose("tool-choice", f"{choice.raw!r} of {request.wire}")
-    return "auto" if tools else None
+    return "auto"
 
 
 def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
@@ -245,6 +250,9 @@ def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
     for name, value in request.params.items():
         target = _PARAMS.get(name)
         if target is not None and (openai or name not in _OPENAI_ONLY):
+            if target == "max_output_tokens" and isinstance(value, int) and value < SMALLEST_LIMIT:
+                carrying.lose("param", f"{name}: {value} is below the smallest limit, {SMALLEST_LIMIT}")
+                value = SMALLEST_LIMIT
             body.setdefault(target, value)
         elif openai and name == "reasoning_effort":
             body["reasoning"] = {"effort": value}
