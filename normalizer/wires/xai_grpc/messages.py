@@ -180,7 +180,7 @@ def _takes(message: Any, kind: type[Block]) -> bool:
         return False
     if kind is Reasoning:
         return not (message.content or message.tool_calls or message.reasoning_content or message.encrypted_content)
-    if kind in (ToolCall, ServerToolCall):
+    if kind in (ToolCall, ServerToolCall, Opaque):
         return True
     return not (message.content or message.tool_calls)
 
