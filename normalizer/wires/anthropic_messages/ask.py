@@ -6,6 +6,7 @@ from typing import Any
 
 from ...conversation import Request, Tool
 from ..carry import Carrying, merged
+from .parts import kind_of
 from .read import WIRE
 
 #: Anthropic demands a limit, other wires do not: what is asked for where nobody said.
@@ -36,7 +37,12 @@ def members(
     if tools or (request.tools and own):
         body["tools"] = tools
     thinking = params.get("thinking")
-    choice = _choice(request, carry, isinstance(thinking, dict) and thinking.get("type") == "enabled")
+    thinks = isinstance(thinking, dict) and thinking.get("type") == "enabled"
+    if thinks and _in_tools_without_thinking(messages):
+        carry.lose("param", "thinking was left out: the turn that called the tools has none that can be sent back")
+        del params["thinking"]
+        thinks = False
+    choice = _choice(request, carry, thinks, {tool.get("name") for tool in tools if isinstance(tool, dict)})
     if choice is not None and (tools or own):  # refused where there are no tools
         body["tool_choice"] = choice
     body["messages"] = messages
@@ -48,6 +54,16 @@ def members(
         elif isinstance(asked, dict) and asked.get("id") is None:
             body["container"] = {**asked, "id": container}
     return body
+
+
+def _in_tools_without_thinking(messages: list[dict[str, Any]]) -> bool:
+    """Whether the last turn of the assistant called tools and does not begin with thinking (THINK-01)."""
+    for place in range(len(messages) - 1, 0, -1):
+        said, content = messages[place - 1], messages[place].get("content")
+        if said.get("role") == "assistant":
+            answered = isinstance(content, list) and bool(content) and kind_of(content[0]) == "tool_result"
+            return answered and kind_of(said["content"][0]) not in ("thinking", "redacted_thinking")
+    return False
 
 
 def _tool(tool: Tool, carry: Carrying) -> Any:
@@ -78,7 +94,7 @@ def _tool(tool: Tool, carry: Carrying) -> Any:
     return told
 
 
-def _choice(request: Request, carry: Carrying, thinking: bool) -> dict[str, Any] | None:
+def _choice(request: Request, carry: Carrying, thinking: bool, names: set[Any]) -> dict[str, Any] | None:
     """How tools may be chosen; a forced choice beside extended thinking is refused (TC-01)."""
     choice, parallel = request.tool_choice, request.parallel
     told: dict[str, Any] | None = None
@@ -93,9 +109,13 @@ def _choice(request: Request, carry: Carrying, thinking: bool) -> dict[str, Any]
         if thinking and kind in _FORCED:
             carry.lose("tool-choice", "thinking allows no forced choice; it became auto")
             kind = "auto"
+        name = carry.name(choice.name) if kind == "tool" and choice.name is not None else None
+        if kind == "tool" and name not in names:
+            carry.lose("tool-choice", f"{choice.name} is not declared; the choice became auto")
+            kind = "auto"
         told = {"type": kind}
         if kind == "tool":
-            told["name"] = carry.name(choice.name or "")
+            told["name"] = name
     elif parallel is False:
         told = {"type": "auto"}
     if told is not None and parallel is not None and told["type"] != "none":

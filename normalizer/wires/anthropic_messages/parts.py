@@ -34,7 +34,7 @@ def parts_of(content: Any) -> list[Part]:
 
 def part_of(block: Any) -> Part:
     """One content block as a part; what no field represents stays whole."""
-    kind = block.get("type") if isinstance(block, dict) else None
+    kind = kind_of(block)
     if kind == "text" and isinstance(block.get("text"), str):
         return TextPart(block["text"], rest(block, "type", "text"))
     if kind in _KINDS:
@@ -42,6 +42,11 @@ def part_of(block: Any) -> Part:
         if media is not None:
             return media
     return OpaquePart(kind if isinstance(kind, str) else "", block)
+
+
+def kind_of(block: Any) -> Any:
+    """The type that a content block says it has."""
+    return block.get("type") if isinstance(block, dict) else None
 
 
 def rest(members: dict[str, Any], *known: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from ...model import (
 from ...pairing import paired
 from ..carry import Carrying, IdStyle, NameStyle, merged
 from .ask import members
-from .parts import blocks_of
+from .parts import blocks_of, kind_of
 from .read import WIRE
 
 IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
@@ -47,6 +47,7 @@ NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,128}")
 FAMILY = frozenset((None, "anthropic", "bedrock", "vertex", "google", "azure"))
 #: What an error result says whose tool said nothing: without content the provider refuses it.
 FAILED = "The tool failed and said nothing."
+_THINKING = frozenset(("thinking", "redacted_thinking"))
 _AT_HOME = frozenset(("function", "legacy_function"))
 
 
@@ -58,6 +59,7 @@ def write(request: Request, provider: str | None = None) -> Encoded:
     writing.survey(turns)
     for index, turn in enumerate(turns):
         writing.turn(turn, index)
+    writing.close()
     body = members(request, carry, writing.system, writing.messages, writing.container)
     return Encoded(WIRE, body, carry.losses, carry.ids, carry.names)
 
@@ -73,21 +75,38 @@ class _Writing:
         self._own = request.wire == WIRE
         self._strict = carry.provider in FAMILY
         self._leading = True
+        self._open: dict[str, Any] | None = None  # the last message, if more may be added to it
         self._ids: dict[str, str] = {}  # of the calls that wait for their answers
         self._used: set[str] = set()
-        self._last: Turn | None = None
-        self._resolved: set[str] = set()  # server calls whose result stands somewhere
+        self._paired: set[str] = set()  # server calls that may stand
         self._begun: set[str] = set()  # server calls that were written
 
     def survey(self, turns: list[Turn]) -> None:
-        """What has to be known of the whole before its parts are written: server calls that have a result."""
+        """Which server calls may stand: those with a result in their turn, or where it may still come (SRV-01, SRV-04).
+
+        It may come while the last turn is paused, and where code of the server waits for a tool of the caller.
+        """
+        said: list[list[Response]] = []
+        before: Turn | None = None
         for turn in turns:
             if type(turn) is Assistant:
-                self._last = turn
-                for choice in turn.response.choices[:1]:
-                    for block in choice.blocks:
-                        if type(block) is ServerToolResult and block.raw is not None:
-                            self._resolved.add(block.call_id)
+                if type(before) is Assistant:
+                    said[-1].append(turn.response)
+                else:
+                    said.append([turn.response])
+            before = turn
+        pending: set[str] = set()
+        for number, responses in enumerate(said):
+            blocks = [block for response in responses for choice in response.choices[:1] for block in choice.blocks]
+            calls = {block.id for block in blocks if type(block) is ServerToolCall}
+            results = {block.call_id for block in blocks if type(block) is ServerToolResult and block.raw is not None}
+            if not calls and not results:
+                continue
+            waiting = any(type(block) is ToolCall for block in blocks)
+            self._paired |= (calls & results) | (pending & results)
+            if waiting or number == len(said) - 1:
+                self._paired |= calls
+            pending = (pending | calls) - results if waiting else set()
 
     def turn(self, turn: Turn, index: int) -> None:
         """Take the next turn."""
@@ -107,14 +126,25 @@ class _Writing:
             self._leading = False
             self._other(turn, index)  # type: ignore[arg-type]
 
+    def close(self) -> None:
+        """An answer that is to be continued must not end with white space."""
+        last = self.messages[-1] if self.messages else None
+        if last is None or last is not self._open or last["role"] != "assistant":
+            return
+        block = last["content"][-1]
+        if kind_of(block) == "text" and block["text"] != block["text"].rstrip():
+            last["content"][-1] = {**block, "text": block["text"].rstrip()}
+            self._carry.lose("empty", "white space at the end of an answer that is to be continued was cut")
+
     def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
         """One more message, or more of the one before where the role is the same, as the API would join them."""
         if extra and not self._own:
             self._carry.lose("extra", f"left out: {', '.join(sorted(extra))}", index)
             extra = {}
-        last = self.messages[-1] if self.messages else None
-        if last is None or last.get("role") != role or role == "system":
-            self.messages.append({"role": role, "content": content, **extra})
+        last = self._open
+        if last is None or last["role"] != role or role == "system":
+            self._open = {"role": role, "content": content, **extra}
+            self.messages.append(self._open)
             return
         held = last["content"]
         if isinstance(held, str):
@@ -142,13 +172,13 @@ class _Writing:
         elif self._own:
             self._add("system", content, turn.extra, index)
         elif content:  # only some models take instructions between messages, all take them from the user
-            words = content if isinstance(content, str) else "\n".join(b.get("text", "") for b in content)
+            words = content if isinstance(content, str) else "\n".join(b["text"] for b in content if "text" in b)
             self._carry.lose("order", "instructions in mid-conversation were told as the user's words", index)
             self._add("user", [{"type": "text", "text": f"<system>\n{words}\n</system>"}], {}, index)
 
     def _user(self, turn: User, index: int) -> None:
         content = self._said(turn.parts, turn.plain, index)
-        if content:
+        if _says(content):
             self._add("user", content, turn.extra, index)
         else:
             self._carry.lose("empty", "a user turn without content was left out", index)
@@ -156,6 +186,7 @@ class _Writing:
     def _other(self, turn: Other, index: int) -> None:
         if turn.wire == WIRE:
             self.messages.append(turn.raw)
+            self._open = None
         else:
             self._carry.lose("opaque", f"an item of {turn.wire} was left out", index)
 
@@ -174,10 +205,10 @@ class _Writing:
             "tool_use_id": self._ids.get(result.call_id) or self._carry.id(result.call_id),
         }
         if result.is_error and not isinstance(content, str):
-            words = [one for one in content if one.get("type") == "text"]
+            words = [one for one in content if kind_of(one) == "text"]
             if len(words) < len(content):  # an error may hold text alone
                 self._carry.lose("order", "what is no text in an error result was put after the results", index)
-                after += [one for one in content if one.get("type") != "text"]
+                after += [one for one in content if kind_of(one) != "text"]
             if not content:
                 self._carry.lose("empty", "an error result without content got a placeholder", index)
             content = words or FAILED
@@ -210,12 +241,15 @@ class _Writing:
             if kind is Text:
                 written = self._text(block, own, index, place)  # type: ignore[arg-type]
             elif own:
-                written = self._kept(block, turn, index, place)
+                written = self._kept(block, index, place)
             else:
                 written = self._told(block, index, place)
             if written is not None:
                 blocks.append(written)
-        if blocks:
+        while blocks and kind_of(blocks[-1]) in _THINKING:  # an answer that was cut; refused at the end of a turn
+            blocks.pop()
+            self._carry.lose("reasoning", "thinking that nothing follows was left out", index)
+        if _says(blocks):
             self._add("assistant", blocks, turn.extra, index)
         else:
             self._carry.lose("empty", "an assistant turn without content was left out", index)
@@ -271,13 +305,13 @@ class _Writing:
         self._lost_extra(block.extra, index, place)
         return written
 
-    def _kept(self, block: Block, turn: Assistant, index: int, place: int) -> dict[str, Any] | None:
+    def _kept(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
         """A block of this wire's own."""
         kind = type(block)
         if kind is Reasoning:
             return self._thinking(block, index, place)  # type: ignore[arg-type]
         if kind is ServerToolCall:
-            return self._server_call(block, turn, index, place)  # type: ignore[arg-type]
+            return self._server_call(block, index, place)  # type: ignore[arg-type]
         if kind is ServerToolResult:
             return self._server_result(block, index, place)  # type: ignore[arg-type]
         if kind is Opaque and isinstance(block.raw, dict):  # type: ignore[union-attr]
@@ -301,11 +335,10 @@ class _Writing:
         self._carry.lose("unsigned-reasoning", turn=index, block=place)
         return None
 
-    def _server_call(self, call: ServerToolCall, turn: Assistant, index: int, place: int) -> dict[str, Any] | None:
-        """A server's call. Without its result it may stand only where the result is still to come (SRV-01, SRV-04)."""
-        pending = turn is self._last or bool(turn.response.calls)
-        if call.id not in self._resolved and not pending:
-            self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result", index, place)
+    def _server_call(self, call: ServerToolCall, index: int, place: int) -> dict[str, Any] | None:
+        """A server's call, if it is whole."""
+        if call.id not in self._paired:
+            self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result in its turn", index, place)
             return None
         if call.tool == "mcp" and "server_name" not in call.extra:
             self._carry.lose("server-tool", f"{call.name} ({call.id}): its server is not known", index, place)
@@ -316,9 +349,10 @@ class _Writing:
         return merged({"type": kind, "id": call.id, "name": call.name, "input": given}, call.extra)
 
     def _server_result(self, result: ServerToolResult, index: int, place: int) -> dict[str, Any] | None:
-        if isinstance(result.raw, dict) and (result.call_id == "" or result.call_id in self._begun):
+        id = result.call_id
+        if isinstance(result.raw, dict) and (id == "" or (id in self._paired and id in self._begun)):
             return result.raw
-        self._carry.lose("server-tool", f"the {result.tool} result of {result.call_id} stands alone", index, place)
+        self._carry.lose("server-tool", f"a {result.tool} result for {id} stands alone", index, place)
         return None
 
     def _told(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
@@ -335,6 +369,13 @@ class _Writing:
         elif kind in (ServerToolCall, ServerToolResult, ApprovalRequest):
             carry.lose("server-tool", turn=index, block=place)
         return None
+
+
+def _says(content: Any) -> bool:
+    """Whether a message of this content is more than white space."""
+    if isinstance(content, str):
+        return not content.isspace() and bool(content)
+    return any(kind_of(block) != "text" or not str(block.get("text")).isspace() for block in content)
 
 
 def _as_object(call: ToolCall) -> dict[str, Any]:

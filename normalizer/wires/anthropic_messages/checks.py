@@ -1,0 +1,309 @@
+"""What the rules of the Messages API look at: each check yields the places of a body that break its rule.
+
+A body may be anything; no check raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .walk import Blocks, Run, blocks, dicts, ids_of, items, runs, text
+
+Found = Iterator[tuple[str, str]]
+
+_ROLES = ("user", "assistant", "system")
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_CHOICES = ("auto", "any", "tool", "none")
+_SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
+_UNIONS = ("oneOf", "anyOf", "allOf")
+_MARKS = 4
+
+
+def messages(body: Any) -> Found:
+    given = body.get("messages") if isinstance(body, dict) else None
+    if not isinstance(given, list):
+        yield "messages", "must be a list"
+    elif not given:
+        yield "messages", "at least one message is required"
+
+
+def roles(body: Any) -> Found:
+    for number, message in enumerate(items(body, "messages")):
+        if not isinstance(message, dict):
+            yield f"messages[{number}]", "is no object"
+        elif message.get("role") not in _ROLES:
+            yield f"messages[{number}].role", f"{message.get('role')!r} is none of {', '.join(_ROLES)}"
+
+
+def limit(body: Any) -> Found:
+    limit = body.get("max_tokens") if isinstance(body, dict) else None
+    if type(limit) is not int or limit < 1:
+        yield "max_tokens", "must be a positive number"
+
+
+def content(body: Any) -> Found:
+    given = items(body, "messages")
+    for number, message in enumerate(given):
+        if not isinstance(message, dict) or message.get("content"):
+            continue
+        last = number == len(given) - 1 and message.get("role") == "assistant"
+        if not last and not (message.get("role") == "system" and message.get("output_config")):
+            yield f"messages[{number}].content", "is empty"
+
+
+def empty_text(body: Any) -> Found:
+    for path, block in blocks(body, system=True):
+        if block.get("type") == "text" and not text(block.get("text")):
+            yield f"{path}.text", "is empty"
+
+
+def only_space(body: Any) -> Found:
+    for number, message in enumerate(dicts(items(body, "messages"))):
+        content = message.get("content")
+        words = [content] if isinstance(content, str) else _texts(content)
+        if words and any(words) and not any(word.strip() for word in words):
+            yield f"messages[{number}].content", "holds nothing but white space"
+
+
+def _texts(content: Any) -> list[str]:
+    """The words of a content that holds text alone; nothing where it holds more."""
+    if not isinstance(content, list) or any(b.get("type") != "text" for b in dicts(content)):
+        return []
+    return [text(block.get("text")) for block in dicts(content)]
+
+
+def trailing_space(body: Any) -> Found:
+    given = items(body, "messages")
+    last = given[-1] if given else None
+    if not isinstance(last, dict) or last.get("role") != "assistant":
+        return
+    content = last.get("content")
+    if isinstance(content, list) and content and isinstance(content[-1], dict):
+        content = content[-1].get("text") if content[-1].get("type") == "text" else None
+    if isinstance(content, str) and content != content.rstrip():
+        yield f"messages[{len(given) - 1}].content", "ends with white space"
+
+
+def _pairs(body: Any) -> Iterator[tuple[Run, Run | None]]:
+    """Each turn of the assistant and the turn after it."""
+    all_runs = runs(body)
+    for number, run in enumerate(all_runs):
+        if run.role == "assistant":
+            yield run, all_runs[number + 1] if number + 1 < len(all_runs) else None
+
+
+def answered(body: Any) -> Found:
+    for run, after in _pairs(body):
+        if after is None:
+            continue
+        answers = set(ids_of(after.of("tool_result"), "tool_use_id")) if after.role == "user" else set()
+        for path, block in run.of("tool_use"):
+            if block.get("id") not in answers:
+                yield path, f"{block.get('id')} has no tool_result directly after it"
+
+
+def leading(body: Any) -> Found:
+    for run in runs(body):
+        begun = False
+        for path, block in run.blocks:
+            result = block.get("type") == "tool_result"
+            if result and begun:
+                yield path, "a tool_result stands behind other content"
+            begun = begun or not result
+
+
+def asked_for(body: Any) -> Found:
+    before: Run | None = None
+    for run in runs(body):
+        calls = ids_of(before.of("tool_use"), "id") if before is not None else []
+        for path, block in run.of("tool_result"):
+            if block.get("tool_use_id") not in calls:
+                yield path, f"the turn before holds no tool_use {block.get('tool_use_id')}"
+        before = run
+
+
+def once(body: Any) -> Found:
+    for run in runs(body):
+        yield from _repeated(run.of("tool_result"), "tool_use_id", "is answered twice")
+
+
+def unique(body: Any) -> Found:
+    calls = [(p, b) for p, b in blocks(body) if b.get("type") in ("tool_use", *_SERVER_CALLS)]
+    yield from _repeated(calls, "id", "is used twice")
+
+
+def _repeated(found: Blocks, member: str, words: str) -> Found:
+    seen: list[Any] = []
+    for path, block in found:
+        id = block.get(member)
+        if id in seen:
+            yield f"{path}.{member}", f"{id} {words}"
+        seen.append(id)
+
+
+def id_format(body: Any) -> Found:
+    for path, block in blocks(body):
+        kind = block.get("type")
+        member = "id" if kind in ("tool_use", "mcp_tool_use") else "tool_use_id" if kind == "tool_result" else None
+        if member is not None and not _ID.fullmatch(text(block.get(member))):
+            yield f"{path}.{member}", f"{block.get(member)!r} does not match ^{_ID.pattern}$"
+
+
+def server_id_format(body: Any) -> Found:
+    for path, block in blocks(body):
+        if block.get("type") == "server_tool_use" and not _SERVER_ID.fullmatch(text(block.get("id"))):
+            yield f"{path}.id", f"{block.get('id')!r} does not match ^{_SERVER_ID.pattern}$"
+
+
+def inputs(body: Any) -> Found:
+    for path, block in blocks(body):
+        if block.get("type") in ("tool_use", *_SERVER_CALLS) and not isinstance(block.get("input"), dict):
+            yield f"{path}.input", "is no object"
+
+
+def names(body: Any) -> Found:
+    for number, tool in enumerate(items(body, "tools")):
+        if _is_custom(tool) and not _NAME.fullmatch(text(tool.get("name"))):
+            yield f"tools[{number}].name", f"{tool.get('name')!r} does not match ^{_NAME.pattern}$"
+    for path, block in blocks(body):
+        if block.get("type") == "tool_use" and not _NAME.fullmatch(text(block.get("name"))):
+            yield f"{path}.name", f"{block.get('name')!r} does not match ^{_NAME.pattern}$"
+
+
+def _is_custom(tool: Any) -> bool:
+    return isinstance(tool, dict) and tool.get("type") in (None, "custom")
+
+
+def unique_names(body: Any) -> Found:
+    tools = [(f"tools[{n}]", t) for n, t in enumerate(items(body, "tools")) if isinstance(t, dict) and "name" in t]
+    yield from _repeated(tools, "name", "is declared twice")
+
+
+def schemas(body: Any) -> Found:
+    for number, tool in enumerate(items(body, "tools")):
+        if not _is_custom(tool):
+            continue
+        schema = tool.get("input_schema")
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            yield f"tools[{number}].input_schema", "is no schema of type object"
+        elif any(union in schema for union in _UNIONS):
+            yield f"tools[{number}].input_schema", f"has one of {', '.join(_UNIONS)} at its top"
+
+
+def signed(body: Any) -> Found:
+    for path, block in blocks(body):
+        if block.get("type") == "thinking" and not text(block.get("signature")):
+            yield f"{path}.signature", "thinking without a signature"
+        elif block.get("type") == "redacted_thinking" and not text(block.get("data")):
+            yield f"{path}.data", "redacted thinking without its data"
+
+
+def thinking_first(body: Any) -> Found:
+    if not _thinks(body):
+        return
+    last = list(_pairs(body))[-1:]
+    for run, after in last:
+        if after is None or not after.of("tool_result") or not run.of("tool_use"):
+            return
+        path, first = run.blocks[0]
+        if first.get("type") not in ("thinking", "redacted_thinking"):
+            yield path, "thinking is enabled and the turn that called the tools does not begin with it"
+
+
+def _thinks(body: Any) -> bool:
+    thinking = body.get("thinking") if isinstance(body, dict) else None
+    return isinstance(thinking, dict) and thinking.get("type") == "enabled"
+
+
+def thinking_last(body: Any) -> Found:
+    for run, _ in _pairs(body):
+        if run.blocks and run.blocks[-1][1].get("type") in ("thinking", "redacted_thinking"):
+            yield run.blocks[-1][0], "the last block of an assistant turn is thinking"
+
+
+def server_pairs(body: Any) -> Found:
+    """A server's call is followed by its result in its turn, unless the turn is not over: paused, or waiting."""
+    for run, after in _pairs(body):
+        results = [id for _, block in run.blocks if _is_server_result(block) for id in [block.get("tool_use_id")]]
+        waiting = after is None or bool(run.of("tool_use"))
+        for path, block in run.of(*_SERVER_CALLS):
+            if not waiting and block.get("id") not in results:
+                yield path, f"{block.get('name')} ({block.get('id')}) has no result in its turn"
+
+
+def server_results(body: Any) -> Found:
+    pending: list[Any] = []
+    for run, _ in _pairs(body):
+        calls: list[Any] = []
+        results: list[Any] = []
+        for path, block in run.blocks:
+            if block.get("type") in _SERVER_CALLS:
+                calls.append(block.get("id"))
+            elif _is_server_result(block):
+                results.append(block.get("tool_use_id"))
+                if block.get("tool_use_id") not in calls and block.get("tool_use_id") not in pending:
+                    yield path, f"{block.get('type')} for {block.get('tool_use_id')}, which its turn does not call"
+        # calls of code that waits for a tool of the caller get their result in a later turn
+        pending = [id for id in (*pending, *calls) if id not in results] if run.of("tool_use") else []
+
+
+def _is_server_result(block: dict[str, Any]) -> bool:
+    kind = text(block.get("type"))
+    return kind.endswith("_tool_result") and "tool_use_id" in block
+
+
+def errors(body: Any) -> Found:
+    for path, block in blocks(body):
+        if block.get("type") != "tool_result" or block.get("is_error") is not True:
+            continue
+        content = block.get("content")
+        if not content:
+            yield f"{path}.content", "an error result without content"
+        elif isinstance(content, list) and any(part.get("type") != "text" for part in dicts(content)):
+            yield f"{path}.content", "an error result that holds more than text"
+
+
+def choice(body: Any) -> Found:
+    choice = body.get("tool_choice") if isinstance(body, dict) else None
+    if choice is None:
+        return
+    kind = choice.get("type") if isinstance(choice, dict) else None
+    tools = items(body, "tools")
+    if kind not in _CHOICES:
+        yield "tool_choice.type", f"{kind!r} is none of {', '.join(_CHOICES)}"
+    elif not tools:
+        yield "tool_choice", "there are no tools to choose from"
+    elif kind == "tool" and choice.get("name") not in [tool.get("name") for tool in dicts(tools)]:
+        yield "tool_choice.name", f"{choice.get('name')!r} is not declared"
+
+
+def forced(body: Any) -> Found:
+    choice = body.get("tool_choice") if isinstance(body, dict) else None
+    if _thinks(body) and isinstance(choice, dict) and choice.get("type") in ("any", "tool"):
+        yield "tool_choice", "thinking is enabled, and it allows only auto and none"
+
+
+def cache_marks(body: Any) -> Found:
+    marked = [path for path, block in blocks(body, system=True, within=True) if block.get("cache_control")]
+    for number, tool in enumerate(items(body, "tools")):
+        if isinstance(tool, dict) and tool.get("cache_control"):
+            marked.append(f"tools[{number}]")
+    if len(marked) > _MARKS:
+        yield f"{marked[_MARKS]}.cache_control", f"{len(marked)} cache marks, at most {_MARKS} are allowed"
+
+
+def container(body: Any) -> Found:
+    """The code that called a tool waits in its container: answers have to go there."""
+    if not isinstance(body, dict) or body.get("container"):
+        return
+    for run, after in _pairs(body):
+        for _, block in run.of("tool_use"):
+            caller = block.get("caller")
+            waits = isinstance(caller, dict) and text(caller.get("type")).startswith("code_execution")
+            if waits and after is not None and after is runs(body)[-1]:
+                yield "container", f"{block.get('id')} was called by code; the container it runs in must be named"
+                return
