@@ -1,0 +1,84 @@
+"""The same conversation is the same bytes, in every process; closed messages stay as they are while it grows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from normalizer.conversation import Request, Turn
+from normalizer.requests import read_request, write_request
+from tests.history.talks import WIRES, conversations
+
+WIRE = "xai.grpc"
+
+
+def messages(turns: list[Turn], source: str) -> list[bytes]:
+    """Each message's bytes."""
+    body = write_request(Request(source, "m", turns), WIRE).body
+    return [message.SerializeToString(deterministic=True) for message in body.messages]
+
+
+@given(conversations(), st.sampled_from(WIRES))
+@settings(max_examples=60, deadline=None)
+def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(talk: list[list[Turn]], source: str) -> None:
+    before: list[bytes] = []
+    turns: list[Turn] = []
+    for more in talk:
+        turns = [*turns, *more]
+        now = messages(turns, source)
+        assert now[: len(before)] == before
+        assert messages(turns, source) == now
+        before = now
+
+
+@given(conversations(WIRE))
+@settings(max_examples=60, deadline=None)
+def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Turn]]) -> None:
+    turns = [turn for part in talk for turn in part]
+    once = write_request(Request(WIRE, "m", turns)).body
+    again = write_request(read_request(once.SerializeToString(), WIRE)).body
+    assert again.SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
+
+
+PROGRAM = """
+import hashlib, json, sys
+from normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from normalizer.model import Choice, Response, Stop, ToolCall
+from normalizer.requests import write_request
+called = (("call 0", "web_search"), ("call:0", "a b"))
+calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}') for id, name in called]
+turns = [
+    User([TextPart("hi", {"cache": 1, "mark": 2})]),
+    Assistant(Response("anthropic.messages", "anthropic", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
+    Results([Result(call.id, [TextPart("ok")]) for call in calls]),
+]
+tools = [Tool(name, parameters={"type": "object", "properties": {"z": {}, "a": {}}}) for name in ("web_search", "a b")]
+encoded = write_request(Request("anthropic.messages", "m", turns, tools, params={"top_k": 1, "x": 2}), "xai.grpc")
+data = encoded.body.SerializeToString(deterministic=True)
+print(hashlib.sha256(data).hexdigest(), [(l.code, l.message) for l in encoded.losses], encoded.ids, encoded.names)
+"""
+
+
+@pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
+def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, *optimized, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(told) == 1
+    (line,) = told
+    assert "'call 0'" in line
+    assert "'web_search'" in line
