@@ -47,6 +47,8 @@ _SERVER: dict[str, tuple[str, str, bool]] = {
     "program": ("program", "code", False),
     "multi_agent": ("multi_agent_call", "arguments", False),
 }
+#: Members that have to stand in an item of the provider's, if only as null.
+_NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
 #: Members of ``extra`` that are this package's own notes, not the wire's members.
 _NOTES = frozenset(("form", "part", "member"))
 _WORDS = (Text, Refusal)
@@ -309,6 +311,8 @@ def _server_call(block: ServerToolCall) -> dict[str, Any]:
     if block.arguments_text:
         item[member] = _json(block.arguments_text) if is_json else block.arguments_text
     item.update((k, v) for k, v in extra.items() if k not in item and k not in _NOTES)
+    for required in _NULLABLE.get(kind, ()):
+        item.setdefault(required, None)
     return item
 
 

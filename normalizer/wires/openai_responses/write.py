@@ -252,7 +252,7 @@ def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
         if target is not None and (openai or name not in _OPENAI_ONLY):
             if target == "max_output_tokens" and isinstance(value, int) and value < SMALLEST_LIMIT:
                 carrying.lose("param", f"{name}: {value} is below the smallest limit, {SMALLEST_LIMIT}")
-                value = SMALLEST_LIMIT
+                body.setdefault(target, SMALLEST_LIMIT)
             body.setdefault(target, value)
         elif openai and name == "reasoning_effort":
             body["reasoning"] = {"effort": value}

@@ -1,0 +1,104 @@
+"""Recorded Responses requests, read and written back: the same in meaning, legal, and typed as the SDK types them."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai.types.responses import ResponseInputItemParam, ToolParam
+from pydantic import TypeAdapter, ValidationError
+
+from normalizer.requests import check_request, read_request, write_request
+from tests.history.responses_meaning import erased, meaning
+
+WIRE = "openai.responses"
+_KNOWN = tomllib.loads((Path(__file__).parent / "responses_misses.toml").read_text(encoding="utf-8"))
+_items: TypeAdapter[Any] = TypeAdapter(list[ResponseInputItemParam])
+_tools: TypeAdapter[Any] = TypeAdapter(list[ToolParam])
+
+
+@pytest.fixture(scope="module")
+def recorded(recordings: Path) -> list[dict[str, Any]]:
+    """Every recorded exchange of the wire with a request."""
+    with gzip.open(recordings / f"{WIRE}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [row for row in rows if isinstance(row["request"], dict)]
+
+
+def _has_history(row: dict[str, Any]) -> bool:
+    given = row["request"].get("input")
+    items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    return any(item.get("role") == "assistant" or item.get("type") not in (None, "message") for item in items)
+
+
+def _histories(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return (row for row in rows if _has_history(row))
+
+
+def test_every_recorded_history_comes_back_with_its_meaning(recorded: list[dict[str, Any]]) -> None:
+    total, misses = 0, set()
+    for row in _histories(recorded):
+        total += 1
+        untouched = copy.deepcopy(row["request"])
+        written = write_request(read_request(row["request"], WIRE, provider=row["provider"]))
+        assert row["request"] == untouched, f"{row['id']}: the caller's own body was changed"
+        if meaning(written.body) != meaning(row["request"]):
+            misses.add(row["id"])
+        else:
+            assert not written.losses, f"{row['id']}: a loss is told and nothing was lost"
+    print(f"\n{WIRE}: {total - len(misses)} of {total} histories come back ({1 - len(misses) / total:.2%})")
+    assert misses == set(_KNOWN["normal"])
+    assert len(misses) / total <= 0.01
+
+
+def test_every_recorded_request_without_a_history_comes_back_with_its_meaning(recorded: list[dict[str, Any]]) -> None:
+    for row in recorded:
+        if not _has_history(row):
+            written = write_request(read_request(row["request"], WIRE, provider=row["provider"]))
+            assert meaning(written.body) == meaning(row["request"]), row["id"]
+            assert not written.losses, row["id"]
+
+
+def test_the_canonical_fields_alone_carry_the_meaning(recorded: list[dict[str, Any]]) -> None:
+    total, misses = 0, set()
+    for row in _histories(recorded):
+        total += 1
+        request = erased(read_request(row["request"], WIRE, provider=row["provider"]))
+        if meaning(write_request(request).body, erased=True) != meaning(row["request"], erased=True):
+            misses.add(row["id"])
+    print(f"\n{WIRE}, erased: {total - len(misses)} of {total} histories come back ({1 - len(misses) / total:.2%})")
+    assert misses == set(_KNOWN["erased"])
+
+
+def test_what_the_provider_took_breaks_no_rule_before_or_after_the_round_trip(recorded: list[dict[str, Any]]) -> None:
+    for row in recorded:
+        if row["status"] == 200:
+            provider = row["provider"]
+            assert not check_request(row["request"], WIRE, provider=provider), row["id"]
+            written = write_request(read_request(row["request"], WIRE, provider=provider))
+            assert not check_request(written.body, WIRE, provider=provider), row["id"]
+
+
+def test_the_sdk_types_take_what_they_took_before(recorded: list[dict[str, Any]]) -> None:
+    taken = 0
+    for row in recorded:
+        body = write_request(read_request(row["request"], WIRE, provider=row["provider"])).body
+        for adapter, member in ((_items, "input"), (_tools, "tools")):
+            if isinstance(row["request"].get(member), list) and _takes(adapter, row["request"][member]):
+                assert _takes(adapter, body.get(member, [])), (row["id"], member)
+                taken += 1
+    assert taken > 1000
+
+
+def _takes(adapter: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        adapter.validate_python(value)
+    except ValidationError:
+        return False
+    return True
