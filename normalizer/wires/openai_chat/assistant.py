@@ -61,14 +61,19 @@ class Spoken:
         if self._calls:
             message["tool_calls"] = self._calls
         self._add_members(message)
-        if message.get("content") is None:
-            silent = not (self._calls or "function_call" in self._beside or "refusal" in self._beside)
-            if silent and not self._same:
-                return None
-            if self._dialect.blank is not None and not silent:
-                message["content"] = self._dialect.blank
-            elif "silent" not in self._written:
-                message.setdefault("content", "" if silent else None)
+        if not message.get("content"):
+            return self._wordless(message)
+        return message
+
+    def _wordless(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """What stands as content where there are no words."""
+        silent = not (self._calls or "function_call" in self._beside or "refusal" in self._beside)
+        if silent and not self._same:
+            return None
+        if self._dialect.blank is not None and not silent:
+            message["content"] = self._dialect.blank
+        elif "silent" not in self._written:
+            message.setdefault("content", "" if silent else None)
         return message
 
     def _content(self) -> Any:
@@ -183,7 +188,7 @@ class Spoken:
         said = carried.get("message") if carried and self._same else None
         if isinstance(said, dict):
             audio = said.get("audio")
-            if isinstance(audio, dict) and "id" in audio and "audio" not in message:
+            if isinstance(audio, dict) and audio.get("id") and "audio" not in message:
                 message["audio"] = {"id": audio["id"]}
             if not self._dialect.strict:
                 message.update((k, v) for k, v in said.items() if k not in message and k not in _RESPONSE_ONLY)

@@ -60,7 +60,6 @@ _DIALECTS: dict[str | None, Dialect] = {
     "mistral": Dialect(
         ids=IdStyle("[a-zA-Z0-9]{9}", 9, prefix=""),
         reasoning="content",
-        blank="",
         strict=True,
         bridge=True,
         any_word="any",
