@@ -58,12 +58,17 @@ def members(
 
 def _in_tools_without_thinking(messages: list[dict[str, Any]]) -> bool:
     """Whether the last turn of the assistant called tools and does not begin with thinking (THINK-01)."""
-    for place in range(len(messages) - 1, 0, -1):
-        said, content = messages[place - 1], messages[place].get("content")
-        if said.get("role") == "assistant":
-            answered = isinstance(content, list) and bool(content) and kind_of(content[0]) == "tool_result"
-            return answered and kind_of(said["content"][0]) not in ("thinking", "redacted_thinking")
-    return False
+    place = len(messages) - 1
+    while place > 0 and messages[place - 1].get("role") != "assistant":
+        place -= 1
+    if place <= 0:
+        return False
+    content = messages[place].get("content")
+    if not isinstance(content, list) or not content or kind_of(content[0]) != "tool_result":
+        return False
+    while place > 1 and messages[place - 2].get("role") == "assistant":
+        place -= 1
+    return kind_of(messages[place - 1]["content"][0]) not in ("thinking", "redacted_thinking")
 
 
 def _tool(tool: Tool, carry: Carrying) -> Any:

@@ -1,7 +1,8 @@
 """A request of the Messages API into the canonical conversation.
 
-Messages of one role that follow each other are one turn, as the API itself joins them; the results that begin a
-user's message are a turn of their own. The blocks of assistant messages are read as those of responses are.
+The results that begin a user's message are a turn of their own. Messages of the assistant that follow each other are
+one turn, as the API itself joins them, where the calls of all are answered together. The blocks of assistant messages
+are read as those of responses are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..common import Context
 from .decode import decode
-from .parts import parts_of, rest
+from .parts import kind_of, parts_of, rest
 
 WIRE = "anthropic.messages"
 _REPRESENTED = ("model", "system", "messages", "tools", "tool_choice")
@@ -101,6 +102,8 @@ class _Reading:
         role = message.get("role") if isinstance(message, dict) else None
         held = message.get("content") if isinstance(message, dict) else None
         if role == "assistant" and isinstance(held, (str, list)):
+            if self._said and not any(kind_of(block) == "tool_use" for block in self._said[-1][0]["content"]):
+                self.close()
             self._said.append((message, content))
             return
         self.close()
@@ -154,7 +157,7 @@ def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
 
 
 def _is_result(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "tool_result"
+    return bool(kind_of(block) == "tool_result")
 
 
 def _result(block: dict[str, Any], waiting: dict[Any, list[ToolCall]]) -> Result:

@@ -75,7 +75,7 @@ class _Writing:
         self._own = request.wire == WIRE
         self._strict = carry.provider in FAMILY
         self._leading = True
-        self._open: dict[str, Any] | None = None  # the last message, if more may be added to it
+        self._said_last: dict[str, Any] | None = None  # the last message of the assistant
         self._ids: dict[str, str] = {}  # of the calls that wait for their answers
         self._used: set[str] = set()
         self._paired: set[str] = set()  # server calls that may stand
@@ -86,24 +86,25 @@ class _Writing:
 
         It may come while the last turn is paused, and where code of the server waits for a tool of the caller.
         """
-        said: list[list[Response]] = []
+        said: list[list[Block]] = []
         before: Turn | None = None
+        served = False
         for turn in turns:
             if type(turn) is Assistant:
+                blocks = turn.response.choices[0].blocks if turn.response.choices else []
                 if type(before) is Assistant:
-                    said[-1].append(turn.response)
+                    said[-1] = said[-1] + blocks
                 else:
-                    said.append([turn.response])
+                    said.append(blocks)
+                for block in blocks:
+                    served = served or type(block) is ServerToolCall
             before = turn
         pending: set[str] = set()
-        for number, responses in enumerate(said):
-            blocks = [block for response in responses for choice in response.choices[:1] for block in choice.blocks]
+        for number, blocks in enumerate(said if served else ()):
             calls = {block.id for block in blocks if type(block) is ServerToolCall}
             results = {block.call_id for block in blocks if type(block) is ServerToolResult and block.raw is not None}
-            if not calls and not results:
-                continue
             waiting = any(type(block) is ToolCall for block in blocks)
-            self._paired |= (calls & results) | (pending & results)
+            self._paired |= (calls | pending) & results
             if waiting or number == len(said) - 1:
                 self._paired |= calls
             pending = (pending | calls) - results if waiting else set()
@@ -111,25 +112,23 @@ class _Writing:
     def turn(self, turn: Turn, index: int) -> None:
         """Take the next turn."""
         kind = type(turn)
+        if kind is System:
+            self._instructions(turn, index)  # type: ignore[arg-type]
+            return
+        self._leading = False
         if kind is Assistant:
-            self._leading = False
             self._assistant(turn, index)  # type: ignore[arg-type]
         elif kind is Results:
-            self._leading = False
             self._results(turn, index)  # type: ignore[arg-type]
         elif kind is User:
-            self._leading = False
             self._user(turn, index)  # type: ignore[arg-type]
-        elif kind is System:
-            self._instructions(turn, index)  # type: ignore[arg-type]
         else:
-            self._leading = False
             self._other(turn, index)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """An answer that is to be continued must not end with white space."""
         last = self.messages[-1] if self.messages else None
-        if last is None or last is not self._open or last["role"] != "assistant":
+        if last is not self._said_last or last is None:
             return
         block = last["content"][-1]
         if kind_of(block) == "text" and block["text"] != block["text"].rstrip():
@@ -137,20 +136,11 @@ class _Writing:
             self._carry.lose("empty", "white space at the end of an answer that is to be continued was cut")
 
     def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
-        """One more message, or more of the one before where the role is the same, as the API would join them."""
+        """One more message. The API joins those of one role itself, so each turn keeps its own and its bytes."""
         if extra and not self._own:
             self._carry.lose("extra", f"left out: {', '.join(sorted(extra))}", index)
             extra = {}
-        last = self._open
-        if last is None or last["role"] != role or role == "system":
-            self._open = {"role": role, "content": content, **extra}
-            self.messages.append(self._open)
-            return
-        held = last["content"]
-        if isinstance(held, str):
-            held = last["content"] = [{"type": "text", "text": held}]
-        held.extend([{"type": "text", "text": content}] if isinstance(content, str) else content)
-        last.update(extra)
+        self.messages.append({"role": role, "content": content, **extra})
 
     def _said(self, parts: list[Part], plain: bool, index: int) -> Any:
         """The content of a message that is not the model's."""
@@ -186,7 +176,6 @@ class _Writing:
     def _other(self, turn: Other, index: int) -> None:
         if turn.wire == WIRE:
             self.messages.append(turn.raw)
-            self._open = None
         else:
             self._carry.lose("opaque", f"an item of {turn.wire} was left out", index)
 
@@ -251,6 +240,7 @@ class _Writing:
             self._carry.lose("reasoning", "thinking that nothing follows was left out", index)
         if _says(blocks):
             self._add("assistant", blocks, turn.extra, index)
+            self._said_last = self.messages[-1]
         else:
             self._carry.lose("empty", "an assistant turn without content was left out", index)
 
