@@ -8,6 +8,7 @@ from ..common import CallSite, Context, error_of, error_response, read_whole
 from ..schema import Reader
 from .message import finish, usage
 from .schema import Body, Message, carry_body, carry_choice, carry_message
+from .usual import decode_usual
 
 _reader = Reader(Body)
 _NO_MESSAGE = Message()
@@ -15,6 +16,9 @@ _NO_MESSAGE = Message()
 
 def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no JSON object."""
+    usual = decode_usual(data, context)
+    if usual is not None:
+        return usual
     body = read_whole(_reader, data, context)
     if body.choices is None or (body.error and not body.choices):
         return error_response(context, jsontext.decode(data), id=body.id, model=body.model)

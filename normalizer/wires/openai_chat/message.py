@@ -19,10 +19,9 @@ from ...model import (
     ServerToolResult,
     StopReason,
     Text,
-    ToolCall,
     Usage,
 )
-from ..common import CUTS, NO_OBJECT, CallSite, Context, parse_object, settle, total
+from ..common import CUTS, CallSite, Context, settle, total
 from .schema import Call, Function, Message
 
 #: `finish_reason` of OpenAI (`openai.types.chat.chat_completion.Choice`) and, below the line, of its dialects.
@@ -93,35 +92,11 @@ def finish(
 
 def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> None:
     """Function and custom (freeform) calls; the last one is cut where the answer was."""
-    seen = site.seen
     last = calls[-1] if cut else None
-    trusting = site.trusting
     for call in calls:
         id = call.id
-        function = call.function
-        if trusting and function is not None and call is not last:
-            # The hot path: what `build` does for a call with nothing odd about it, which is nearly every one.
-            name, text = function.name, function.arguments
-            if (
-                id
-                and name
-                and text
-                and id not in seen
-                and text.isascii()
-                and "\\" not in text
-                and call.extra_ is None
-                and function.extra_ is None
-            ):
-                try:
-                    arguments = parse_object(text)
-                except NO_OBJECT:
-                    pass
-                else:
-                    seen[id] = (name, text)
-                    blocks.append(ToolCall(id, name, arguments, text, "complete", call.type or "function"))
-                    continue
         name, text, kind, extra = _read_call(call, site.context)
-        if id in seen and site.repeats(id, name, text):
+        if id in site.seen and site.repeats(id, name, text):
             continue
         free_text = kind == "custom"
         blocks.append(site.build(len(blocks), id, name, text, kind, extra, call is last, free_text=free_text))
