@@ -6,6 +6,7 @@ The equivalences, each with its reason:
 * ``input`` as a string = one user message with that string (the API's reference says so);
 * ``type: "message"`` on a message = none (its type is optional there);
 * empty ``annotations`` and ``logprobs`` of a text = none (nothing is said by an empty list);
+* no ``summary`` of a reasoning item = an empty one (some servers leave it out of answers, requests have to have it);
 * an empty list of ``tools`` = none (no tool is declared either way).
 
 After erasing (`erased`), the canonical fields alone are left, so what a block holds in ``extra`` is not compared:
@@ -53,6 +54,8 @@ def _item(item: Any) -> Any:
     plain = _without_nulls(item)
     if not isinstance(plain, dict):
         return plain
+    if plain.get("type") == "reasoning":
+        plain.setdefault("summary", [])
     if plain.get("type", "message") == "message":
         plain.pop("type", None)
         if isinstance(plain.get("content"), list):

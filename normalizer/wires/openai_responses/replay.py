@@ -49,8 +49,8 @@ _SERVER: dict[str, tuple[str, str, bool]] = {
 }
 #: Members that have to stand in an item of the provider's, if only as null.
 _NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
-#: Members of ``extra`` that are this package's own notes, not the wire's members.
-_NOTES = frozenset(("form", "part", "member"))
+#: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
+_NOTES = frozenset(("form", "part", "member", "item_id", "output_index"))
 _WORDS = (Text, Refusal)
 
 
@@ -287,6 +287,8 @@ def _part(block: Text | Refusal | Opaque) -> dict[str, Any]:
         return {"type": "refusal", "refusal": block.text, **own}
     if own.get("type", "output_text") != "output_text":
         return {"text": block.text, **own}
+    if "role" in block.extra:  # of a compacted conversation: not the assistant's own
+        return {"type": "input_text", "text": block.text, **own}
     return {"type": "output_text", "text": block.text, "annotations": block.annotations, **own}
 
 
