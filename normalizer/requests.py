@@ -5,8 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from msgspec.structs import replace
+
 from .conversation import Encoded, Request
-from .errors import UnknownWire
+from .errors import PolicyError, UnknownWire
+from .policies import POLICIES
 from .rules import Violation, violations
 from .wires import WIRES
 
@@ -30,6 +33,17 @@ def write_request(request: Request, wire: str | None = None, *, provider: str | 
         provider = request.provider
     encoded: Encoded = _module(target, "write").write(request, provider)
     return encoded
+
+
+def with_policy(request: Request, policy: str) -> Request:
+    """The request, telling the provider what the policy will do: under `first` the model is asked for one call at most.
+
+    A target without a switch for that gets none, and the writing reports the loss `parallel`; whatever a server makes
+    of the switch (failure PAR-02), `select` keeps to the policy. Raises PolicyError for an unknown policy.
+    """
+    if policy not in POLICIES:
+        raise PolicyError(f"no policy is called {policy!r}", hint=f"one of {', '.join(POLICIES)}")
+    return replace(request, parallel=False) if policy == "first" and request.tools else request
 
 
 def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[Violation]:

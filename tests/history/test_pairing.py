@@ -1,0 +1,166 @@
+"""Every call of a turn gets exactly one answer, directly after it and in call order; what does not fit is reported."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from normalizer.conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
+from normalizer.model import Block, Choice, Response, Stop, Text, ToolCall
+from normalizer.pairing import UNANSWERED, paired, unanswered
+
+
+def call(id: str, name: str = "f", wire_id: str | None = None) -> ToolCall:
+    return ToolCall(id, name, {}, "{}", wire_id=wire_id)
+
+
+def said(*blocks: Block) -> Assistant:
+    return Assistant(Response("openai.chat", "openai", None, "m", [Choice(0, list(blocks), Stop("tool_calls"))]))
+
+
+def told(id: str, text: str = "ok") -> Result:
+    return Result(id, [TextPart(text)])
+
+
+def user(text: str = "hi") -> User:
+    return User([TextPart(text)])
+
+
+def pair(*turns: Turn) -> tuple[list[Turn], list[tuple[str, int]]]:
+    reported: list[tuple[str, int]] = []
+    return paired(list(turns), lambda code, message, turn: reported.append((code, turn))), reported
+
+
+def missing(id: str, name: str = "f") -> Result:
+    return Result(id, [TextPart(UNANSWERED)], is_error=True, name=name)
+
+
+def test_a_conversation_that_fits_stays_as_it_is() -> None:
+    turns = [
+        System([TextPart("s")]),
+        user(),
+        said(call("a"), call("b")),
+        Results([told("a"), told("b")]),
+        said(Text("x")),
+    ]
+    assert pair(*turns) == (turns, [])
+
+
+def test_answers_stand_in_call_order_whatever_order_they_came_in() -> None:
+    turns, reported = pair(said(call("a"), call("b"), call("c")), Results([told("c"), told("a"), told("b")]))
+    assert turns[1:] == [Results([told("a"), told("b"), told("c")])]
+    assert reported == []
+
+
+def test_a_call_without_an_answer_gets_one_that_says_so() -> None:
+    turns, reported = pair(said(call("a"), call("b")), Results([told("b")]), user())
+    assert turns[1:] == [Results([missing("a"), told("b")]), user()]
+    assert reported == [("answered", 0)]
+    turns, reported = pair(user(), said(call("a")), user())
+    assert turns[2:] == [Results([missing("a")]), user()]
+    assert reported == [("answered", 1)]
+
+
+def test_the_last_turn_stays_open_until_anything_follows_it() -> None:
+    assert pair(user(), said(call("a"))) == ([user(), said(call("a"))], [])
+
+
+def test_an_answer_that_nothing_asks_for_is_left_out() -> None:
+    turns, reported = pair(Results([told("old")]), user(), said(Text("x")), Results([told("a"), told("b")]))
+    assert turns == [user(), said(Text("x"))]
+    assert reported == [("orphan", 0), ("orphan", 3), ("orphan", 3)]
+
+
+def test_a_second_answer_to_one_call_is_left_out() -> None:
+    turns, reported = pair(said(call("a")), Results([told("a", "1"), told("a", "2"), told("z")]))
+    assert turns[1:] == [Results([told("a", "1")])]
+    assert reported == [("duplicate-answer", 0), ("orphan", 0)]
+
+
+def test_answers_in_several_turns_are_one_turn() -> None:
+    parts = [Results([told("b")], {"x": 1}), Results([told("a")], {"y": 2})]
+    turns, reported = pair(said(call("a"), call("b")), *parts, user())
+    assert turns[1:] == [Results([told("a"), told("b")], {"x": 1, "y": 2}), user()]
+    assert reported == []
+
+
+def test_answers_that_stand_apart_are_moved_to_their_calls() -> None:
+    between: list[Turn] = [user(), said(Text("wait")), Other("openai.chat", {})]
+    turns, reported = pair(said(call("a"), call("b")), Results([told("a")]), *between, Results([told("b")]), user())
+    assert turns == [said(call("a"), call("b")), Results([told("a"), told("b")]), *between, user()]
+    assert reported == [("order", 5)]
+
+
+def test_an_answer_never_goes_back_past_the_next_calls() -> None:
+    turns, reported = pair(said(call("a")), user(), said(call("b")), Results([told("a"), told("b")]))
+    assert turns == [said(call("a")), Results([missing("a")]), user(), said(call("b")), Results([told("b")])]
+    assert reported == [("answered", 0), ("orphan", 2)]
+
+
+def test_ids_that_come_again_in_a_later_round_are_answered_round_by_round() -> None:
+    turns = [
+        said(call("f:0")),
+        Results([told("f:0", "one")]),
+        said(call("f:0")),
+        Results([told("f:0", "two")]),
+    ]
+    assert pair(*turns) == (turns, [])
+
+
+def test_an_answer_under_the_items_own_id_is_taken_and_gets_the_calls() -> None:
+    turns, reported = pair(said(call("call_1", wire_id="fc_1")), Results([told("fc_1")]))
+    assert turns[1:] == [Results([told("call_1")])]
+    assert reported == []
+
+
+def test_two_calls_under_one_id_take_the_answers_in_turn() -> None:
+    turns, reported = pair(said(call("x"), call("x")), Results([told("x", "1"), told("x", "2")]))
+    assert turns[1:] == [Results([told("x", "1"), told("x", "2")])]
+    assert reported == []
+
+
+def test_an_answer_for_nobody_names_its_call_and_fails() -> None:
+    assert unanswered(call("a", "g"), "because") == Result("a", [TextPart("because")], is_error=True, name="g")
+
+
+@st.composite
+def muddles(draw: st.DrawFn) -> list[Turn]:
+    ids = st.lists(st.sampled_from("abc"), max_size=3)
+    turn: st.SearchStrategy[Turn] = st.one_of(
+        st.just(user()),
+        st.lists(st.sampled_from("abc"), max_size=3, unique=True).map(lambda given: said(*map(call, given))),
+        ids.map(lambda given: Results([told(id, str(n)) for n, id in enumerate(given)])),
+    )
+    return draw(st.lists(turn, max_size=8))
+
+
+@given(muddles())
+@settings(max_examples=400, deadline=None)
+def test_whatever_came_each_call_has_one_answer_and_no_answer_vanishes_unreported(turns: list[Turn]) -> None:
+    done, reported = pair(*turns)
+    assert [turn for turn in done if not isinstance(turn, Results)] == [t for t in turns if not isinstance(t, Results)]
+    for place, turn in enumerate(done):
+        before = done[place - 1] if place else None
+        if isinstance(turn, Results):
+            assert isinstance(before, Assistant)
+            assert [result.call_id for result in turn.results] == [one.id for one in before.response.calls]
+        elif isinstance(before, Assistant):
+            assert not before.response.calls
+    given_results = [id(result) for turn in turns if isinstance(turn, Results) for result in turn.results]
+    kept = [id(result) for turn in done if isinstance(turn, Results) for result in turn.results]
+    made = [code for code, _ in reported].count("answered")
+    left_out = sum(code in ("orphan", "duplicate-answer") for code, _ in reported)
+    assert len(set(kept)) == len(kept)
+    assert len(kept) - made == len(given_results) - left_out
+    # What was paired once is not mended again.
+    assert pair(*done) == (done, [])
+
+
+@given(muddles())
+@settings(max_examples=200, deadline=None)
+def test_turns_that_were_closed_stay_as_they_were_when_more_follow(turns: list[Turn]) -> None:
+    done, _ = pair(*turns)
+    closed, _ = pair(*done, user(), said(call("a")), Results([told("a")]))
+    open_end = bool(done) and isinstance(done[-1], Assistant) and bool(done[-1].response.calls)
+    assert closed[: len(done)] == done
+    assert len(closed) == len(done) + 3 + open_end
