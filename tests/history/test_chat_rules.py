@@ -1,0 +1,232 @@
+"""Each rule of Chat Completions refuses what breaks it, by its id, and lets its legal neighbour pass."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normalizer.requests import check_request
+from normalizer.wires.openai_chat.rules import RULES
+
+WIRE = "openai.chat"
+USER = {"role": "user", "content": "go"}
+FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+
+
+def call(id: Any = "abcdefgh1", name: Any = "f", arguments: Any = "{}") -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def asks(*calls: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": "", "tool_calls": list(calls) or [call()], **members}
+
+
+def told(id: Any = "abcdefgh1", content: Any = "done", **members: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": content, **members}
+
+
+def body(*messages: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": list(messages), **members}
+
+
+LONG = "x" * 41
+THINKING = {"thinking": {"type": "enabled"}}
+#: rule -> (provider, a body that breaks it, the place, its legal neighbour)
+CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
+    "messages-empty": (None, body(), "messages", body(USER)),
+    "role-unknown": (None, body({**USER, "role": "model"}), "messages[0].role", body({**USER, "role": "developer"})),
+    "call-unanswered": (
+        "openai",
+        body(USER, asks(call("a"), call("b")), told("a"), USER),
+        "messages[1].tool_calls[1]",
+        body(USER, asks(call("a"), call("b")), told("b"), told("a"), USER),
+    ),
+    "result-orphan": ("deepseek", body(told(), USER), "messages[0]", body(asks(), told(), USER)),
+    "result-duplicate": (
+        "openai",
+        body(USER, asks(), told(), told()),
+        "messages[3].tool_call_id",
+        body(USER, asks(), told(), asks(), told()),
+    ),
+    "id-missing": (
+        "openai",
+        body(USER, asks(call("")), told("")),
+        "messages[1].tool_calls[0].id",
+        body(USER, asks(), told()),
+    ),
+    "id-repeated": (
+        "openai",
+        body(USER, asks(call("a"), call("a", "g")), told("a")),
+        "messages[1].tool_calls[1].id",
+        body(USER, asks(call("a"), call("A", "g")), told("a"), told("A")),
+    ),
+    "id-long": (
+        "openai",
+        body(USER, asks(call(LONG)), told(LONG)),
+        "messages[1].tool_calls[0].id",
+        body(USER, asks(call(LONG[:40])), told(LONG[:40])),
+    ),
+    "id-short": (
+        "mistral",
+        body(USER, asks(call("call_abcd")), told("call_abcd")),
+        "messages[1].tool_calls[0].id",
+        body(USER, asks(), told()),
+    ),
+    "name-pattern": (
+        None,
+        body(USER, asks(call(name="multi_tool_use.parallel")), told()),
+        "messages[1].tool_calls[0].function.name",
+        body(USER, asks(call(name="multi_tool_use-parallel")), told()),
+    ),
+    "name-reserved": (
+        "xai",
+        body(USER, tools=[{"type": "function", "function": {"name": "web_search"}}]),
+        "tools[0].function.name",
+        body(USER, tools=[{"type": "function", "function": {"name": "web_search_2"}}]),
+    ),
+    "arguments-text": (
+        "openai",
+        body(USER, asks(call(arguments={})), told()),
+        "messages[1].tool_calls[0].function.arguments",
+        body(USER, asks(call(arguments="")), told()),
+    ),
+    "calls-empty": (
+        "openai",
+        body(USER, {"role": "assistant", "content": "a", "tool_calls": []}, USER),
+        "messages[1].tool_calls",
+        body(USER, {"role": "assistant", "content": "a", "tool_calls": None}, USER),
+    ),
+    "content-missing": (
+        "openai",
+        body(USER, {"role": "assistant", "content": None}, USER),
+        "messages[1].content",
+        body(USER, {"role": "assistant", "content": None, "refusal": "no"}, USER),
+    ),
+    "content-text": ("xai", body(USER, asks(content=None), told()), "messages[1].content", body(USER, asks(), told())),
+    "result-text": (
+        "openai",
+        body(USER, asks(), told(content=[{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}])),
+        "messages[2].content[0]",
+        body(USER, asks(), told(content=[{"type": "text", "text": "done"}])),
+    ),
+    "result-members": (
+        None,
+        body(USER, asks(), told(is_error=True)),
+        "messages[2].is_error",
+        body(USER, asks(), told(content="[tool_error] no")),
+    ),
+    "function-name": (
+        None,
+        body(USER, {"role": "function", "content": "done"}),
+        "messages[1].name",
+        body(USER, {"role": "function", "name": "f", "content": "done"}),
+    ),
+    "user-after-tool": (
+        "mistral",
+        body(USER, asks(), told(), USER),
+        "messages[3].role",
+        body(USER, asks(), told(), {"role": "assistant", "content": "OK."}, USER),
+    ),
+    "assistant-last": (
+        "mistral",
+        body(USER, {"role": "assistant", "content": "a"}),
+        "messages[1].role",
+        body(USER, {"role": "assistant", "content": "a", "prefix": True}),
+    ),
+    "member-groq": (
+        "groq",
+        body(USER, asks(reasoning_content="hm"), told()),
+        "messages[1].reasoning_content",
+        body(USER, asks(reasoning="hm"), told()),
+    ),
+    "member-mistral": (
+        "mistral",
+        body(USER, asks(refusal=None), told()),
+        "messages[1].refusal",
+        body(USER, asks(prefix=False), told()),
+    ),
+    "reasoning-missing": (
+        "deepseek",
+        body(USER, asks(), told(), **THINKING),
+        "messages[1].reasoning_content",
+        body(USER, asks(reasoning_content=""), told(), **THINKING),
+    ),
+    "custom-tool": (
+        "groq",
+        body(USER, tools=[{"type": "custom", "custom": {"name": "f"}}]),
+        "tools[0].type",
+        body(USER, tools=[FUNCTION]),
+    ),
+    "parameters-object": (
+        "openai",
+        body(USER, tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}]),
+        "tools[0].function.parameters",
+        body(USER, tools=[FUNCTION]),
+    ),
+    "tools-count": ("openai", body(USER, tools=[]), "tools", body(USER, tools=[FUNCTION] * 128)),
+    "tools-needed": (
+        "openai",
+        body(USER, parallel_tool_calls=False),
+        "parallel_tool_calls",
+        body(USER, parallel_tool_calls=False, tools=[FUNCTION]),
+    ),
+    "choice-undeclared": (
+        "openai",
+        body(USER, tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "g"}}),
+        "tool_choice",
+        body(USER, tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "f"}}),
+    ),
+}
+
+
+def test_every_rule_has_a_case_and_says_why_and_whence() -> None:
+    assert list(CASES) == [rule.id for rule in RULES]
+    assert all(rule.reason and rule.source and rule.status in (400, 422) and rule.error_type for rule in RULES)
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_request_that_breaks_a_rule_is_refused_with_its_id_and_place(rule: str) -> None:
+    provider, broken, place, _ = CASES[rule]
+    assert (rule, place) in [(found.rule, found.path) for found in check_request(broken, WIRE, provider=provider)]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_its_legal_neighbour_passes_every_rule(rule: str) -> None:
+    provider, _, _, legal = CASES[rule]
+    assert check_request(legal, WIRE, provider=provider) == []
+
+
+@pytest.mark.parametrize("rule", [rule for rule in CASES if CASES[rule][0] is not None])
+def test_a_provider_that_does_not_hold_a_rule_does_not_refuse_by_it(rule: str) -> None:
+    _, broken, _, _ = CASES[rule]
+    assert rule not in [found.rule for found in check_request(broken, WIRE, provider="ollama")]
+
+
+def test_a_list_of_too_many_tools_is_refused() -> None:
+    found = check_request(body(USER, tools=[FUNCTION] * 129), WIRE, provider="openai")
+    assert [(violation.rule, violation.path) for violation in found] == [("tools-count", "tools")]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(list(CASES)), st.data(), JSON)
+def test_no_check_raises_whatever_the_body(rule: str, data: st.DataObject, junk: Any) -> None:
+    broken: Any = deepcopy(CASES[rule][1])
+    holder, key = None, None
+    node = broken
+    while isinstance(node, (dict, list)) and node and (holder is None or data.draw(st.booleans())):
+        holder, key = node, data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        node = node[key]
+    holder[key] = junk  # type: ignore[index]
+    for provider in (None, "openai", "mistral", "xai", "groq", "deepseek"):
+        check_request(broken, WIRE, provider=provider)
+        check_request(junk, WIRE, provider=provider)
