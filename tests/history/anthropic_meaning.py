@@ -8,6 +8,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec.structs import replace
+
+from normalizer.conversation import Assistant, Request, Turn
+from normalizer.model import Block, Opaque, ServerToolResult
+
 
 def meaning(request: Any) -> Any:
     """The request with every equivalent spelling made one."""
@@ -65,3 +70,23 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
     if told.get("type") == "text" and told.get("citations") == []:  # no citations
         del told["citations"]
     return told
+
+
+def erased(request: Request) -> Request:
+    """The request with ``raw`` and ``extra`` emptied on every block of a known type: canonical fields must carry it."""
+    return replace(request, turns=[_erased_turn(turn) for turn in request.turns])
+
+
+def _erased_turn(turn: Turn) -> Turn:
+    if not isinstance(turn, Assistant):
+        return turn
+    choices = [replace(c, blocks=[_erased_block(b) for b in c.blocks], extra={}) for c in turn.response.choices]
+    return Assistant(replace(turn.response, choices=choices, extra={}))
+
+
+def _erased_block(block: Block) -> Block:
+    if isinstance(block, Opaque):
+        return block
+    if isinstance(block, ServerToolResult):
+        return replace(block, raw=None, extra={})
+    return replace(block, extra={})
