@@ -9,7 +9,7 @@ So the code of a wire only ever sees well-typed structs, and nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, TypeVar, Union, cast
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -20,6 +20,7 @@ from ..errors import MalformedBody
 
 EXTRA_NAME = "extra of toolparity"
 S = TypeVar("S", bound="Wire")
+T = TypeVar("T", bound=Struct)
 #: What the fast path raises where something does not fit.
 UNFIT = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
@@ -53,7 +54,7 @@ def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any
     lines = ["def carry(member):", " extra = {}"]
     for f in struct_fields(cls):
         if f.name != "extra_" and f.name not in represented:
-            lines += [f" if member.{f.name} is not None:", f"  extra[{f.encode_name!r}] = member.{f.name}"]
+            lines += [f" if (value := member.{f.name}) is not None:", f"  extra[{f.encode_name!r}] = value"]
     lines += [" if member.extra_ is not None:", "  extra.update(member.extra_)", " return extra"]
     namespace: dict[str, Any] = {}
     exec("\n".join(lines), namespace)
@@ -121,7 +122,12 @@ class PassedOver(Struct, tag_field="type", tag="", gc=False):
 
 def passed_over(*kinds: str) -> tuple[type[PassedOver], ...]:
     """The structs for events of these types."""
-    return tuple(msgspec.defstruct("PassedOver", (), bases=(PassedOver,), tag=kind, gc=False) for kind in kinds)
+    return tuple(tagged(PassedOver, kind) for kind in kinds)
+
+
+def tagged(base: type[T], kind: str) -> type[T]:
+    """A struct like ``base`` for the events of one type."""
+    return cast(type[T], msgspec.defstruct(base.__name__, (), bases=(base,), tag=kind, gc=False))
 
 
 # The slow path. A value is either `Raw` (its exact text is known) or a parsed Python object.

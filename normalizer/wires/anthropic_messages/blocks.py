@@ -73,10 +73,13 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
     return _result(wire)
 
 
-def usual_call(site: CallSite, block: ToolUseBlock) -> ToolCall | None:
-    """A call with nothing odd about it, which is nearly every one; null where `convert` has to look closer."""
+def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> ToolCall | None:
+    """A call with nothing odd about it, which is nearly every one; null where `convert` has to look closer.
+
+    ``seen``: the calls of the site. Only for sites where any name will do, and the bytes are the wire's own.
+    """
     id, name = block.id, block.name
-    if not (id and name and site.trusting) or id in site.seen or site.context.respelled:
+    if not id or not name or id in seen:
         return None
     try:
         arguments = parse_object(block.input)
@@ -85,7 +88,7 @@ def usual_call(site: CallSite, block: ToolUseBlock) -> ToolCall | None:
     text = str(block.input, "utf-8")
     if not text.isascii() or "\\" in text or block.extra_ is not None or block.toolset_name is not None:
         return None
-    site.seen[id] = (name, text)
+    seen[id] = (name, text)
     return ToolCall(id, name, arguments, text, "complete", "function", None, None, block.caller)
 
 

@@ -19,11 +19,16 @@ def decode(data: bytes, context: Context) -> Response:
         return error_response(context, jsontext.decode(data), id=message.id, model=message.model)
     raw = message.stop_reason
     reason = STOPS.get(raw, "unknown") if raw else None
-    site = CallSite.of(context, 0, message.id)
+    seen: dict[str, tuple[str | None, str]] = {}
+    trusting = context.declared.names is None
+    usual = trusting and not context.respelled
+    site = CallSite(context, 0, message.id, seen, trusting)
     last = message.content[-1] if reason in CUTS and message.content else None
     blocks: list[Block] = []
     for wire in message.content:
-        block: Block | None = usual_call(site, wire) if type(wire) is ToolUseBlock and wire is not last else None
+        block: Block | None = None
+        if usual and type(wire) is ToolUseBlock and wire is not last:
+            block = usual_call(seen, wire)
         if block is None:
             block = convert(site, wire, len(blocks), wire is last)
         if block is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from ... import jsontext
 from ...model import (
@@ -29,13 +29,12 @@ from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
 
 
-class Reading:
+class Reading(Struct, gc=False):
     """What the items of one response share: where calls are built, and whether xAI's rules hold."""
 
-    def __init__(self, site: CallSite, custom: frozenset[str] | None) -> None:
-        self.site = site
-        #: names of custom tools that the caller declared; null where the server runs none of its own as such
-        self.custom = custom
+    site: CallSite
+    #: names of custom tools that the caller declared; null where the server runs none of its own as such
+    custom: frozenset[str] | None
 
 
 def convert(reading: Reading, items: list[Any], cut_last: bool) -> list[Block]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct, field
 
 from ..schema import Unknown, Wire, carrier
@@ -399,7 +398,7 @@ class Event(Wire):
     p: Any = None
 
 
-class Piece(Struct, forbid_unknown_fields=True, gc=False):
+class Piece(Struct, tag_field="type", tag="", forbid_unknown_fields=True, gc=False):
     """What most events of a stream are, and nothing else: one more piece of an item. Others are read as an Event."""
 
     sequence_number: Any = None
@@ -410,11 +409,6 @@ class Piece(Struct, forbid_unknown_fields=True, gc=False):
     delta: str | None = None
     logprobs: Any = None
     obfuscation: Any = None
-
-
-def piece(kind: str) -> type[Piece]:
-    """The struct of the pieces that one type of event brings."""
-    return msgspec.defstruct("Piece", (), bases=(Piece,), tag_field="type", tag=kind)
 
 
 carry_body = carrier(Body, "id", "object", "model", "status", "output", "usage", "error")

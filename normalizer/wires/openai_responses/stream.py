@@ -17,7 +17,7 @@ from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Reasoning, Refusal, Response, Text
 from ..common import CallSite, Context, StreamBase
-from ..schema import Reader, Unknown, Wire, passed_over, run_reader
+from ..schema import Reader, Unknown, Wire, passed_over, run_reader, tagged
 from . import schema as s
 from .decode import custom_tools, respond, usage
 from .items import Reading, convert, is_hosted
@@ -122,7 +122,7 @@ PROGRESS = frozenset(
     )
 )
 
-_PIECES: dict[str, type[s.Piece]] = {kind: s.piece(kind) for kind in DELTAS}
+_PIECES: dict[str, type[s.Piece]] = {kind: tagged(s.Piece, kind) for kind in DELTAS}
 _known = DONES.keys() | TERMINAL | BEGINNING | PROGRESS | {"response.output_item.added", "response.output_item.done"}
 _read_run = run_reader(*_PIECES.values(), *passed_over(*sorted(_known)))
 
