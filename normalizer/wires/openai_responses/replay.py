@@ -51,7 +51,18 @@ _SERVER: dict[str, tuple[str, str, bool]] = {
 _NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
 #: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
 _NOTES = frozenset(("form", "part", "member", "item_id", "output_index"))
-_WORDS = (Text, Refusal)
+#: How OpenAI's item ids begin.
+PREFIXES = {
+    "message": "msg_",
+    "reasoning": "rs_",
+    "function_call": "fc_",
+    "custom_tool_call": "ctc_",
+    "web_search_call": "ws_",
+    "code_interpreter_call": "ci_",
+    "file_search_call": "fs_",
+    "mcp_list_tools": "mcpl_",
+    "mcp_approval_request": "mcpr_",
+}
 
 
 class Replay:
@@ -60,7 +71,8 @@ class Replay:
     def __init__(self, carrying: Carrying, stateless: bool) -> None:
         self._carrying = carrying
         self._stateless = stateless
-        self._strict = carrying.provider in (None, "openai", "azure")
+        self._finishes = carrying.provider in (None, "openai", "azure")
+        self._strict = carrying.provider in ("openai", "azure")
 
     def kind(self, call: ToolCall, response: Response) -> str:
         """The kind under which a call is written, which is the kind of its answer, too."""
@@ -98,7 +110,7 @@ class Replay:
                 self._state(block, native, index, number, out)
         if message:
             self._message(message, native, bare, index, out)
-        while self._strict and len(out) > begun and out[-1].get("type") == "reasoning":
+        while self._finishes and len(out) > begun and out[-1].get("type") == "reasoning":
             out.pop()  # refused without what it led to: an answer that was cut there (THINK-07)
             self._carrying.lose("reasoning", "nothing of the same answer follows it", index)
         if len(out) == begun:
@@ -132,7 +144,7 @@ class Replay:
         else:
             item["content"] = [] if form in ("nothing", "typed nothing") else [_part(block) for block in blocks]
         for key, value in first.items():
-            if key not in _NOTES and not (key == "id" and bare):
+            if key not in _NOTES and not (key == "id" and (bare or not self._genuine(value, "message"))):
                 item[key] = value
         out.append(item)
 
@@ -207,11 +219,11 @@ class Replay:
         item["status"] = "completed"
         return item
 
-    def _genuine(self, id: str, kind: str) -> bool:
-        """Whether an item id is one: OpenAI refuses a call id in its place (ID-18); others have ids of any form."""
-        return not self._strict or (
-            not id.startswith(("call_", "toolu_")) and (kind != "function_call" or id[:2] == "fc")
-        )
+    def _genuine(self, id: Any, kind: str) -> bool:
+        """Whether an item id is one: OpenAI refuses any other in its place (ID-18); others' ids have any form."""
+        if self._strict and kind in PREFIXES:
+            return isinstance(id, str) and id.startswith(PREFIXES[kind])
+        return self._carrying.provider is not None or not (isinstance(id, str) and id.startswith(("call_", "toolu_")))
 
     # What only the provider reads
 
@@ -226,7 +238,10 @@ class Replay:
                 lose("reasoning", "", index, number)
         elif type(block) is ServerToolCall:
             if native:
-                out.append(_server_call(block))
+                item = _server_call(block)
+                if not self._genuine(item.get("id"), item["type"]):
+                    item.pop("id", None)
+                out.append(item)
             else:
                 lose("server-tool", f"{block.name or block.tool} ({block.id})", index, number)
         elif type(block) is ServerToolResult:
@@ -234,7 +249,7 @@ class Replay:
                 if "type" in block.raw:
                     out.append(block.raw)
                     return
-                if out and out[-1].get("id") == block.call_id:
+                if out and out[-1].get("type") == _SERVER.get(block.tool, ("",))[0]:
                     out[-1] = {**out[-1], **block.raw}
                     return
             lose("server-tool", f"what came of {block.tool} ({block.call_id})", index, number)
@@ -265,7 +280,9 @@ class Replay:
         if block.encrypted is not None:
             item["encrypted_content"] = block.encrypted
         lost = self._stateless and not block.encrypted
-        item.update((k, v) for k, v in extra.items() if k not in item and not (lost and k == "id"))
+        item.update((k, v) for k, v in extra.items() if k not in item and k != "id")
+        if "id" in extra and not lost and self._genuine(extra["id"], item["type"]):
+            item["id"] = extra["id"]
         return item
 
 

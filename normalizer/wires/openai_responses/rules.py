@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...rules import Rule
+from .replay import PREFIXES
 from .results import OUTPUTS
 from .write import RESERVED, SMALLEST_LIMIT
 
@@ -19,18 +20,6 @@ _ROLES = frozenset(("user", "assistant", "system", "developer"))
 #: Calls that the caller answers, and the type of their answer.
 _CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
 _CALLS["tool_search_call"] = "tool_search_output"
-#: How OpenAI's item ids begin.
-_PREFIXES = {
-    "message": "msg_",
-    "reasoning": "rs_",
-    "function_call": "fc_",
-    "custom_tool_call": "ctc_",
-    "web_search_call": "ws_",
-    "code_interpreter_call": "ci_",
-    "file_search_call": "fs_",
-    "mcp_list_tools": "mcpl_",
-    "mcp_approval_request": "mcpr_",
-}
 #: What may follow a thought: something that the same answer says or does.
 _BY_CALLER = frozenset((*OUTPUTS, "mcp_approval_response", "additional_tools", "item_reference"))
 
@@ -117,7 +106,7 @@ def _call_ids(body: Any) -> Broken:
 
 def _item_ids(body: Any) -> Broken:
     for path, item, kind in _items(body):
-        id, prefix = item.get("id"), _PREFIXES.get(kind)
+        id, prefix = item.get("id"), PREFIXES.get(kind)
         if isinstance(id, str) and prefix and item.get("role") in (None, "assistant") and not id.startswith(prefix):
             yield f"{path}.id", f"{id!r} does not begin with {prefix!r}"
 
