@@ -138,10 +138,10 @@ class Spoken:
     def _call(self, call: ToolCall, number: int) -> dict[str, Any]:
         same, written = self._same, self._written
         id: str | None = call.id
-        if not same:
+        if written and "ids" in written and call.id in written["ids"]:
+            id = written["ids"][call.id]
+        elif not same or self._dialect.ids_checked:
             id = self._carrying.id(call.id)
-        elif written and "ids" in written:
-            id = written["ids"].get(call.id, call.id)
         self.ids[call.id] = id
         name = self._carrying.name(call.name)
         text: Any = call.arguments_text

@@ -29,6 +29,7 @@ _NAMES = NameStyle()
 class Dialect(Struct, frozen=True):
     """One provider's ways.
 
+    ``ids_checked``: an id of another shape is refused, so even the provider's own are held to it.
     ``reasoning``: the member that carries reasoning back ("content": as thinking parts). ``blank``: what stands as
     content beside calls. ``strict``: members of a message that are not documented are refused. ``lists``: an
     assistant's content may be parts. ``result_media``: results may hold images. ``bridge``: the assistant has to
@@ -36,6 +37,7 @@ class Dialect(Struct, frozen=True):
     """
 
     ids: IdStyle = _IDS
+    ids_checked: bool = False
     names: NameStyle = _NAMES
     reasoning: str = "reasoning_content"
     blank: str | None = None
@@ -51,7 +53,7 @@ class Dialect(Struct, frozen=True):
     limit: str = "max_tokens"
 
 
-_OPENAI = Dialect(custom=True, developer=True, refusal=True, limit="max_completion_tokens")
+_OPENAI = Dialect(ids_checked=True, custom=True, developer=True, refusal=True, limit="max_completion_tokens")
 _DIALECTS: dict[str | None, Dialect] = {
     None: _OPENAI,
     "openai": _OPENAI,
@@ -59,6 +61,7 @@ _DIALECTS: dict[str | None, Dialect] = {
     "xai": Dialect(names=NameStyle(reserved=XAI_RESERVED), blank=""),
     "mistral": Dialect(
         ids=IdStyle("[a-zA-Z0-9]{9}", 9, prefix=""),
+        ids_checked=True,
         reasoning="content",
         strict=True,
         bridge=True,

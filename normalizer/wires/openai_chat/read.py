@@ -3,7 +3,8 @@
 ``Assistant.extra`` and ``Result.extra`` hold the message's other members. Under ``as_written`` an assistant turn also
 keeps how its message spelled what has several spellings: ``parts`` (content was a list), ``silent`` (there was no
 content), ``ids`` (canonical id -> what stood on the wire, null for none), ``indexes`` (canonical id -> the ``index``
-left over from a stream) and ``objects`` (arguments were JSON objects, not text).
+left over from a stream) and ``objects`` (arguments were JSON objects, not text). Under a result it keeps ``parts``: a
+server took images there.
 """
 
 from __future__ import annotations
@@ -157,6 +158,8 @@ class _Turns:
             extra["content"] = content
         if role == "tool" and not (isinstance(given, str) and given):
             extra["tool_call_id"] = given
+        if isinstance(content, list) and any(not (isinstance(p, dict) and p.get("type") == "text") for p in content):
+            extra[AS_WRITTEN] = {"parts": True}
         call = self._answered(given, name, role)
         parts = read_parts(content)
         failed = False

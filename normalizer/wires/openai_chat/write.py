@@ -27,7 +27,7 @@ from ...conversation import (
 )
 from ...pairing import paired
 from ..carry import FAILED, Carrying, mark_failed
-from .assistant import Spoken
+from .assistant import AS_WRITTEN, Spoken
 from .dialects import WIRE, dialect_of
 from .parts import describe, kept, write_part
 from .tools import write_tools
@@ -158,13 +158,13 @@ class _Writer:
         else:
             id = self._ids.get(result.call_id)
             message = {"role": "tool"} if id is None else {"role": "tool", "tool_call_id": id}
+        inside = self._dialect.result_media
         if extra:
-            extra = kept(extra, own, self._lose) if any(key != "name" for key in extra) else extra if own else {}
-            if "tool_call_id" in extra and not own:
-                extra = {key: value for key, value in extra.items() if key != "tool_call_id"}
+            inside = inside or (own and AS_WRITTEN in extra)
+            extra = self._members(extra)
             if "tool_call_id" in extra:
                 message.pop("tool_call_id", None)
-        message["content"] = self._returned(result, shown, message.get("tool_call_id"))
+        message["content"] = self._returned(result, None if inside else shown, message.get("tool_call_id"))
         if extra:
             if "content" in extra and not result.parts:
                 message["content"] = extra["content"]
@@ -173,7 +173,16 @@ class _Writer:
             message["name"] = result.name or ""
         return message
 
-    def _returned(self, result: Result, shown: list[dict[str, Any]], id: Any) -> Any:
+    def _members(self, extra: dict[str, Any]) -> dict[str, Any]:
+        """A result's other members; to another provider goes none of them (failure RES-02)."""
+        if self._own:
+            return {key: value for key, value in extra.items() if key != AS_WRITTEN}
+        if left := [key for key in extra if key not in ("name", "tool_call_id", "content", AS_WRITTEN)]:
+            self._lose("extra", f"{', '.join(left)} left out")
+        return {}
+
+    def _returned(self, result: Result, shown: list[dict[str, Any]] | None, id: Any) -> Any:
+        """The content. ``shown``: where media go; null where the content itself may hold them."""
         parts = result.parts
         if len(parts) == 1:
             part = parts[0]
@@ -186,7 +195,7 @@ class _Writer:
             made = write_part(part, self._own, self._dialect, self._lose)
             if made is None:
                 continue
-            if made["type"] != "text" and not (self._own or self._dialect.result_media):
+            if made["type"] != "text" and shown is not None:
                 if not shown or shown[-1].get("text") != f"Returned for {id}:":
                     shown.append({"type": "text", "text": f"Returned for {id}:"})
                 shown.append(made)
