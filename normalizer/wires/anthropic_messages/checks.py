@@ -100,7 +100,7 @@ def answered(body: Any) -> Found:
     for run, after in _pairs(body):
         if after is None:
             continue
-        answers = set(ids_of(after.of("tool_result"), "tool_use_id")) if after.role == "user" else set()
+        answers = ids_of(after.of("tool_result"), "tool_use_id") if after.role == "user" else []
         for path, block in run.of("tool_use"):
             if block.get("id") not in answers:
                 yield path, f"{block.get('id')} has no tool_result directly after it"
@@ -300,10 +300,10 @@ def container(body: Any) -> Found:
     """The code that called a tool waits in its container: answers have to go there."""
     if not isinstance(body, dict) or body.get("container"):
         return
-    for run, after in _pairs(body):
-        for _, block in run.of("tool_use"):
-            caller = block.get("caller")
-            waits = isinstance(caller, dict) and text(caller.get("type")).startswith("code_execution")
-            if waits and after is not None and after is runs(body)[-1]:
-                yield "container", f"{block.get('id')} was called by code; the container it runs in must be named"
-                return
+    turns = runs(body)
+    waiting = turns[-2].of("tool_use") if len(turns) > 1 and turns[-2].role == "assistant" else []
+    for _, block in waiting:
+        caller = block.get("caller")
+        if isinstance(caller, dict) and text(caller.get("type")).startswith("code_execution"):
+            yield "container", f"{block.get('id')} was called by code; the container it runs in must be named"
+            return

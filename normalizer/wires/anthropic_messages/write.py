@@ -6,6 +6,7 @@ blocks (failures THINK-01, THINK-02, SRV-03). What it said elsewhere is told wit
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ... import jsontext
@@ -41,6 +42,8 @@ from .parts import blocks_of, kind_of
 from .read import WIRE
 
 IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
+#: The ids that the provider gives to the calls it runs itself.
+SERVER_IDS = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 #: The service itself names 128 as the limit when it refuses; aliases keep the 64 of its documentation.
 NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,128}")
 #: Whose signatures, server blocks and ids are one and the same, wherever Claude is served from.
@@ -78,6 +81,7 @@ class _Writing:
         self._said_last: dict[str, Any] | None = None  # the last message of the assistant
         self._ids: dict[str, str] = {}  # of the calls that wait for their answers
         self._used: set[str] = set()
+        self._times: dict[str, int] = {}  # how often an id stood there, of those that return
         self._paired: set[str] = set()  # server calls that may stand
         self._begun: set[str] = set()  # server calls that were written
 
@@ -105,7 +109,7 @@ class _Writing:
             results = {block.call_id for block in blocks if type(block) is ServerToolResult and block.raw is not None}
             waiting = any(type(block) is ToolCall for block in blocks)
             self._paired |= (calls | pending) & results
-            if waiting or number == len(said) - 1:
+            if waiting or (number == len(said) - 1 and type(before) is Assistant):
                 self._paired |= calls
             pending = (pending | calls) - results if waiting else set()
 
@@ -185,7 +189,9 @@ class _Writing:
         """One message with all results first (failures HIST-02, HIST-05, ORD-02)."""
         after: list[dict[str, Any]] = []
         blocks = [self._result(result, after, index) for result in turn.results]
-        self._add("user", blocks + after, turn.extra, index)
+        self._add("user", blocks, turn.extra, index)
+        if after:
+            self._add("user", after, {}, index)
 
     def _result(self, result: Result, after: list[dict[str, Any]], index: int) -> dict[str, Any]:
         content = self._said(result.parts, result.plain, index)
@@ -255,9 +261,9 @@ class _Writing:
         canonical = call.id
         id = carry.id(canonical)
         if id in self._used:  # ids are unique in the whole request here, elsewhere only in a turn (ID-10, ID-21)
-            number = 2
-            while (id := carry.id(f"{canonical}#{number}")) in self._used:
-                number += 1
+            while id in self._used:
+                self._times[canonical] = number = self._times.get(canonical, 1) + 1
+                id = carry.id(f"{canonical}#{number}")
             carry.ids[id] = canonical
         self._used.add(id)
         self._ids[canonical] = id
@@ -330,8 +336,12 @@ class _Writing:
         if call.id not in self._paired:
             self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result in its turn", index, place)
             return None
-        if call.tool == "mcp" and "server_name" not in call.extra:
-            self._carry.lose("server-tool", f"{call.name} ({call.id}): its server is not known", index, place)
+        if call.tool == "mcp":
+            known = "server_name" in call.extra
+        else:
+            known = not self._strict or SERVER_IDS.fullmatch(call.id) is not None
+        if not known:  # a call of another server's making, or one that cannot be spelled without its server
+            self._carry.lose("server-tool", f"{call.name} ({call.id}) is none that this provider made", index, place)
             return None
         self._begun.add(call.id)
         kind = "mcp_tool_use" if call.tool == "mcp" else "server_tool_use"

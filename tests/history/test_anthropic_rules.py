@@ -1,0 +1,349 @@
+"""Each rule of the Messages API has a case that breaks it and is refused under its id, and legal neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from normalizer.requests import check_request
+from normalizer.wires.anthropic_messages.rules import RULES
+
+WIRE = "anthropic.messages"
+Body = dict[str, Any]
+
+TOOL = {"name": "f", "input_schema": {"type": "object"}}
+THINKS = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
+MARK = {"cache_control": {"type": "ephemeral"}}
+SEARCHED = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+
+
+def text(words: str = "hi", **more: Any) -> Body:
+    return {"type": "text", "text": words, **more}
+
+
+def call(id: str = "t1", **more: Any) -> Body:
+    return {"type": "tool_use", "id": id, "name": "f", "input": {}, **more}
+
+
+def search(id: str = "srvtoolu_1", **more: Any) -> Body:
+    return {"type": "server_tool_use", "id": id, "name": "web_search", "input": {}, **more}
+
+
+def result(id: str = "t1", **more: Any) -> Body:
+    return {"type": "tool_result", "tool_use_id": id, "content": "ok", **more}
+
+
+def user(*blocks: Any) -> Body:
+    return {"role": "user", "content": list(blocks) or "hi"}
+
+
+def said(*blocks: Any) -> Body:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def request(*messages: Any, **more: Any) -> Body:
+    return {"model": "m", "max_tokens": 9, "messages": list(messages) or [user()], **more}
+
+
+def declared(**tool: Any) -> Body:
+    return request(tools=[{**TOOL, **tool}])
+
+
+def round_of(*blocks: Any, **more: Any) -> Body:
+    """A question, what the model said, and the result of t1."""
+    return request(user(), said(*blocks), user(result()), **more)
+
+
+CODE = search("srvtoolu_9", name="code_execution")
+CALLED = call(caller={"type": "code_execution_20260120", "tool_id": "srvtoolu_9"})
+RAN = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_9", "content": {}}
+
+#: By rule: what breaks it, where, and the neighbours that do not.
+CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
+    "messages": [
+        ({"max_tokens": 9, "messages": []}, "messages", [request()]),
+        ({"max_tokens": 9, "messages": "hi"}, "messages", [request()]),
+    ],
+    "role": [
+        (request({"role": "tool", "content": "hi"}), "messages[0].role", [request()]),
+        (request("hi"), "messages[0]", [request(user(), {"role": "system", "content": "be brief"})]),
+    ],
+    "max-tokens": [
+        ({"messages": [user()]}, "max_tokens", [request()]),
+        (request() | {"max_tokens": 0}, "max_tokens", [request()]),
+    ],
+    "content": [
+        (request({"role": "user", "content": ""}), "messages[0].content", [request()]),
+        (request(user(), said(), user()), "messages[1].content", [request(user(), said())]),
+    ],
+    "empty-text": [
+        (request(user(text(""), text())), "messages[0].content[0].text", [request(user(text(" "), text()))]),
+        (request(system=[text("")]), "system[0].text", [request(system=[text("a")])]),
+    ],
+    "only-space": [
+        (request(user(text(" \n"))), "messages[0].content", [request(user(text(" \n"), text("a")))]),
+        (
+            request({"role": "user", "content": " "}),
+            "messages[0].content",
+            [request(user(text(" "), {"type": "image"}))],
+        ),
+    ],
+    "trailing-space": [
+        (
+            request(user(), said(text("so "))),
+            "messages[1].content",
+            [request(user(), said(text("so"))), request(user(), said(text("so ")), user())],
+        ),
+        (request(user(), {"role": "assistant", "content": "so "}), "messages[1].content", [request(user(), said())]),
+    ],
+    "answered": [
+        (
+            request(user(), said(call(), call("t2")), user(result())),
+            "messages[1].content[1]",
+            [request(user(), said(call(), call("t2")), user(result("t2"), result()))],
+        ),
+        (request(user(), said(call()), user()), "messages[1].content[0]", [request(user(), said(call()))]),
+        (
+            request(user(), said(call()), said(call("t2")), user(result())),
+            "messages[2].content[0]",
+            [request(user(), said(call()), said(call("t2")), user(result()), user(result("t2")))],
+        ),
+    ],
+    "results-first": [
+        (
+            request(user(), said(call()), user(text(), result())),
+            "messages[2].content[1]",
+            [request(user(), said(call()), user(result(), text()))],
+        ),
+        (
+            request(user(), said(call(), call("t2")), user(result(), text(), result("t2"))),
+            "messages[2].content[2]",
+            [request(user(), said(call(), call("t2")), user(result(), result("t2")), user(text()))],
+        ),
+    ],
+    "result-asked-for": [
+        (request(user(result())), "messages[0].content[0]", [round_of(call())]),
+        (
+            request(user(), said(call()), user(result()), said(text()), user(result())),
+            "messages[4].content[0]",
+            [request(user(), said(call()), user(result()), said(call("t2")), user(result("t2")))],
+        ),
+    ],
+    "answered-once": [
+        (
+            request(user(), said(call()), user(result(), result())),
+            "messages[2].content[1].tool_use_id",
+            [round_of(call())],
+        )
+    ],
+    "unique-ids": [
+        (
+            request(user(), said(call()), user(result()), said(call()), user(result())),
+            "messages[3].content[0].id",
+            [request(user(), said(call()), user(result()), said(call("t2")), user(result("t2")))],
+        )
+    ],
+    "id-format": [
+        (
+            request(user(), said(call("call.0")), user(result("call.0"))),
+            "messages[1].content[0].id",
+            [request(user(), said(call("call_0-A")), user(result("call_0-A")))],
+        )
+    ],
+    "server-id-format": [
+        (
+            request(user(), said(search("call_1"), SEARCHED | {"tool_use_id": "call_1"}, text())),
+            "messages[1].content[0].id",
+            [request(user(), said(search(), SEARCHED, text()))],
+        )
+    ],
+    "input-object": [(round_of(call(input="{}")), "messages[1].content[0].input", [round_of(call(input={"x": 1}))])],
+    "name-format": [
+        (declared(name="a b"), "tools[0].name", [declared(name="a-b_C9")]),
+        (declared(name="n" * 129), "tools[0].name", [declared(name="n" * 128)]),
+        (
+            round_of(call(name="multi_tool_use.parallel")),
+            "messages[1].content[0].name",
+            [round_of(call(name="multi_tool_use"))],
+        ),
+    ],
+    "unique-names": [
+        (
+            request(tools=[TOOL, {"type": "web_search_20250305", "name": "f"}]),
+            "tools[1].name",
+            [request(tools=[TOOL, {"type": "web_search_20250305", "name": "web_search"}])],
+        )
+    ],
+    "schema": [
+        (declared(input_schema={"properties": {}}), "tools[0].input_schema", [declared()]),
+        (
+            declared(input_schema={"type": "object", "anyOf": []}),
+            "tools[0].input_schema",
+            [declared(input_schema={"type": "object", "properties": {"x": {"anyOf": []}}})],
+        ),
+    ],
+    "signed": [
+        (
+            request(user(), said({"type": "thinking", "thinking": "hm", "signature": ""}, text()), user()),
+            "messages[1].content[0].signature",
+            [request(user(), said(SIGNED, text()), user())],
+        ),
+        (
+            request(user(), said({"type": "redacted_thinking"}, text()), user()),
+            "messages[1].content[0].data",
+            [request(user(), said({"type": "redacted_thinking", "data": "x"}, text()), user())],
+        ),
+    ],
+    "thinking-first": [
+        (
+            round_of(text(), call(), **THINKS),
+            "messages[1].content[0]",
+            [
+                round_of(SIGNED, text(), call(), **THINKS),
+                round_of(text(), call()),
+                round_of(text(), call(), thinking={"type": "adaptive"}),
+                request(user(), said(text()), user(), **THINKS),
+            ],
+        )
+    ],
+    "thinking-last": [
+        (
+            request(user(), said(text(), SIGNED), user()),
+            "messages[1].content[1]",
+            [request(user(), said(SIGNED, text()), user())],
+        )
+    ],
+    "server-pair": [
+        (
+            request(user(), said(search(), text()), user()),
+            "messages[1].content[0]",
+            [
+                request(user(), said(search(), SEARCHED, text()), user()),
+                request(user(), said(search()), said(SEARCHED, text()), user()),
+                request(user(), said(search())),
+                round_of(search(), call()),
+            ],
+        )
+    ],
+    "server-result": [
+        (
+            request(user(), said(SEARCHED, text()), user()),
+            "messages[1].content[0]",
+            [
+                request(user(), said(search(), SEARCHED, text()), user()),
+                request(user(), said(CODE, CALLED), user(result()), said(RAN, text()), user(), container="c"),
+            ],
+        ),
+        (
+            request(user(), said(search()), {"role": "system", "content": "so"}, said(SEARCHED, text()), user()),
+            "messages[3].content[0]",
+            [request(user(), said(search()), said(SEARCHED, text()), {"role": "system", "content": "so"}, user())],
+        ),
+    ],
+    "error-result": [
+        (
+            request(user(), said(call()), user(result(is_error=True, content=[]))),
+            "messages[2].content[0].content",
+            [
+                request(user(), said(call()), user(result(is_error=True))),
+                request(user(), said(call()), user(result(content=[]))),
+            ],
+        ),
+        (
+            request(user(), said(call()), user(result(is_error=True, content=[{"type": "image"}]))),
+            "messages[2].content[0].content",
+            [request(user(), said(call()), user(result(content=[{"type": "image"}])))],
+        ),
+    ],
+    "tool-choice": [
+        (request(tool_choice={"type": "auto"}), "tool_choice", [request(tools=[TOOL], tool_choice={"type": "auto"})]),
+        (
+            request(tools=[TOOL], tool_choice={"type": "required"}),
+            "tool_choice.type",
+            [request(tools=[TOOL], tool_choice={"type": "any"})],
+        ),
+        (
+            request(tools=[TOOL], tool_choice={"type": "tool", "name": "g"}),
+            "tool_choice.name",
+            [request(tools=[TOOL], tool_choice={"type": "tool", "name": "f"})],
+        ),
+    ],
+    "tool-choice-thinking": [
+        (
+            request(tools=[TOOL], tool_choice={"type": "any"}, **THINKS),
+            "tool_choice",
+            [
+                request(tools=[TOOL], tool_choice={"type": "auto"}, **THINKS),
+                request(tools=[TOOL], tool_choice={"type": "any"}, thinking={"type": "adaptive"}),
+            ],
+        )
+    ],
+    "cache-marks": [
+        (
+            request(user(*[text(**MARK)] * 3), system=[text(**MARK)], tools=[{**TOOL, **MARK}]),
+            "tools[0].cache_control",
+            [request(user(*[text(**MARK)] * 2), system=[text(**MARK)], tools=[{**TOOL, **MARK}])],
+        )
+    ],
+    "container": [
+        (
+            request(user(), said(CODE, CALLED), user(result())),
+            "container",
+            [
+                request(user(), said(CODE, CALLED), user(result()), container="c1"),
+                request(user(), said(call(caller={"type": "direct"})), user(result())),
+            ],
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "number"), [(rule, number) for rule, cases in CASES.items() for number in range(len(cases))]
+)
+def test_a_request_that_breaks_a_rule_is_refused_under_its_id(rule: str, number: int) -> None:
+    broken, path, legal = CASES[rule][number]
+    assert (rule, path) in [(found.rule, found.path) for found in check_request(broken, WIRE)]
+    for body in legal:
+        assert check_request(body, WIRE) == []
+
+
+def test_every_rule_has_a_case_a_reason_and_a_source() -> None:
+    assert list(CASES) == [rule.id for rule in RULES]
+    assert all(rule.reason and rule.source for rule in RULES)
+    assert {(rule.status, rule.error_type) for rule in RULES} == {(400, "invalid_request_error")}
+
+
+@pytest.mark.parametrize("rule", [r for r in CASES if r not in ("messages", "role", "content")])
+def test_a_case_breaks_only_the_rule_it_is_for(rule: str) -> None:
+    allowed = {"server-pair", "server-result", "answered", "result-asked-for"}
+    for broken, _, _ in CASES[rule]:
+        assert {found.rule for found in check_request(broken, WIRE)} - allowed <= {rule}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "user", "assistant", "tool_use", "t1"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["messages", "role", "content", "type", "id", "tool_use_id", "tools", "name", "tool_choice"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=9,
+)
+
+
+@given(values, values, values)
+@settings(max_examples=200, deadline=None)
+def test_no_check_raises_whatever_the_body(body: Any, block: Any, tool: Any) -> None:
+    message = {"role": "assistant", "content": [block, {"type": "tool_use", "caller": tool, "id": block}]}
+    for given_body in (body, {"messages": [message, {"role": "user", "content": [block]}, body], "tools": [tool]}):
+        assert isinstance(check_request(given_body, WIRE), list)
