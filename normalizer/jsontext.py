@@ -6,7 +6,6 @@ msgspec refuses half surrogate pairs, NaN and numbers beyond 64-bit floats; real
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -20,6 +19,8 @@ def decode(data: bytes | str) -> Any:
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeError):
+        import json  # rarely needed, and not free to load
+
         return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deep") from None
@@ -30,6 +31,8 @@ def encode(value: Any) -> bytes:
     try:
         return _encode(value)
     except UnicodeEncodeError:
+        import json
+
         plain = msgspec.to_builtins(value)
         return json.dumps(plain, separators=(",", ":")).encode()
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import zlib
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from .. import jsontext
-from ..arguments import Parsed, parse
 from ..errors import MalformedBody
 from ..events import Event, StreamError
 from ..findings import Finding, finding
@@ -58,7 +56,7 @@ class Context(Struct, gc=False):
         """Turn a schema reader's notes into findings, each path once."""
         seen: set[str] = set()
         for note in notes:
-            text = f"{note.kind}: {_INDEXES.sub('[]', note.path)}"
+            text = f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}"
             if text not in seen:
                 seen.add(text)
                 if not any(f.message == text for f in self.findings):
@@ -66,7 +64,7 @@ class Context(Struct, gc=False):
         notes.clear()
 
 
-_INDEXES = re.compile(r"\[\d+\]")
+_INDEXES = r"\[\d+\]"
 
 
 def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
@@ -146,6 +144,8 @@ class CallSite(Struct, gc=False):
     ) -> tuple[dict[str, Any] | None, CallStatus]:
         """The arguments and status of a call that is out of the ordinary, with the findings that say how."""
         find, choice = self.context.find, self.choice
+        from ..arguments import Parsed, parse  # loaded when the first odd call comes
+
         arguments, status, code = Parsed(None) if free_text else parse(text)
         if cut:
             arguments, status = None, "truncated"
@@ -165,6 +165,8 @@ class CallSite(Struct, gc=False):
 
     def _synthetic(self, id: str | None, block: int, extra: dict[str, Any]) -> str:
         """A deterministic id from the response's id and the call's place (failures ID-09, ID-14, GEM-03)."""
+        import zlib
+
         digest = zlib.crc32((self.response_id or "").encode("utf-8", "replace"))
         made = f"call_{digest:08x}_{self.choice}_{len(self.seen)}"
         while made in self.seen:
@@ -209,10 +211,9 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     return Stop(reason, raw)
 
 
-_RETRYABLE = re.compile(
-    r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
-)
-_FINAL = re.compile(r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota")
+#: Texts, not compiled patterns: they are only needed where something failed.
+_RETRYABLE = r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
+_FINAL = r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota"
 
 
 def error_of(raw: Any, status: int | None = None) -> Error:
@@ -240,9 +241,9 @@ def _retryable(kind: str, status: int | None) -> bool | None:
     if status is not None and status >= 400:  # an error inside a stream that began well says nothing by its 200
         return status in (408, 409, 425, 429) or status >= 500
     kind = kind.lower()
-    if _RETRYABLE.search(kind):
+    if re.search(_RETRYABLE, kind):
         return True
-    return False if _FINAL.search(kind) else None
+    return False if re.search(_FINAL, kind) else None
 
 
 def error_response(context: Context, raw: Any, *, id: str | None = None, model: str | None = None) -> Response:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arguments import Balance
+from ...balance import Balance
 from ...errors import TooManyCalls
 from ..common import Context
 from .schema import Call, Custom, Function
