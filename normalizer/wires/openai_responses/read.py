@@ -40,7 +40,7 @@ _reader = Reader(s.Body)
 _REPRESENTED = frozenset(("model", "input", "tools", "tool_choice", "parallel_tool_calls", "previous_response_id"))
 _MODES = frozenset(("auto", "none", "required"))
 #: Items that only the caller writes, beside messages and outputs.
-_CALLERS = frozenset(("item_reference", "mcp_approval_response", "compaction_trigger"))
+_CALLERS = frozenset(("item_reference", "compaction_trigger"))
 _STANDARD_PARTS = frozenset(("output_text", "refusal"))
 
 
@@ -137,7 +137,7 @@ class _History:
         self._answer: list[dict[str, Any]] = []
         self._waiting: set[str] = set()
         self._results: list[Result] = []
-        #: what stood between outputs: it goes after them, as they stay one turn
+        #: what stood between outputs, and approvals: they go after them, as outputs stay one turn
         self._beside: list[Turn] = []
 
     def take(self, item: Any) -> None:
@@ -153,6 +153,9 @@ class _History:
         elif kind in OUTPUTS and not self._is_hosted(item):
             self._flush_answer()
             self._results.append(read_result(item))
+        elif kind == "mcp_approval_response":
+            self._flush_answer()
+            self._beside.append(Other(WIRE, item))
         elif kind in _CALLERS or (kind == "additional_tools" and not self._waiting):
             self._other(item)
         elif kind in _NAMED or (isinstance(kind, str) and kind.endswith("_call")) or self._answer:
@@ -180,7 +183,8 @@ class _History:
 
     def _other(self, item: Any) -> None:
         turn = Other(WIRE, item)
-        if self._results:
+        refers = isinstance(item, dict) and item.get("type") == "item_reference"  # stands for a call, so before outputs
+        if (self._results or self._beside) and not refers:
             self._beside.append(turn)
         else:
             self.close()
@@ -210,8 +214,8 @@ class _History:
     def _flush_results(self) -> None:
         if self._results:
             self._turns.append(Results(_told_apart(self._turns, self._results)))
-            self._turns.extend(self._beside)
-            self._results, self._beside = [], []
+        self._turns.extend(self._beside)
+        self._results, self._beside = [], []
 
     def _flush_answer(self) -> None:
         if not self._answer:
