@@ -126,7 +126,7 @@ CODES: dict[str, Code] = {
     ),
     "index-reused": Code(
         "warning",
-        "A new call came under the index of another one.",
+        "A new call, or another choice, came under the index of one that was there.",
         "Nothing; both were kept. Naive accumulators lose one.",
     ),
     "index-changed": Code(
@@ -157,6 +157,9 @@ CODES: dict[str, Code] = {
         "error",
         "The wire does not say who executes this call, and the request did not declare it.",
         "Answer it with an error; it is not executed.",
+    ),
+    "call-failed": Code(
+        "error", "The provider marked this client call as failed.", "Answer it with an error; it is not executed."
     ),
     # arguments
     "arguments-empty": Code(
@@ -193,7 +196,7 @@ CODES: dict[str, Code] = {
     ),
     "arguments-respelled": Code(
         "info",
-        "The source held the arguments as an object, not as text; arguments_text is compact JSON.",
+        "The source held the arguments as JSON, not as text; arguments_text is compact JSON.",
         "Nothing, unless you compare bytes.",
     ),
     "arguments-snapshot": Code(

@@ -69,7 +69,7 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
     if kind is Compaction:
         return _compaction(wire)  # type: ignore[arg-type]
     if kind is Unknown:
-        return Opaque(wire.wire_type, wire.raw)  # type: ignore[attr-defined]
+        return Opaque(wire.wire_type, wire.raw, wire.extra_ or {})  # type: ignore[attr-defined]
     return _result(wire)
 
 
@@ -94,8 +94,9 @@ def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> 
 
 def _tool_use(site: CallSite, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
     if text is None:
-        text = exact_text(block.input) if memoryview(block.input) else ""
-        if site.context.respelled:
+        given = len(memoryview(block.input)) > 0
+        text = exact_text(block.input) if given else ""
+        if given and site.context.respelled:
             site.context.find("arguments-respelled", "", site.choice, place)
     if block.id in site.seen and site.repeats(block.id, block.name, text):
         return None

@@ -43,6 +43,9 @@ _SHOWN: dict[type[Wire], str] = {
     Unknown: "opaque",
 }
 _USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+#: The member of a delta that its type says to hold words.
+_SAYS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
+_WORDS = ("text", "partial_json", "thinking")
 #: What an orphaned delta belongs to, where its block never started.
 _IMPLIED: dict[str, type[Wire]] = {
     "text_delta": TextBlock,
@@ -62,7 +65,7 @@ _NOTHING: tuple[Any, int, Callable[[str], None]] = ("none", -1, _NOWHERE.append)
 class _Open:
     """One content block while it arrives."""
 
-    __slots__ = ("block", "index", "key", "parts", "signature", "stopped")
+    __slots__ = ("block", "index", "key", "members", "parts", "signature", "stopped")
 
     def __init__(self, block: Wire, index: int, key: int) -> None:
         self.block = block
@@ -70,7 +73,12 @@ class _Open:
         self.key = key
         self.parts: list[str] = []
         self.signature: list[str] = []
+        self.members: dict[str, list[Any]] = {}  # what deltas gave that the block has no field for
         self.stopped = False
+
+    def keep(self, member: str, piece: Any) -> None:
+        """Keep a piece of a member that no field of the block stands for."""
+        self.members.setdefault(member, []).append(piece)
 
 
 class Stream(StreamBase):
@@ -100,6 +108,10 @@ class Stream(StreamBase):
             if at != index:
                 opened = blocks.get(at)
                 if opened is None:
+                    self.take(None, data, out)
+                    index = _NOTHING[0]
+                    continue
+                if type(opened.block) is Unknown:  # each piece goes to the member it is of
                     self.take(None, data, out)
                     index = _NOTHING[0]
                     continue
@@ -210,26 +222,28 @@ class Stream(StreamBase):
                 return
             self._context.find("index-changed", f"a {delta.type} for index {event.index}, where no block began")
             opened = self._open(implied(), len(self._blocks) if event.index is None else event.index, out)
-        text = delta.text if delta.text is not None else delta.partial_json
-        if text is None:
-            text = delta.thinking
-        if text is not None:
-            if text:
-                opened.parts.append(text)
-                out.append(BlockDelta(0, opened.key, text))
-        elif delta.signature is not None:
+        block = opened.block
+        member, text = _words(delta)
+        if delta.signature is not None:
             opened.signature.append(delta.signature)
-        elif delta.citation is not None and type(opened.block) is TextBlock:
-            if opened.block.citations is None:
-                opened.block.citations = []
-            opened.block.citations.append(delta.citation)
-        elif delta.type == "compaction_delta" and type(opened.block) is Compaction:
+        if text:
+            if type(block) is Unknown:
+                opened.keep(member, text)
+            else:
+                opened.parts.append(text)
+            out.append(BlockDelta(0, opened.key, text))
+        elif delta.citation is not None:
+            opened.keep("citations", delta.citation)
+        elif delta.type == "compaction_delta":
             if delta.content:
-                opened.parts.append(delta.content)
+                if type(block) is Compaction:
+                    opened.parts.append(delta.content)
+                else:
+                    opened.keep("content", delta.content)
                 out.append(BlockDelta(0, opened.key, delta.content))
             if delta.encrypted_content:
-                opened.block.encrypted_content = (opened.block.encrypted_content or "") + delta.encrypted_content
-        elif delta.type not in _IMPLIED:
+                opened.keep("encrypted_content", delta.encrypted_content)
+        elif delta.type not in _IMPLIED and delta.signature is None:
             self._unknown_delta(delta)
 
     def _unknown_delta(self, delta: Delta) -> None:
@@ -285,18 +299,67 @@ class Stream(StreamBase):
         block = one.block
         said = "".join(one.parts)
         text: str | None = None
+        if one.signature:
+            one.keep("signature", "".join(one.signature))
         if type(block) is TextBlock:
             block.text = said
         elif type(block) is ThinkingBlock:
             block.thinking = said
-            if one.signature:
-                block.signature = "".join(one.signature)
         elif type(block) is Compaction:
             block.content = said or block.content
         elif isinstance(block, _USES):
             # Some servers put the whole input into the start and send no delta, or send it twice (XLAT-03).
             text = said if said else _spelled(block.input)
+        if one.members:
+            _add_members(block, one.members)
         return convert(site, block, place, cut, text)
+
+
+def _words(delta: Delta) -> tuple[str, str | None]:
+    """The words of a delta and their member: that of its type, or the first that holds any."""
+    member = _SAYS.get(delta.type or "", "text")
+    text: str | None = getattr(delta, member)
+    if not text:
+        for other in _WORDS:
+            if getattr(delta, other):
+                return other, getattr(delta, other)
+    return member, text
+
+
+def _add_members(block: Wire, members: dict[str, list[Any]]) -> None:
+    """What deltas gave beyond a block's words: into its field of that name, or beside the members nobody knows.
+
+    A block of an unknown type gets what the wire's own blocks would get of such deltas.
+    """
+    known = type(block).__struct_fields__
+    beside = dict(block.extra_ or ())
+    unknown = block.raw if type(block) is Unknown and isinstance(block.raw, dict) else None
+    for member, pieces in members.items():
+        if unknown is not None:
+            _add_to_unknown(unknown, beside, member, pieces)
+        elif member in known:
+            setattr(block, member, _joined(member, getattr(block, member), pieces))
+        else:
+            beside[member] = _joined(member, beside.get(member), pieces)
+    block.extra_ = beside or None
+
+
+def _add_to_unknown(raw: dict[str, Any], beside: dict[str, Any], member: str, pieces: list[Any]) -> None:
+    if member != "partial_json":
+        raw[member] = _joined(member, raw.get(member), pieces)
+        return
+    text = "".join(pieces)
+    try:
+        raw["input"] = jsontext.decode(text)
+    except (ValueError, RecursionError):
+        beside[member] = text
+
+
+def _joined(member: str, held: Any, pieces: list[Any]) -> Any:
+    if member == "citations":
+        return [*held, *pieces] if isinstance(held, list) else pieces
+    words = "".join(pieces)
+    return held + words if isinstance(held, str) and member != "signature" else words
 
 
 def _spelled(given: Raw) -> str:
