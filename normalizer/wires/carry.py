@@ -120,6 +120,15 @@ def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[s
     return {**members, **{k: v for k, v in extra.items() if k not in members and k not in skip}}
 
 
+#: Keys of `extra` under which readers keep how something was spelled: no members of the wire.
+HINTS = frozenset(("as_written", "instructions"))
+
+
+def told(extra: dict[str, Any]) -> list[str]:
+    """The members in an ``extra`` whose loss is a loss: neither hints nor spelled-out nothing."""
+    return [key for key, value in extra.items() if key not in HINTS and value is not None and value not in ("", [], {})]
+
+
 # Wires without a flag for failed results say it in the text (failures RES-01, RES-07). Both directions are exact: a
 # text that looks marked though the result did not fail gets `_INTACT` before it, and loses it when read.
 FAILED = "[tool_error] "

@@ -25,9 +25,9 @@ PROVIDERS = (None, "openai", "mistral", "xai", "deepseek", "groq", "openrouter",
 
 
 def messages(turns: list[Turn], source: str, provider: str | None) -> list[bytes]:
-    """Each message's bytes."""
-    body = write_request(Request(source, "m", turns), WIRE, provider=provider).body
-    return [msgspec.json.encode(message) for message in body["messages"]]
+    """Each message's bytes, as the user goes on (without the user's words)."""
+    body = write_request(Request(source, "m", [*turns, User([TextPart("go on")])]), WIRE, provider=provider).body
+    return [msgspec.json.encode(message) for message in body["messages"][:-1]]
 
 
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(PROVIDERS))

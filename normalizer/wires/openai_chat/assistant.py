@@ -11,7 +11,7 @@ from typing import Any
 from ... import jsontext
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..carry import Carrying
+from ..carry import Carrying, told
 from .dialects import Dialect
 
 #: Under this key of `Assistant.extra` a history's message keeps how it spelled what has several spellings.
@@ -182,8 +182,8 @@ class Spoken:
         if extra:
             if self._same:
                 message.update((k, v) for k, v in extra.items() if k not in message and k != AS_WRITTEN)
-            elif any(value for key, value in extra.items() if key != AS_WRITTEN):
-                self._lose("extra")
+            elif left := told(extra):
+                self._lose("extra", f"{', '.join(left)} left out")
         carried = self._turn.response.choices[0].extra
         said = carried.get("message") if carried and self._same else None
         if isinstance(said, dict):

@@ -12,6 +12,7 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
+from ..carry import told
 from .dialects import Dialect
 
 Lose = Callable[[str, str], None]
@@ -124,8 +125,8 @@ def kept(extra: dict[str, Any], own: bool, lose: Lose) -> dict[str, Any]:
     """The other members of something: as they are for the wire they came from, else none of them."""
     if own or not extra:
         return extra
-    if any(value != BARE for value in extra.values()):
-        lose("extra", f"{', '.join(extra)} left out")
+    if left := [key for key in told(extra) if extra[key] != BARE]:
+        lose("extra", f"{', '.join(left)} left out")
     return {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool, ToolChoice
-from ..carry import Carrying
+from ..carry import Carrying, told
 from .dialects import WIRE, Dialect
 
 #: Marks a tool that stood in the old ``functions`` list.
@@ -136,8 +136,8 @@ def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dic
         inner["strict"] = tool.strict
     if own:
         inner.update(tool.extra.get(kind) or {})
-    elif tool.extra:
-        carrying.lose("extra", f"{', '.join(tool.extra)} of the tool {tool.name} left out")
+    elif left := [key for key in told(tool.extra) if key != LEGACY]:
+        carrying.lose("extra", f"{', '.join(left)} of the tool {tool.name} left out")
     return inner
 
 

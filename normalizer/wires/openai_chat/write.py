@@ -26,7 +26,7 @@ from ...conversation import (
     User,
 )
 from ...pairing import paired
-from ..carry import FAILED, Carrying, mark_failed
+from ..carry import FAILED, Carrying, mark_failed, told
 from .assistant import AS_WRITTEN, Spoken
 from .dialects import WIRE, dialect_of
 from .parts import describe, kept, write_part
@@ -78,6 +78,9 @@ class _Writer:
                 self._messages.append(turn.raw)  # type: ignore[union-attr]
             else:
                 self._lose("opaque")
+        last = self._messages[-1] if self._messages else {}
+        if self._dialect.bridge and last.get("role") == "assistant" and not last.get("tool_calls"):
+            last.setdefault("prefix", True)  # to be continued: the only way in which the assistant may speak last
         write_tools(request, self._own, self._dialect, carrying, body)
         self._params(body)
         return Encoded(WIRE, body, carrying.losses, carrying.ids, carrying.names)
@@ -177,7 +180,7 @@ class _Writer:
         """A result's other members; to another provider goes none of them (failure RES-02)."""
         if self._own:
             return {key: value for key, value in extra.items() if key != AS_WRITTEN}
-        if left := [key for key in extra if key not in ("name", "tool_call_id", "content", AS_WRITTEN)]:
+        if left := [key for key in told(extra) if key not in ("name", "tool_call_id", "content")]:
             self._lose("extra", f"{', '.join(left)} left out")
         return {}
 
