@@ -1,0 +1,407 @@
+"""What another wire's conversation becomes on Chat Completions, and what is reported on the way."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from normalizer.conversation import (
+    Assistant,
+    Encoded,
+    JsonPart,
+    MediaPart,
+    Other,
+    Request,
+    Result,
+    Results,
+    System,
+    TextPart,
+    Tool,
+    ToolChoice,
+    Turn,
+    User,
+)
+from normalizer.model import (
+    Block,
+    Choice,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Response,
+    ServerToolCall,
+    ServerToolResult,
+    Stop,
+    Text,
+    ToolCall,
+)
+from normalizer.requests import check_request, read_request, write_request
+
+WIRE = "openai.chat"
+
+
+def said(*blocks: Block, wire: str = "anthropic.messages", provider: str | None = "anthropic") -> Assistant:
+    return Assistant(Response(wire, provider, None, "m", [Choice(0, list(blocks), Stop("tool_calls"))]))
+
+
+def called(id: str = "toolu_1", name: str = "f", text: str = '{"a": 1}', **more: Any) -> ToolCall:
+    return ToolCall(id, name, more.pop("arguments", {"a": 1}), text, **more)
+
+
+def write(turns: list[Turn], provider: str | None = "openai", wire: str = "anthropic.messages", **more: Any) -> Encoded:
+    return write_request(Request(wire, "m", turns, **more), WIRE, provider=provider)
+
+
+def losses(encoded: Encoded) -> list[tuple[str, int | None, int | None]]:
+    return [(loss.code, loss.turn, loss.block) for loss in encoded.losses]
+
+
+def test_text_stands_beside_the_calls_of_its_turn() -> None:
+    """HIST-09, LEG-02, INV-01: nothing of a mixed turn is dropped, broken arguments neither."""
+    broken = ToolCall("toolu_2", "g", None, '{"a": ', "truncated")
+    encoded = write([said(Text("let me see"), called(), broken), Results([Result("toolu_1", [TextPart("ok")])])])
+    assert encoded.body["messages"][0] == {
+        "role": "assistant",
+        "content": "let me see",
+        "tool_calls": [
+            {"id": "toolu_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}},
+            {"id": "toolu_2", "type": "function", "function": {"name": "g", "arguments": '{"a": '}},
+        ],
+    }
+    assert encoded.body["messages"][1] == {"role": "tool", "tool_call_id": "toolu_1", "content": "ok"}
+    unanswered = encoded.body["messages"][2]
+    assert (unanswered["tool_call_id"], unanswered["content"][:13]) == ("toolu_2", "[tool_error] ")
+    assert [loss.code for loss in encoded.losses] == ["answered"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "content"), [(None, None), ("openai", None), ("deepseek", None), ("xai", ""), ("mistral", None)]
+)
+def test_a_turn_of_calls_alone_has_the_content_that_its_provider_takes(provider: str | None, content: Any) -> None:
+    """EMPTY-01"""
+    (message,) = write([said(called("abcdefgh1"))], provider).body["messages"]
+    assert message == {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [{"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
+    }
+
+
+def test_what_stands_between_calls_and_results_comes_after_the_results() -> None:
+    """HIST-08, ORD-02"""
+    turns: list[Turn] = [
+        said(called()),
+        said(Text("one moment")),
+        User([TextPart("hurry")]),
+        Results([Result("toolu_1", [TextPart("ok")])]),
+    ]
+    encoded = write(turns)
+    assert [(m["role"], m.get("content")) for m in encoded.body["messages"]] == [
+        ("assistant", None),
+        ("tool", "ok"),
+        ("assistant", "one moment"),
+        ("user", "hurry"),
+    ]
+    assert [loss.code for loss in encoded.losses] == ["order"]
+
+
+def test_reasoning_and_hosted_calls_of_another_provider_are_left_out_and_reported() -> None:
+    turn = said(
+        Reasoning("hm", signature="sig"),
+        ServerToolCall("srv", "web_search", "web_search", "{}"),
+        ServerToolResult("srv", "web_search", raw={}),
+        Text("found", [{"type": "citation"}]),
+        Opaque("hologram", {"type": "hologram"}),
+    )
+    encoded = write([User([TextPart("go")]), turn])
+    assert encoded.body["messages"][1] == {"role": "assistant", "content": "found"}
+    assert losses(encoded) == [
+        ("reasoning", 1, 0),
+        ("server-tool", 1, 1),
+        ("server-tool", 1, 2),
+        ("annotations", 1, 3),
+        ("opaque", 1, 4),
+    ]
+
+
+def test_a_turn_of_which_nothing_can_be_said_is_left_out_and_reported() -> None:
+    encoded = write([said(Reasoning("hm")), User([TextPart("go")])])
+    assert encoded.body["messages"] == [{"role": "user", "content": "go"}]
+    assert losses(encoded) == [("reasoning", 0, 0), ("empty", 0, None)]
+
+
+def test_several_texts_are_parts_or_one_text_where_parts_are_not_taken() -> None:
+    turn = said(Text("a"), Text("b"))
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert write([turn]).body["messages"] == [{"role": "assistant", "content": parts}]
+    assert write([turn], "deepseek").body["messages"] == [{"role": "assistant", "content": "ab"}]
+
+
+def test_a_refusal_keeps_its_member_at_openai_and_is_text_elsewhere() -> None:
+    assert write([said(Refusal("no"))]).body["messages"] == [{"role": "assistant", "refusal": "no", "content": None}]
+    encoded = write([said(Refusal("no"))], "groq")
+    assert encoded.body["messages"] == [{"role": "assistant", "content": "no"}]
+    assert losses(encoded) == [("refusal", 0, 0)]
+
+
+def test_ids_become_nine_letters_and_figures_for_mistral_in_call_and_result_and_lead_back() -> None:
+    """ID-13, ID-19: no two of ten thousand collide, and those that differ in one sign differ."""
+    ids = [f"toolu_{'x' * 70}{n}" for n in range(10_000)] + ["call.0", "call:0", "call_0"]
+    turns: list[Turn] = [
+        said(*(called(id) for id in ids)),
+        Results([Result(id, [TextPart("ok")]) for id in ids]),
+    ]
+    encoded = write(turns, "mistral")
+    made = [call["id"] for call in encoded.body["messages"][0]["tool_calls"]]
+    assert all(re.fullmatch("[a-zA-Z0-9]{9}", id) for id in made)
+    assert [encoded.ids[id] for id in made] == ids
+    assert [message["tool_call_id"] for message in encoded.body["messages"][1:]] == made
+
+
+def test_an_id_that_the_target_takes_stays_as_it_is() -> None:
+    """ID-15, ID-20"""
+    kimi = said(called("functions.f:0"), wire=WIRE, provider="moonshot")
+    message = write([kimi], "moonshot", WIRE).body["messages"][0]
+    assert message["tool_calls"][0]["id"] == "functions.f:0"
+    assert write([kimi], "openai").ids == {}
+
+
+def test_an_id_is_at_most_forty_characters_for_openai_and_as_long_as_it_was_for_who_gave_it() -> None:
+    long = "tool_" + "x" * 60
+    encoded = write([said(called(long))])
+    (made,) = (call["id"] for call in encoded.body["messages"][0]["tool_calls"])
+    assert len(made) <= 40
+    assert encoded.ids == {made: long}
+    own = said(called(long), wire=WIRE, provider="openrouter")
+    assert write([own], "openrouter", WIRE).body["messages"][0]["tool_calls"][0]["id"] == long
+
+
+def test_a_name_that_xai_reserves_is_an_alias_in_declaration_and_history_and_leads_back() -> None:
+    """XAI-08, NAME-08"""
+    turns: list[Turn] = [said(called(name="web_search")), Results([Result("toolu_1", [TextPart("ok")])])]
+    tools = [Tool("web_search"), Tool("search-a"), Tool("search_a"), Tool("search.a")]
+    encoded = write(turns, "xai", tools=tools, tool_choice=ToolChoice("named", "web_search"))
+    names = [tool["function"]["name"] for tool in encoded.body["tools"]]
+    assert len(set(names)) == 4
+    assert [encoded.names.get(name, name) for name in names] == ["web_search", "search-a", "search_a", "search.a"]
+    assert encoded.body["messages"][0]["tool_calls"][0]["function"]["name"] == names[0] != "web_search"
+    assert encoded.body["tool_choice"] == {"type": "function", "function": {"name": names[0]}}
+    assert check_request(encoded.body, WIRE, provider="xai") == []
+
+
+def test_a_pseudo_call_goes_back_under_a_legal_name() -> None:
+    """NAME-04"""
+    turn = said(called(name="multi_tool_use.parallel"), wire=WIRE, provider="openai")
+    encoded = write([turn], "openai", WIRE)
+    name = encoded.body["messages"][0]["tool_calls"][0]["function"]["name"]
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", name)
+    assert encoded.names == {name: "multi_tool_use.parallel"}
+
+
+def test_free_text_calls_are_functions_with_one_text_where_nobody_takes_free_text() -> None:
+    call = ToolCall("abcdefgh1", "sql", None, "SELECT 1", kind="custom")
+    tools = [Tool("sql", "runs it", kind="custom")]
+    encoded = write([said(call)], "mistral", tools=tools)
+    assert encoded.body["messages"][0]["tool_calls"][0] == {
+        "id": "abcdefgh1",
+        "type": "function",
+        "function": {"name": "sql", "arguments": '{"input":"SELECT 1"}'},
+    }
+    schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    assert encoded.body["tools"] == [
+        {"type": "function", "function": {"name": "sql", "description": "runs it", "parameters": schema}}
+    ]
+    assert [loss.code for loss in encoded.losses] == ["kind", "kind"]
+    own = write([said(call)], "openai", tools=tools).body
+    assert own["messages"][0]["tool_calls"][0] == {
+        "id": "abcdefgh1",
+        "type": "custom",
+        "custom": {"name": "sql", "input": "SELECT 1"},
+    }
+    assert own["tools"] == [{"type": "custom", "custom": {"name": "sql", "description": "runs it"}}]
+
+
+def test_images_of_a_result_follow_in_a_user_message_behind_all_results() -> None:
+    """RES-03, RES-02: no base64 inside text, and exactly the documented members on each tool message."""
+    image = MediaPart("image", "image/png", data="AAAA")
+    results = Results([Result("a", [TextPart("see"), image]), Result("b", [JsonPart({"n": 1})], name="f")])
+    encoded = write([said(called("a"), called("b")), results])
+    note = "[image: image/png] The tool's result goes on in the next user message."
+    assert encoded.body["messages"][1:] == [
+        {"role": "tool", "tool_call_id": "a", "content": f"see\n{note}"},
+        {"role": "tool", "tool_call_id": "b", "content": '{"n":1}'},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Returned for a:"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            ],
+        },
+    ]
+    assert losses(encoded) == [("media", 1, None)]
+    inside = write([said(called("a"), called("b")), results], "openrouter")
+    assert inside.body["messages"][1]["content"][1]["type"] == "image_url"
+    assert inside.losses == []
+
+
+def test_a_failed_result_has_no_member_for_it() -> None:
+    """RES-01, RES-02, RES-07"""
+    encoded = write([said(called()), Results([Result("toolu_1", [TextPart("no")], is_error=True)])])
+    assert encoded.body["messages"][1] == {"role": "tool", "tool_call_id": "toolu_1", "content": "[tool_error] no"}
+    read = read_request(encoded.body, WIRE).turns[1]
+    assert read == Results([Result("toolu_1", [TextPart("no")], is_error=True)])
+
+
+def test_the_assistant_speaks_between_a_result_and_the_user_at_mistral() -> None:
+    """ORD-04"""
+    turns: list[Turn] = [
+        said(called("abcdefgh1")),
+        Results([Result("abcdefgh1", [TextPart("ok")])]),
+        User([TextPart("go on")]),
+    ]
+    encoded = write(turns, "mistral")
+    assert encoded.body["messages"][1:] == [
+        {"role": "tool", "tool_call_id": "abcdefgh1", "content": "ok"},
+        {"role": "assistant", "content": "OK."},
+        {"role": "user", "content": "go on"},
+    ]
+    assert losses(encoded) == [("bridge", 2, None)]
+    assert write(turns, "openai").losses == []
+
+
+def test_deepseek_thinks_only_where_every_turn_with_calls_says_what_it_thought() -> None:
+    own = said(Reasoning("hm"), called("a"), wire=WIRE, provider="deepseek")
+    turns: list[Turn] = [own, Results([Result("a", [])]), said(called("b")), Results([Result("b", [])])]
+    body = write(turns, "deepseek", WIRE, params={"thinking": {"type": "enabled"}}).body
+    assert [m.get("reasoning_content") for m in body["messages"]] == ["hm", None, "", None]
+    assert check_request(body, WIRE, provider="deepseek") == []
+    quiet = write(turns, "deepseek", WIRE).body["messages"]
+    assert ["reasoning_content" in message for message in quiet] == [True, False, False, False]
+
+
+def test_reasoning_goes_back_in_the_member_of_its_provider() -> None:
+    def one(provider: str, block: Reasoning) -> dict[str, Any]:
+        turn = said(block, Text("so"), wire=WIRE, provider=provider)
+        message: dict[str, Any] = write([turn], provider, WIRE).body["messages"][0]
+        return message
+
+    assert one("deepseek", Reasoning("hm")) == {"role": "assistant", "content": "so", "reasoning_content": "hm"}
+    assert one("groq", Reasoning("hm")) == {"role": "assistant", "content": "so", "reasoning": "hm"}
+    assert one("mistral", Reasoning("hm"))["content"] == [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "so"},
+    ]
+    assert one("openrouter", Reasoning("hm", "sig"))["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "hm", "signature": "sig"}
+    ]
+    assert one("openrouter", Reasoning("", None, "enc", True))["reasoning_details"] == [
+        {"type": "reasoning.encrypted", "data": "enc"}
+    ]
+
+
+def test_a_strict_provider_gets_no_member_that_it_does_not_document() -> None:
+    cited = Text("so", [{"type": "url_citation"}])
+    turn = said(cited, wire=WIRE, provider="groq")
+    encoded = write([turn], "groq", WIRE)
+    assert encoded.body["messages"] == [{"role": "assistant", "content": "so"}]
+    assert losses(encoded) == [("annotations", 0, 0)]
+    kept = write([said(cited, wire=WIRE, provider="openai")], "openai", WIRE).body["messages"]
+    assert kept == [{"role": "assistant", "content": "so", "annotations": [{"type": "url_citation"}]}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "openai", "mistral"),
+    [
+        (ToolChoice("auto"), "auto", "auto"),
+        (ToolChoice("none"), "none", "none"),
+        (ToolChoice("required"), "required", "any"),
+        (
+            ToolChoice("named", "f"),
+            {"type": "function", "function": {"name": "f"}},
+            {"type": "function", "function": {"name": "f"}},
+        ),
+    ],
+)
+def test_each_way_to_choose_has_the_words_of_its_provider(choice: ToolChoice, openai: Any, mistral: Any) -> None:
+    """TC-01"""
+    for provider, expected in (("openai", openai), ("mistral", mistral)):
+        encoded = write([User([TextPart("go")])], provider, tools=[Tool("f")], tool_choice=choice)
+        assert encoded.body["tool_choice"] == expected
+        assert encoded.losses == []
+
+
+def test_a_way_to_choose_without_counterpart_or_without_tools_is_reported() -> None:
+    raw = write([User([TextPart("go")])], tools=[Tool("f")], tool_choice=ToolChoice("raw", raw={"type": "x"}))
+    assert ("tool_choice" in raw.body, losses(raw)) == (False, [("tool-choice", None, None)])
+    hosted = [Tool("search", kind="hosted", wire="openai.responses", raw={"type": "web_search"})]
+    bare = write([User([TextPart("go")])], tools=hosted, tool_choice=ToolChoice("required"), parallel=False)
+    assert set(bare.body) == {"model", "messages"}
+    assert losses(bare) == [("hosted-tool", None, None), ("tool-choice", None, None)]
+
+
+def test_calls_one_at_a_time_is_said_where_there_is_a_switch_and_reported_where_not() -> None:
+    turns: list[Turn] = [User([TextPart("go")])]
+    assert write(turns, tools=[Tool("f")], parallel=False).body["parallel_tool_calls"] is False
+    encoded = write(turns, "deepseek", tools=[Tool("f")], parallel=False)
+    assert ("parallel_tool_calls" in encoded.body, losses(encoded)) == (False, [("parallel", None, None)])
+
+
+def test_a_tool_is_declared_with_all_that_the_wire_knows_of_it() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    tool = Tool(
+        "f", "does it", schema, strict=True, waiting_hint="wait", extra={"cache_control": {"type": "ephemeral"}}
+    )
+    encoded = write([User([TextPart("go")])], tools=[tool])
+    assert encoded.body["tools"] == [
+        {"type": "function", "function": {"name": "f", "description": "does it", "parameters": schema, "strict": True}}
+    ]
+    assert [loss.code for loss in encoded.losses] == ["extra"]
+
+
+def test_media_of_a_user_are_parts_of_this_wire_or_a_note() -> None:
+    parts = [
+        MediaPart("image", url="https://example.org/a.png"),
+        MediaPart("audio", "audio/wav", data="AAAA"),
+        MediaPart("file", "application/pdf", data="AAAA", name="a.pdf"),
+        MediaPart("file", file_id="file_1"),
+        MediaPart("video", url="https://example.org/a.mp4"),
+    ]
+    encoded = write([User([*parts], plain=False)])
+    assert encoded.body["messages"][0]["content"] == [
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+        {"type": "text", "text": "[file: file_1]"},
+        {"type": "text", "text": "[video: https://example.org/a.mp4]"},
+    ]
+    assert [loss.code for loss in encoded.losses] == ["media", "media"]
+
+
+def test_standing_instructions_are_the_developers_at_openai_and_the_systems_elsewhere() -> None:
+    turns: list[Turn] = [System([TextPart("be brief")], "developer")]
+    assert write(turns).body["messages"] == [{"role": "developer", "content": "be brief"}]
+    assert write(turns, "mistral").body["messages"] == [{"role": "system", "content": "be brief"}]
+
+
+def test_figures_of_the_request_are_renamed_or_reported() -> None:
+    params = {"max_output_tokens": 9, "stop_sequences": ["x"], "temperature": 0.5, "top_k": 3}
+    encoded = write([User([TextPart("go")])], params=params, previous_response_id="resp_1")
+    told = {key: value for key, value in encoded.body.items() if key != "messages"}
+    assert told == {"model": "m", "max_completion_tokens": 9, "stop": ["x"], "temperature": 0.5}
+    assert [loss.code for loss in encoded.losses] == ["param", "param"]
+    assert write([User([TextPart("go")])], "groq", params={"max_tokens": 9}).body["max_tokens"] == 9
+
+
+def test_items_of_another_wire_are_left_out_and_reported() -> None:
+    encoded = write([Other("openai.responses", {"type": "item_reference", "id": "x"}), User([TextPart("go")])])
+    assert encoded.body["messages"] == [{"role": "user", "content": "go"}]
+    assert losses(encoded) == [("opaque", 0, None)]
+
+
+def test_a_prefilled_answer_is_marked_as_one_at_mistral() -> None:
+    assert write([User([TextPart("go")]), said(Text("{"))], "mistral").body["messages"][-1] == {
+        "role": "assistant",
+        "content": "{",
+        "prefix": True,
+    }
