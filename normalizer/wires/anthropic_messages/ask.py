@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool
-from ..carry import Carrying, merged
+from ..carry import Carrying, merged, told
 from .parts import kind_of
 from .read import WIRE
 
@@ -33,7 +33,7 @@ def members(
         body["model"] = request.model
     if system:
         body["system"] = system
-    tools = [told for tool in request.tools if (told := _tool(tool, carry)) is not None]
+    tools = [written for tool in request.tools if (written := _tool(tool, carry)) is not None]
     if tools or (request.tools and own):
         body["tools"] = tools
     thinking = params.get("thinking")
@@ -78,9 +78,9 @@ def _tool(tool: Tool, carry: Carrying) -> Any:
             return tool.raw
         carry.lose("hosted-tool", f"{tool.name} was not declared")
         return None
-    told: dict[str, Any] = {"name": carry.name(tool.name)}
+    written: dict[str, Any] = {"name": carry.name(tool.name)}
     if tool.description is not None:
-        told["description"] = tool.description
+        written["description"] = tool.description
     schema = tool.parameters
     if tool.kind == "custom":
         carry.lose("kind", f"{tool.name} takes free text; it was declared with one text parameter")
@@ -89,26 +89,27 @@ def _tool(tool: Tool, carry: Carrying) -> Any:
         schema = {"type": "object", "properties": {}}
     elif isinstance(schema, dict) and "type" not in schema:
         schema = {"type": "object", **schema}
-    told["input_schema"] = schema
+    written["input_schema"] = schema
     if tool.strict is not None:
-        told["strict"] = tool.strict
+        written["strict"] = tool.strict
     if tool.extra:
         if own:
-            return merged(told, tool.extra)
-        carry.lose("extra", f"{tool.name}: left out: {', '.join(sorted(tool.extra))}")
-    return told
+            return merged(written, tool.extra)
+        if lost := told(tool.extra):
+            carry.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
+    return written
 
 
 def _choice(request: Request, carry: Carrying, thinking: bool, names: set[Any]) -> dict[str, Any] | None:
     """How tools may be chosen; a forced choice beside extended thinking is refused (TC-01)."""
     choice, parallel = request.tool_choice, request.parallel
-    told: dict[str, Any] | None = None
+    written: dict[str, Any] | None = None
     if choice is not None and choice.mode == "raw":
         if request.wire == WIRE:
             raw: dict[str, Any] = choice.raw
             return raw
         carry.lose("tool-choice", "a mode that only another wire knows became auto")
-        told = {"type": "auto"}
+        written = {"type": "auto"}
     elif choice is not None:
         kind = _MODES[choice.mode]
         if thinking and kind in _FORCED:
@@ -118,14 +119,14 @@ def _choice(request: Request, carry: Carrying, thinking: bool, names: set[Any]) 
         if kind == "tool" and name not in names:
             carry.lose("tool-choice", f"{choice.name} is not declared; the choice became auto")
             kind = "auto"
-        told = {"type": kind}
+        written = {"type": kind}
         if kind == "tool":
-            told["name"] = name
+            written["name"] = name
     elif parallel is False:
-        told = {"type": "auto"}
-    if told is not None and parallel is not None and told["type"] != "none":
-        told["disable_parallel_tool_use"] = not parallel
-    return told
+        written = {"type": "auto"}
+    if written is not None and parallel is not None and written["type"] != "none":
+        written["disable_parallel_tool_use"] = not parallel
+    return written
 
 
 def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
     limits = [given[name] for name in _LIMITS if isinstance(given.get(name), int)]
     params: dict[str, Any] = {"max_tokens": limits[0] if limits else MAX_TOKENS}
     for name, value in given.items():
-        if value is None or (name in _LIMITS and isinstance(value, int)):
+        if value is None or (name in _LIMITS and isinstance(value, int)) or (name == "n" and value == 1):
             continue
         if name in _ALIKE:
             params[name] = value

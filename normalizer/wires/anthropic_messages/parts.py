@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..carry import Carrying, merged
+from ..carry import Carrying, merged, told
 
 _KINDS = {"image": "image", "document": "file"}
 #: The members of a source that a MediaPart represents; a source with others stays opaque.
@@ -59,17 +59,17 @@ def _media(block: dict[str, Any]) -> MediaPart | None:
     form = source.get("type") if isinstance(source, dict) else None
     if not isinstance(source, dict) or form not in _SOURCES or not source.keys() <= _SOURCES[form]:
         return None
-    told = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
+    given = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
     if form == "text":  # the words themselves, where all other data is base64
-        if told["media_type"] not in (None, "text/plain") or not isinstance(told["data"], str):
+        if given["media_type"] not in (None, "text/plain") or not isinstance(given["data"], str):
             return None
-        told["media_type"] = "text/plain"
-        told["data"] = base64.b64encode(told["data"].encode("utf-8", "surrogatepass")).decode()
-    if not all(value is None or isinstance(value, str) for value in told.values()):
+        given["media_type"] = "text/plain"
+        given["data"] = base64.b64encode(given["data"].encode("utf-8", "surrogatepass")).decode()
+    if not all(value is None or isinstance(value, str) for value in given.values()):
         return None
     title = block.get("title") if block["type"] == "document" and isinstance(block.get("title"), str) else None
     known = ("type", "source") if title is None else ("type", "source", "title")
-    return MediaPart(_KINDS[block["type"]], **told, name=title, extra=rest(block, *known))
+    return MediaPart(_KINDS[block["type"]], **given, name=title, extra=rest(block, *known))
 
 
 def blocks_of(parts: list[Part], own: bool, carry: Carrying, turn: int) -> list[dict[str, Any]]:
@@ -97,16 +97,17 @@ def _with(block: dict[str, Any], extra: dict[str, Any], own: bool, carry: Carryi
         return block
     if own:
         return merged(block, extra)
-    carry.lose("extra", f"left out: {', '.join(sorted(extra))}", turn)
+    if lost := told(extra):
+        carry.lose("extra", f"left out: {', '.join(lost)}", turn)
     return block
 
 
 def _media_block(part: MediaPart, own: bool, carry: Carrying, turn: int) -> dict[str, Any]:
     source = _source(part, own)
     if source is None:
-        told = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
-        carry.lose("media", f"{told} was replaced by a note", turn)
-        return {"type": "text", "text": f"[{told}: not carried over]"}
+        what = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
+        carry.lose("media", f"{what} was replaced by a note", turn)
+        return {"type": "text", "text": f"[{what}: not carried over]"}
     block: dict[str, Any] = {"type": "image" if part.kind == "image" else "document", "source": source}
     if part.name is not None and part.kind == "file":
         block["title"] = part.name
@@ -125,7 +126,7 @@ def _source(part: MediaPart, own: bool) -> dict[str, Any] | None:
         return None
     kind = part.media_type
     if part.kind == "image":
-        kind = kind or next((told for head, told in _HEADS.items() if part.data.startswith(head)), None)
+        kind = kind or next((known for head, known in _HEADS.items() if part.data.startswith(head)), None)
         takes = kind in _IMAGES
     else:
         takes = kind == "application/pdf"

@@ -36,7 +36,7 @@ from ...model import (
     ToolCall,
 )
 from ...pairing import paired
-from ..carry import Carrying, IdStyle, NameStyle, merged
+from ..carry import Carrying, IdStyle, NameStyle, merged, told
 from .ask import members
 from .parts import blocks_of, kind_of
 from .read import WIRE
@@ -142,7 +142,7 @@ class _Writing:
     def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
         """One more message. The API joins those of one role itself, so each turn keeps its own and its bytes."""
         if extra and not self._own:
-            self._carry.lose("extra", f"left out: {', '.join(sorted(extra))}", index)
+            self._lost_extra(extra, index)
             extra = {}
         self.messages.append({"role": role, "content": content, **extra})
 
@@ -214,7 +214,7 @@ class _Writing:
         if result.extra:
             if self._own:
                 return merged(block, result.extra)
-            self._carry.lose("extra", f"left out: {', '.join(sorted(result.extra))}", index)
+            self._lost_extra(result.extra, index)
         return block
 
     # what the model said
@@ -281,12 +281,13 @@ class _Writing:
             return merged(block, call.extra) if call.extra else block
         if call.namespace is not None or call.caller is not None:
             carry.lose("namespace", turn=index, block=place)
-        self._lost_extra(call.extra, index, place)
+        if call.extra:
+            self._lost_extra(call.extra, index, place)
         return block
 
-    def _lost_extra(self, extra: dict[str, Any], index: int, place: int) -> None:
-        if extra:
-            self._carry.lose("extra", f"left out: {', '.join(sorted(extra))}", index, place)
+    def _lost_extra(self, extra: dict[str, Any], index: int, place: int | None = None) -> None:
+        if lost := told(extra):
+            self._carry.lose("extra", f"left out: {', '.join(lost)}", index, place)
 
     def _text(self, block: Text, own: bool, index: int, place: int) -> dict[str, Any] | None:
         if not block.text:  # refused when empty
@@ -298,7 +299,8 @@ class _Writing:
             return merged(written, block.extra) if block.extra else written
         if block.annotations:
             self._carry.lose("annotations", turn=index, block=place)
-        self._lost_extra(block.extra, index, place)
+        if block.extra:
+            self._lost_extra(block.extra, index, place)
         return written
 
     def _kept(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
@@ -318,12 +320,12 @@ class _Writing:
         """Thinking byte for byte as it was signed (THINK-01, THINK-02); unsigned it is refused (THINK-03)."""
         extra = block.extra
         if extra.get("type") == "compaction":
-            told: dict[str, Any] = {"type": "compaction", "content": None if block.redacted else block.text}
+            kept: dict[str, Any] = {"type": "compaction", "content": None if block.redacted else block.text}
             if block.encrypted is not None:
-                told["encrypted_content"] = block.encrypted
+                kept["encrypted_content"] = block.encrypted
             if block.signature is not None:
-                told["signature"] = block.signature
-            return merged(told, extra)
+                kept["signature"] = block.signature
+            return merged(kept, extra)
         if block.redacted and block.encrypted:
             return merged({"type": "redacted_thinking", "data": block.encrypted}, extra)
         if block.signature or not self._strict:
