@@ -134,6 +134,7 @@ CASES: dict[str, Case] = {
     "pseudo-parallel": plain(chat_call("a", "multi_tool_use.parallel", "{}"), request=["f"]),
     "call-type-unset": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0))),
     "unresolved-call": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0)), told={"request": ["g"]}),
+    "call-failed": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", status=3))),
     "arguments-empty": said(""),
     "arguments-null": said("null"),
     "arguments-not-object": said("[1]"),

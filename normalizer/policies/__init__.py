@@ -103,7 +103,13 @@ def _dead(response: Response, choice: Choice) -> str | None:
 def _cannot_run(call: ToolCall) -> str | None:
     if call.status == "complete":
         return None
-    return "its arguments were cut" if call.status == "truncated" else "its arguments are no JSON object"
+    if call.status == "truncated":
+        return "its arguments were cut"
+    if call.kind == "unresolved":
+        return "nobody says who executes it"
+    if call.extra.get("status") == "failed":
+        return "the provider says that it failed"
+    return "its arguments are no JSON object" if call.name else "it has no name"
 
 
 def _report(selection: Selection) -> None:

@@ -6,17 +6,21 @@ from typing import Any
 
 from ...model import Response
 from ..common import Context
-from .outputs import Called, Output, choices, finished, usage
+from .calls import Called, Growing
+from .outputs import Output, choices, finished, usage
 from .proto import as_dict, response_from, rest, unknown_fields
 
 
 def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no such message."""
     message = response_from(data)
-    outputs = [whole(output, context) for output in sorted(message.outputs, key=lambda o: o.index)]
-    complete = finished(outputs)
+    outputs = []
+    by_id: dict[str, Growing] = {}
+    for output in sorted(message.outputs, key=lambda o: o.index):
+        outputs.append(whole(output, context, by_id if context.declared.n == 1 else {}))
+    complete = finished(context, outputs)
     if not complete:
-        context.find("stream-incomplete", "no output has a finish reason")
+        context.find("stream-incomplete", "the last output has no finish reason")
     extra = rest(message, "id", "model", "outputs", "usage")
     keep_unknown(context, message, extra)
     response = Response(
@@ -33,8 +37,8 @@ def decode(data: bytes, context: Context) -> Response:
     return response.with_findings(context.findings)
 
 
-def whole(output: Any, context: Context) -> Output:
-    """One CompletionOutput."""
+def whole(output: Any, context: Context, by_id: dict[str, Growing]) -> Output:
+    """One CompletionOutput. ``by_id``: the calls of the outputs before it, which it may repeat or go on with."""
     message = output.message
     extra = rest(output, "finish_reason", "index", "message")
     keep_unknown(context, output, extra)
@@ -45,16 +49,37 @@ def whole(output: Any, context: Context) -> Output:
         message.content,
         message.reasoning_content,
         message.encrypted_content,
-        [called(call) for call in message.tool_calls],
+        _calls(message, context, by_id),
         [as_dict(citation) for citation in message.citations],
         output.finish_reason,
         extra,
     )
 
 
-def called(call: Any) -> Called:
+def _calls(message: Any, context: Context, by_id: dict[str, Growing]) -> list[Called]:
+    calls: list[Called] = []
+    for given in message.tool_calls:
+        call = called(context, given)
+        known = by_id.get(call.id) if call.id else None
+        if known is not None and not known.differs(call):
+            known.take(call, given)
+            known.call.places += 1
+            call = known.finished()
+            if any(call is other for other in calls):
+                continue
+        elif call.id:
+            by_id[call.id] = Growing(call, given)
+        calls.append(call)
+    return calls
+
+
+def called(context: Context, call: Any) -> Called:
     """One ToolCall."""
-    return Called(call.id, call.type, call.status, call.function.name, call.function.arguments, call.error_message)
+    extra: dict[str, Any] = {}
+    keep_unknown(context, call, extra)
+    keep_unknown(context, call.function, extra)
+    function = call.function
+    return Called(call.id, call.type, call.status, function.name, function.arguments, call.error_message, extra)
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:

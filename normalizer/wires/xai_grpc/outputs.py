@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
 from ..common import CUTS, CallSite, Context, settle
+from .calls import Called
 from .proto import (
     FAILED,
     INCOMPLETE,
@@ -21,22 +22,10 @@ from .proto import (
     STATUSES,
     STOPS,
     TIME_LIMIT,
-    TYPE_CLIENT,
     TYPE_UNSET,
     as_dict,
     finish_name,
 )
-
-
-class Called(Struct, gc=False):
-    """One tool call of an output, its pieces joined."""
-
-    id: str
-    type: int
-    status: int
-    name: str
-    text: str
-    error: str = ""
 
 
 class Output(Struct, gc=False):
@@ -60,9 +49,13 @@ def choices(context: Context, outputs: list[Output], response_id: str, complete:
     return [_choice(context, outputs, 0, response_id, complete)] if outputs else []
 
 
-def finished(outputs: list[Output]) -> bool:
-    """Whether there is terminal evidence: an unset finish reason is none (failure XAI-11)."""
-    return any(output.finish for output in outputs)
+def finished(context: Context, outputs: list[Output]) -> bool:
+    """Whether there is terminal evidence: an unset finish reason is none (failure XAI-11).
+
+    Of the steps of one answer the last one has it; of several answers each.
+    """
+    wanted = outputs if context.declared.n > 1 else outputs[-1:]
+    return bool(wanted) and all(output.finish for output in wanted)
 
 
 def _choice(context: Context, outputs: list[Output], index: int, response_id: str, complete: bool) -> Choice:
@@ -70,30 +63,52 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     reason: StopReason | None = STOPS.get(finish, "unknown") if finish else None
     if finish == TIME_LIMIT:
         context.find("time-limit", "", index)
-    reading = _Reading(CallSite.of(context, index, response_id), [], {})
     last = outputs[-1]
+    cut = None
+    if last.calls and last.role != ROLE_TOOL and (reason in CUTS or not complete):
+        cut = last.calls[-1]
+    reading = _Reading(CallSite.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs))
+    extra: dict[str, Any] = {}
     for output in outputs:
         place = {"index": output.index} if len(outputs) > 1 else {}
         if output.role == ROLE_TOOL:
             reading.results(output, place)
         else:
-            reading.said(output, place, output is last and (reason in CUTS or not complete))
-    extra: dict[str, Any] = {}
-    for output in outputs:
+            reading.said(output, place)
+            if output.citations and not output.content:
+                output.extra["citations"] = output.citations
         if output.extra:
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
     raw = finish_name(finish) if finish else None
     return Choice(index, reading.blocks, settle(reading.site, reason, raw), extra)
 
 
+def _executed(context: Context, outputs: list[Output]) -> set[int]:
+    """The calls without a type that xAI executed: an output of role tool tells of them, and nobody declared them.
+
+    A declared one is the caller's where the model made it before.
+    """
+    names = context.declared.names or frozenset()
+    said = {id(call) for output in outputs if output.role != ROLE_TOOL for call in output.calls if call.name in names}
+    told = [call for output in outputs if output.role == ROLE_TOOL for call in output.calls]
+    return {id(call) for call in told if call.type == TYPE_UNSET and id(call) not in said}
+
+
 class _Reading(Struct):
-    """The blocks of one choice while its outputs are read. ``served``: place of each server call by id."""
+    """The blocks of one choice while its outputs are read.
+
+    ``cut``: the call inside which the answer was cut. ``served``: place of each server call by id. ``built``: the
+    client calls that stand already. ``executed``: the calls without a type that are xAI's.
+    """
 
     site: CallSite
+    cut: Called | None
     blocks: list[Block]
     served: dict[str, int]
+    built: set[int]
+    executed: set[int]
 
-    def said(self, output: Output, place: dict[str, Any], cut: bool) -> None:
+    def said(self, output: Output, place: dict[str, Any]) -> None:
         blocks = self.blocks
         if output.reasoning or output.encrypted:
             encrypted = output.encrypted or None
@@ -101,70 +116,86 @@ class _Reading(Struct):
             blocks.append(Reasoning(output.reasoning, None, encrypted, redacted, dict(place)))
         if output.content:
             blocks.append(Text(output.content, output.citations, dict(place)))
-        for number, call in enumerate(output.calls):
-            self._call(call, place, cut and number == len(output.calls) - 1)
+        for call in output.calls:
+            self._call(call, place)
 
-    def _call(self, call: Called, place: dict[str, Any], cut: bool) -> None:
-        site = self.site
-        names = site.context.declared.names
-        if call.type not in (TYPE_CLIENT, TYPE_UNSET):
+    def _call(self, call: Called, place: dict[str, Any]) -> bool:
+        """One call; whether xAI executes it."""
+        if call.served or id(call) in self.executed or (call.type == TYPE_UNSET and call.id in self.served):
             self._served(call, place)
-            return
+            return True
+        if id(call) not in self.built:
+            self.built.add(id(call))
+            self._build(call, place)
+        return False
+
+    def _build(self, call: Called, place: dict[str, Any]) -> None:
+        site = self.site
         if call.id in site.seen and site.repeats(call.id, call.name, call.text):
             return
         at = len(self.blocks)
-        extra = dict(place)
+        find = site.context.find
+        extra = {**place, **call.extra}
         if call.error:
             extra["error_message"] = call.error
-        if call.status == FAILED:
+        failed = call.status == FAILED
+        if failed:
             extra["status"] = STATUSES[FAILED]
-        built = site.build(
-            at,
-            call.id,
-            call.name,
-            call.text,
-            extra=extra,
-            cut=cut or call.status == INCOMPLETE,
-        )
+        cut = call is self.cut or call.status == INCOMPLETE
+        built = site.build(at, call.id, call.name, call.text, extra=extra, cut=cut)
+        if call.places > 1 and call.grew:
+            find("index-changed", f"{call.name} ({call.id}) was continued in another output", site.choice, at)
+        elif call.places > 1:
+            find("duplicate-call", f"{call.name} ({call.id}) stands {call.places} times", site.choice, at)
+        if failed:
+            find("call-failed", f"{call.name}: {call.error}" if call.error else "", site.choice, at)
+            built = msgspec.structs.replace(built, status="invalid", arguments=None)
         if call.type == TYPE_UNSET:
+            names = site.context.declared.names
             # The SDK maps the unset type to "invalid", and code that tests for it loses the call (failure SRV-11).
             if names is None or call.name in names:
-                site.context.find("call-type-unset", f"{call.name} has no type", site.choice, at)
+                find("call-type-unset", f"{call.name} has no type", site.choice, at)
             else:
-                site.context.find("unresolved-call", f"{call.name} has no type and is not declared", site.choice, at)
+                find("unresolved-call", f"{call.name} has no type and is not declared", site.choice, at)
                 built = msgspec.structs.replace(built, status="invalid", arguments=None, kind="unresolved")
         self.blocks.append(built)
 
     def _served(self, call: Called, place: dict[str, Any]) -> None:
+        known = self.served.get(call.id) if call.id else None
+        if known is not None:
+            earlier = self.blocks[known]
+            assert isinstance(earlier, ServerToolCall)
+            self.blocks[known] = msgspec.structs.replace(earlier, status=_status(call))
+            return
         tool = SERVER_TOOLS.get(call.type)
         if tool is None:
             tool = f"type_{call.type}"
             self.site.context.find("unknown-block", f"a call of type {call.type}", self.site.choice, len(self.blocks))
-        extra = dict(place)
+        extra = {**place, **call.extra}
         if call.error:
             extra["error_message"] = call.error
-        block = ServerToolCall(call.id, tool, call.name, call.text, STATUSES.get(call.status, str(call.status)), extra)
-        known = self.served.get(call.id) if call.id else None
-        if known is None:
-            if call.id:
-                self.served[call.id] = len(self.blocks)
-            self.blocks.append(block)
-        else:
-            earlier = self.blocks[known]
-            assert isinstance(earlier, ServerToolCall)
-            self.blocks[known] = msgspec.structs.replace(earlier, status=block.status)
+        if call.id:
+            self.served[call.id] = len(self.blocks)
+        self.blocks.append(ServerToolCall(call.id, tool, call.name, call.text, _status(call), extra))
 
     def results(self, output: Output, place: dict[str, Any]) -> None:
         """An output of role tool: the call again, and what came of it."""
+        came = _came(output)
+        told = False
         for call in output.calls:
-            if call.type in (TYPE_CLIENT, TYPE_UNSET):
-                self._call(call, place, False)
+            if not self._call(call, place):
                 continue
-            self._served(call, place)
-            tool = SERVER_TOOLS.get(call.type, f"type_{call.type}")
-            self.blocks.append(ServerToolResult(call.id, tool, call.status == FAILED, _came(output), dict(place)))
-        if not output.calls and (output.content or output.encrypted):
-            self.blocks.append(ServerToolResult("", "", False, _came(output), dict(place)))
+            told = True
+            known = self.served.get(call.id) if call.id else None
+            announced = self.blocks[-1 if known is None else known]
+            tool = announced.tool if isinstance(announced, ServerToolCall) else ""
+            self.blocks.append(ServerToolResult(call.id, tool, call.status == FAILED, came, dict(place)))
+        if not told and (came["content"] or len(came) > 1):
+            self.blocks.append(ServerToolResult("", "", False, came, dict(place)))
+
+
+def _status(call: Called) -> str:
+    return STATUSES.get(call.status, str(call.status))
 
 
 def _came(output: Output) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class _History:
         if not self._said:
             return
         context = Context(WIRE, self._provider)
-        outputs = [_output(index, message, self._said) for index, message in enumerate(self._said)]
+        outputs = [_output(context, index, message, self._said) for index, message in enumerate(self._said)]
         # The salt keeps synthetic ids of different turns apart.
         (choice,) = choices(context, outputs, f"turn {len(self._turns)}", True)
         response = Response(WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
@@ -160,11 +160,11 @@ class _History:
         answers.results.append(result)
 
 
-def _output(index: int, message: Any, said: list[Any]) -> Output:
+def _output(context: Context, index: int, message: Any, said: list[Any]) -> Output:
     """A message of the history as the output that it was."""
-    calls = [called(call) for call in message.tool_calls]
+    calls = [called(context, call) for call in message.tool_calls]
     if not calls and message.role == ROLE_TOOL:
-        calls = [called(call) for m in said for call in m.tool_calls if call.id == message.tool_call_id][:1]
+        calls = [called(context, call) for m in said for call in m.tool_calls if call.id == message.tool_call_id][:1]
     texts = [part.text for part in message.content if part.WhichOneof("content") == "text"]
     extra = rest(message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id")
     if len(texts) > 1:

@@ -8,66 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arguments import Balance
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
 from ..common import Context, StreamBase
+from .calls import Called, Growing
 from .decode import called, keep_unknown
-from .outputs import Called, Output, choices, finished, usage
-from .proto import ROLE_TOOL, STOPS, TYPE_CLIENT, TYPE_UNSET, as_dict, chunk_from, finish_name, rest
-
-
-class _Growing:
-    """One call while its pieces arrive: joined only when asked, so that the cost stays linear (failure DOS-01)."""
-
-    __slots__ = ("_balance", "_checked", "_parts", "call", "length")
-
-    def __init__(self, call: Called) -> None:
-        self.call = call
-        self.set(call.text)
-
-    def set(self, text: str) -> None:
-        """All of the argument text so far."""
-        self._parts = [text]
-        self.length = len(text)
-        self._balance = Balance()
-        self._checked = 0
-
-    def add(self, text: str) -> None:
-        """The next piece of the argument text."""
-        self._parts.append(text)
-        self.length += len(text)
-
-    @property
-    def text(self) -> str:
-        """The argument text so far."""
-        if len(self._parts) > 1:
-            self._feed()
-            self._parts = ["".join(self._parts)]
-            self._checked = 1
-        return self._parts[0]
-
-    @property
-    def whole(self) -> bool:
-        """Whether the argument text closes every bracket that it opened."""
-        self._feed()
-        return self._balance.closed
-
-    def _feed(self) -> None:
-        for part in self._parts[self._checked :]:
-            self._balance.feed(part)
-        self._checked = len(self._parts)
-
-    def repeats(self, text: str) -> bool:
-        """Whether this text says again what stands there already, instead of continuing it."""
-        if len(text) >= self.length:
-            return text == self.text
-        return text[0] == "{" and self.whole and self.text.startswith(text)
-
-    def finished(self) -> Called:
-        """The call with all of its text."""
-        self.call.text = self.text
-        return self.call
+from .outputs import Output, choices, finished, usage
+from .proto import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest
 
 
 class _Open:
@@ -95,8 +42,8 @@ class _Open:
         self.reasoning: list[str] = []
         self.encrypted: list[str] = []
         self.citations: list[Any] = []
-        self.calls: list[_Growing] = []
-        self.by_id: dict[str, _Growing] = {}
+        self.calls: list[Growing] = []
+        self.by_id: dict[str, Growing] = {}
         self.extra: dict[str, Any] = {}
         self.keys: dict[str, int] = {}
 
@@ -107,6 +54,7 @@ class Stream(StreamBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._outputs: dict[int, _Open] = {}
+        self._by_id: dict[tuple[int, str], Growing] = {}  # of each choice: an answer's outputs share their calls
         self._id = ""
         self._model = ""
         self._usage: Any = None
@@ -149,11 +97,11 @@ class Stream(StreamBase):
                 self._say(opened, "text", delta.content, out)
         opened.citations.extend(as_dict(citation) for citation in delta.citations)
         for call in delta.tool_calls:
-            self._call(opened, called(call), out)
+            self._call(opened, called(self._context, call), out)
         if output.finish_reason:
             if output.finish_reason != opened.finish:
                 reason = STOPS.get(output.finish_reason, "unknown")
-                out.append(ChoiceStop(0, Stop(reason, finish_name(output.finish_reason))))
+                out.append(ChoiceStop(self._choice(opened), Stop(reason, finish_name(output.finish_reason))))
             opened.finish = output.finish_reason
         opened.extra.update(rest(output, "finish_reason", "index", "delta"))
         keep_unknown(self._context, output, opened.extra)
@@ -179,38 +127,39 @@ class Stream(StreamBase):
         """The same id again is the same call; neither id nor name is a continuation (failure XAI-10)."""
         known = self._known(opened, call)
         if known is None:
-            opened.calls.append(grown := _Growing(call))
+            opened.calls.append(grown := Growing(call, opened))
             if call.id:
-                opened.by_id[call.id] = grown
+                opened.by_id[call.id] = self._by_id[self._choice(opened), call.id] = grown
             if opened.role != ROLE_TOOL:
                 key = self._key(opened, _shown(call), out, call.id or f"#{len(opened.calls)}", call.name)
                 if call.text:
                     out.append(BlockDelta(self._choice(opened), key, call.text))
             return
-        told = known.call
-        told.status = call.status or told.status
-        told.type = told.type or call.type
-        told.name = told.name or call.name
-        told.error = told.error or call.error
-        text = call.text
-        if not text or known.repeats(text):
+        more = known.take(call, opened)
+        if more is None:
             return
-        key = self._key(opened, _shown(told), out, told.id or f"#{len(opened.calls)}", told.name)
-        if 0 < known.length < len(text) and text.startswith(known.text):
-            known.set(text)
-            out.append(BlockReset(self._choice(opened), key, text))
+        told, home = known.call, known.home
+        key = self._key(home, _shown(told), out, told.id or f"#{len(home.calls)}", told.name)
+        if more:
+            out.append(BlockDelta(self._choice(home), key, call.text))
         else:
-            known.add(text)
-            out.append(BlockDelta(self._choice(opened), key, text))
+            out.append(BlockReset(self._choice(home), key, call.text))
 
-    def _known(self, opened: _Open, call: Called) -> _Growing | None:
-        if call.id:
-            known = opened.by_id.get(call.id)
-            return None if known is None or _another(known, call) else known
-        return opened.calls[-1] if opened.calls and not call.name else None
+    def _known(self, opened: _Open, call: Called) -> Growing | None:
+        if not call.id:
+            return opened.calls[-1] if opened.calls and not call.name else None
+        known = opened.by_id.get(call.id)
+        if known is None:
+            known = self._by_id.get((self._choice(opened), call.id))
+            if known is not None and not known.differs(call):
+                known.call.places += 1
+                opened.calls.append(known)
+                opened.by_id[call.id] = known
+                return known
+        return None if known is None or known.differs(call) else known
 
     def finish(self) -> Response:
-        """The response; incomplete where no output ever got a finish reason."""
+        """The response; incomplete where the last output got no finish reason."""
         context = self._context
         outputs = [
             Output(
@@ -226,7 +175,7 @@ class Stream(StreamBase):
             )
             for opened in sorted(self._outputs.values(), key=lambda o: o.index)
         ]
-        complete = finished(outputs) and self._error is None
+        complete = finished(context, outputs) and self._error is None
         if not complete and self._error is None:
             context.find("stream-incomplete")
         return Response(
@@ -243,17 +192,4 @@ class Stream(StreamBase):
 
 
 def _shown(call: Called) -> str:
-    return "tool_call" if call.type in (TYPE_CLIENT, TYPE_UNSET) else "server_tool_call"
-
-
-def _another(known: _Growing, call: Called) -> bool:
-    """Whether a call under an id that was seen is another one (ID-09): another name, or other whole arguments."""
-    if not call.name or not known.call.name:
-        return False
-    if call.name != known.call.name:
-        return True
-    news = call.text
-    if news[:1] != "{" or not known.whole:
-        return False
-    told = known.text
-    return not news.startswith(told) and not told.startswith(news)
+    return "server_tool_call" if call.served else "tool_call"
