@@ -1,0 +1,429 @@
+"""Failures of class history: what was called and answered goes back wrong, so the next request is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from xai_sdk.proto import chat_pb2
+
+from normalizer import ServerToolCall, ServerToolResult, Text, normalize, select
+from normalizer.answers import answer
+from normalizer.conversation import MediaPart, Result, System, TextPart, Turn
+from normalizer.pairing import UNANSWERED
+from normalizer.requests import check_request, read_request, write_request
+from tests.failures.back import (
+    ELSEWHERE,
+    PROVIDERS,
+    WIRES,
+    call,
+    codes,
+    respond,
+    results,
+    said,
+    told,
+    user,
+    written,
+)
+from tests.history.views import calls, of_kind
+from tests.history.views import results as answered
+from tests.history.views import said as all_said
+
+EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
+EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+ROUND = [user(), said(call("a"), call("b")), results(told("a", "1"), told("b", "2"))]
+
+
+def of(wire: str, turns: list[Turn]) -> list[Turn]:
+    """The turns, their answers of this wire's making."""
+    return [said(*t.response.choices[0].blocks, wire=wire) if hasattr(t, "response") else t for t in turns]
+
+
+@EVERY_PAIR
+def test_LEG_02_a_turn_of_calls_alone_keeps_them_and_its_place(source: str, target: str) -> None:
+    encoded = written(of(source, ROUND), source, target)
+    assert [(one.kind, one.id) for one in all_said(target, encoded.body) if one.text or one.kind != "assistant"] == [
+        ("user", ""),
+        ("call", "a"),
+        ("call", "b"),
+        ("result", "a"),
+        ("result", "b"),
+    ]
+
+
+def test_LEG_02_content_that_is_null_absent_or_empty_beside_calls_is_kept() -> None:
+    made = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for content in ({}, {"content": None}, {"content": ""}):
+        messages = [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", **content, "tool_calls": [made]},
+            {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        ]
+        body = {"model": "m", "messages": messages}
+        back = write_request(read_request(body, "openai.chat", provider="openai")).body
+        assert calls("openai.chat", back) == [("a", "f", {})]
+        assert back["messages"][1].get("content") in (None, "")
+
+
+@EVERY_WIRE
+def test_INV_01_an_invalid_call_is_replayed_and_answered_with_an_error(wire: str) -> None:
+    response = respond(call("a", "f", '{"x": '), wire=wire)
+    turns = [user(), *answer(response, select(response), {})]
+    encoded = written(turns, wire)
+    (made,) = calls(wire, encoded.body)
+    assert made[:2] == ("a", "f")
+    assert made[2] in ('{"x": ', {"_raw": '{"x": '})
+    ((id, text),) = answered(wire, encoded.body)
+    assert (id, "This call was not executed: its arguments were cut" in text) == ("a", True)
+
+
+def test_HIST_04_results_in_two_turns_are_joined_before_anything_is_mended() -> None:
+    turns = [
+        user(),
+        said(call("a"), call("b"), wire="anthropic.messages"),
+        results(told("b", "2")),
+        results(told("a", "1")),
+    ]
+    encoded = written(turns, "anthropic.messages")
+    assert encoded.losses == []
+    assert encoded.body["messages"][2] == {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "1"},
+            {"type": "tool_result", "tool_use_id": "b", "content": "2"},
+        ],
+    }
+
+
+@EVERY_WIRE
+def test_ORD_01_the_order_in_which_tools_finish_changes_no_byte(wire: str) -> None:
+    response = respond(call("a"), call("b"), call("c"), wire=wire)
+    bodies = []
+    for order in itertools.permutations("abc"):
+        turns = [user(), *answer(response, select(response), {id: f"of {id}" for id in order})]
+        body = written(turns, wire).body
+        bodies.append(body.SerializeToString(deterministic=True) if wire == "xai.grpc" else json.dumps(body))
+        assert answered(wire, body) == [("a", "of a"), ("b", "of b"), ("c", "of c")]
+        assert written([*turns[:2], results(*reversed(turns[2].results))], wire).body == body  # type: ignore[union-attr]
+    assert len(set(bodies)) == 1
+
+
+def test_XAI_02_calls_go_back_as_calls_with_id_type_name_and_arguments() -> None:
+    encoded = written(of("xai.grpc", ROUND), "xai.grpc")
+    message = encoded.body.messages[1]
+    assert message == chat_pb2.Message(
+        role=chat_pb2.ROLE_ASSISTANT,
+        content=[chat_pb2.Content(text="")],
+        tool_calls=[
+            chat_pb2.ToolCall(
+                id=id,
+                type=chat_pb2.TOOL_CALL_TYPE_CLIENT_SIDE_TOOL,
+                status=chat_pb2.TOOL_CALL_STATUS_COMPLETED,
+                function=chat_pb2.FunctionCall(name="f", arguments='{"x":1}'),
+            )
+            for id in "ab"
+        ],
+    )
+
+
+@pytest.mark.parametrize("wire", ["openai.responses", "xai.grpc"])
+def test_XAI_05_only_what_the_provider_does_not_hold_is_sent(wire: str) -> None:
+    turns = [
+        System([TextPart("be brief")]),
+        user(),
+        said(call("a"), wire=wire, id="resp_1"),
+        results(told("a")),
+        user("and?"),
+    ]
+    encoded = written(turns, wire, previous_response_id="resp_1")
+    assert [(one.kind, one.id, one.text) for one in all_said(wire, encoded.body)] == [
+        ("result", "a", "ok"),
+        ("user", "", "and?"),
+    ]
+    anchor = encoded.body.previous_response_id if wire == "xai.grpc" else encoded.body["previous_response_id"]
+    assert anchor == "resp_1"
+    whole = written(turns, wire)
+    assert [one.kind for one in all_said(wire, whole.body) if one.text] == ["system", "user", "call", "result", "user"]
+
+
+@EVERY_PAIR
+def test_HIST_30_each_result_follows_the_turn_that_asked_for_it_as_a_result(source: str, target: str) -> None:
+    encoded = written(of(source, [*ROUND, said(Text("done"))]), source, target)
+    told_of = [one for one in all_said(target, encoded.body) if one.text]
+    assert [(one.kind, one.id) for one in told_of] == [
+        ("user", ""),
+        ("call", "a"),
+        ("call", "b"),
+        ("result", "a"),
+        ("result", "b"),
+        ("assistant", ""),
+    ]
+
+
+@EVERY_WIRE
+def test_HIST_01_glued_arguments_of_an_earlier_turn_are_no_error_when_they_go_back(wire: str) -> None:
+    glued = '{"x":1}{"y":2}'
+    turns = [
+        user(),
+        said(call("a", "f", glued), wire=wire),
+        results(told("a", "no JSON", is_error=True)),
+        user("again"),
+    ]
+    encoded = written(turns, wire)
+    assert calls(wire, encoded.body) == [("a", "f", {"_raw": glued} if wire == "anthropic.messages" else glued)]
+
+
+def test_HIST_01_they_are_read_from_a_body_as_they_stand() -> None:
+    glued = '{"x":1}{"y":2}'
+    made = {"id": "a", "type": "function", "function": {"name": "f", "arguments": glued}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [made]},
+        {"role": "tool", "tool_call_id": "a", "content": "no"},
+    ]
+    read = read_request({"model": "m", "messages": messages}, "openai.chat", provider="openai")
+    (only,) = read.turns[0].response.calls  # type: ignore[union-attr]
+    assert (only.arguments, only.arguments_text, only.status) == (None, glued, "invalid")
+    assert write_request(read).body["messages"] == messages
+
+
+def three(wire: str) -> list[Turn]:
+    """A round of three calls of which policy `first` ran one."""
+    response = respond(call("a"), call("b"), call("c"), wire=wire)
+    return [user(), *answer(response, select(response, "first"), {"a": "done"})]
+
+
+def test_HIST_02_dropped_calls_are_answered_in_the_very_next_message() -> None:
+    encoded = written(three("anthropic.messages"), "anthropic.messages")
+    assert [message["role"] for message in encoded.body["messages"]] == ["user", "assistant", "user"]
+    answers = encoded.body["messages"][2]["content"]
+    assert [(block["type"], block["tool_use_id"], block.get("is_error", False)) for block in answers] == [
+        ("tool_result", "a", False),
+        ("tool_result", "b", True),
+        ("tool_result", "c", True),
+    ]
+    assert answers[0]["content"] == "done"
+    assert answers[1]["content"] == "This call was not executed: policy first keeps one call."
+
+
+@EVERY_WIRE
+def test_HIST_02_a_call_that_nobody_answered_gets_an_answer_and_a_report(wire: str) -> None:
+    turns = [user(), said(call("a"), call("b"), wire=wire), results(told("b")), user("go on")]
+    encoded = written(turns, wire)
+    first, second = answered(wire, encoded.body)
+    assert (first[0], UNANSWERED in first[1], second) == ("a", True, ("b", "ok"))
+    assert codes(encoded) == ["answered"]
+
+
+@EVERY_PAIR
+def test_HIST_05_an_image_in_one_result_does_not_part_it_from_the_next(source: str, target: str) -> None:
+    image = MediaPart("image", "image/png", data="AAAA")
+    shown = Result("a", [TextPart("see"), image], plain=False)
+    encoded = written(of(source, [user(), said(call("a"), call("b")), results(shown, told("b"))]), source, target)
+    kinds = [one.kind for one in of_kind(target, encoded.body, "result", "media")]
+    assert kinds.count("result") == 2
+    assert kinds.count("media") == 1
+    if target == "anthropic.messages":
+        contents = encoded.body["messages"][2]["content"]
+        assert [block["type"] for block in contents[:2]] == ["tool_result", "tool_result"]
+    elif target in ("openai.chat", "xai.grpc"):
+        assert kinds == ["result", "result", "media"]
+
+
+def test_HIST_06_each_call_has_a_tool_message_directly_after() -> None:
+    encoded = written(three("openai.chat"), "openai.chat")
+    assert [(m["role"], m.get("tool_call_id")) for m in encoded.body["messages"]] == [
+        ("user", None),
+        ("assistant", None),
+        ("tool", "a"),
+        ("tool", "b"),
+        ("tool", "c"),
+    ]
+
+
+@EVERY_WIRE
+def test_HIST_07_a_result_that_lost_its_call_is_found_before_sending_and_left_out_with_a_report(wire: str) -> None:
+    whole = of(wire, [*ROUND, user("next")])
+    encoded = written(whole[2:], wire)
+    assert [one.text for one in all_said(wire, encoded.body)] == ["next"]
+    assert codes(encoded) == ["orphan", "orphan"]
+    assert all(name in loss.message for name, loss in zip("ab", encoded.losses, strict=True))
+
+
+def test_HIST_07_the_rules_name_the_orphan() -> None:
+    orphans: dict[str, tuple[Any, str]] = {
+        "openai.chat": (
+            {
+                "model": "m",
+                "messages": [{"role": "tool", "tool_call_id": "a", "content": "x"}, {"role": "user", "content": "x"}],
+            },
+            "result-orphan",
+        ),
+        "openai.responses": (
+            {"model": "m", "input": [{"type": "function_call_output", "call_id": "a", "output": "x"}]},
+            "output-asked-for",
+        ),
+        "anthropic.messages": (
+            {
+                "model": "m",
+                "max_tokens": 9,
+                "messages": [
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}
+                ],
+            },
+            "result-asked-for",
+        ),
+        "xai.grpc": (
+            {
+                "model": "m",
+                "messages": [
+                    {"role": "ROLE_TOOL", "tool_call_id": "a", "content": [{"text": "x"}]},
+                    {"role": "ROLE_USER", "content": [{"text": "x"}]},
+                ],
+            },
+            "answer-asked-for",
+        ),
+    }
+    for wire, (body, rule) in orphans.items():
+        assert rule in [violation.rule for violation in check_request(body, wire, provider=PROVIDERS[wire])], wire
+
+
+@EVERY_PAIR
+def test_HIST_08_words_of_the_assistant_between_call_and_result_do_not_part_them(source: str, target: str) -> None:
+    turns = of(source, [user(), said(call("a")), said(Text("one moment")), results(told("a")), said(Text("done"))])
+    encoded = written(turns, source, target)
+    assert answered(target, encoded.body) == [("a", "ok")]
+    assert calls(target, encoded.body) == [("a", "f", {"x": 1})]
+    words = [one.text for one in of_kind(target, encoded.body, "assistant") if one.text]
+    assert words == ["one moment", "done"]
+
+
+@pytest.mark.parametrize("text", ['{"x": ', "[1]", '"{}"', "nonsense", "null"])
+@pytest.mark.parametrize("source", WIRES)
+def test_INV_02_invalid_arguments_are_an_object_that_keeps_them_where_objects_are_demanded(
+    source: str, text: str
+) -> None:
+    encoded = written(
+        [user(), said(call("a", "f", text), wire=source), results(told("a"))], source, "anthropic.messages"
+    )
+    assert calls("anthropic.messages", encoded.body) == [("a", "f", {} if text == "null" else {"_raw": text})]
+    assert ("arguments" in codes(encoded)) is (text != "null")
+
+
+@pytest.mark.parametrize(("text", "given"), [("", {}), ("  ", {}), ("{}", {}), ("oops", {"_raw": "oops"})])
+def test_ARG_08_the_input_of_a_call_is_always_an_object(text: str, given: Any) -> None:
+    for source in WIRES:
+        encoded = written(
+            [user(), said(call("a", "f", text), wire=source), results(told("a"))], source, "anthropic.messages"
+        )
+        block = encoded.body["messages"][1]["content"][0]
+        assert (block["type"], block["input"]) == ("tool_use", given)
+        assert answered("anthropic.messages", encoded.body) == [("a", "ok")]
+
+
+def test_EMPTY_01_a_turn_of_calls_has_content_for_xai() -> None:
+    over_grpc = written(of("xai.grpc", ROUND), "xai.grpc").body
+    assert [[part.text for part in message.content] for message in over_grpc.messages] == [["hi"], [""], ["1"], ["2"]]
+    over_rest = written(of("openai.chat", ROUND), "openai.chat", provider="xai").body
+    assert over_rest["messages"][1]["content"] == ""
+
+
+@pytest.mark.parametrize("source", WIRES)
+def test_ORD_02_words_between_calls_and_results_go_behind_the_results(source: str) -> None:
+    turns = [user(), said(call("a"), call("b"), wire=source), user("hurry"), results(told("a"), told("b"))]
+    for target in WIRES:
+        encoded = written(turns, source, target)
+        kinds = [one.kind for one in all_said(target, encoded.body) if one.text]
+        assert kinds == ["user", "call", "call", "result", "result", "user"]
+        assert codes(encoded) == ["order"]
+
+
+def test_ORD_02_the_rules_see_words_before_the_results() -> None:
+    blocks = [{"type": "text", "text": "hurry"}, {"type": "tool_result", "tool_use_id": "a", "content": "x"}]
+    made = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [made]},
+        {"role": "user", "content": blocks},
+    ]
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": messages,
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+    }
+    assert "results-first" in [violation.rule for violation in check_request(body, "anthropic.messages")]
+
+
+def test_ORD_03_a_servers_call_and_its_result_stay_in_one_message() -> None:
+    content = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+        {"type": "text", "text": "found"},
+    ]
+    message = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": content,
+        "stop_reason": "end_turn",
+    }
+    response = normalize(message, "anthropic.messages", provider="anthropic")
+    assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall, ServerToolResult, Text]
+    turns = [user(), said(*response.choices[0].blocks, wire="anthropic.messages"), user("more")]
+    assert written(turns, "anthropic.messages").body["messages"][1]["content"] == content
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": content[:1]},
+            {"role": "user", "content": "wait"},
+            {"role": "assistant", "content": content[1:]},
+        ],
+    }
+    broken = [violation.rule for violation in check_request(body, "anthropic.messages", provider="anthropic")]
+    assert set(broken) & {"server-pair", "server-result"}
+
+
+@pytest.mark.parametrize("source", WIRES)
+def test_ORD_04_mistral_hears_the_assistant_between_a_result_and_the_user(source: str) -> None:
+    turns = of(source, [*ROUND, user("and?")])
+    encoded = written(turns, source, "openai.chat", provider="mistral")
+    assert [message["role"] for message in encoded.body["messages"]] == [
+        *("user", "assistant", "tool", "tool", "assistant", "user"),
+    ]
+    assert "bridge" in codes(encoded)
+    assert [m["role"] for m in written(turns, source, "openai.chat").body["messages"]] == [
+        *("user", "assistant", "tool", "tool", "user"),
+    ]
+
+
+def test_ORD_02_a_growing_conversation_never_changes_what_was_closed() -> None:
+    for wire in WIRES:
+        turns = of(wire, [*ROUND, user("and?"), said(call("c")), results(told("c")), said(Text("done"))])
+        before: list[Any] = []
+        for end in (1, 3, 4, 6, 7):
+            body = written(turns[:end], wire, ELSEWHERE[wire]).body
+            now = list(body.messages) if ELSEWHERE[wire] == "xai.grpc" else body["messages"]
+            assert now[: len(before)] == before
+            before = now
+
+
+def test_BED_07_words_of_the_user_stand_behind_the_results_never_among_them() -> None:
+    turns = [
+        user(),
+        said(call("a"), call("b"), wire="anthropic.messages"),
+        results(told("a")),
+        user("hm"),
+        results(told("b")),
+    ]
+    encoded = written(turns, "anthropic.messages")
+    (mine,) = [
+        m
+        for m in encoded.body["messages"]
+        if any(b["type"] == "tool_result" for b in m["content"] if isinstance(b, dict))
+    ]
+    assert [block["type"] for block in mine["content"]] == ["tool_result", "tool_result"]

@@ -1,0 +1,222 @@
+"""Failures of classes id and name on the way back: ids and names that the next request's provider does not take."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from normalizer import normalize, select
+from normalizer.answers import answer
+from normalizer.conversation import Result, TextPart, Turn
+from normalizer.errors import DuplicateAnswer
+from normalizer.requests import check_request, read_request, write_request
+from tests.building import chat_body, chat_call, function_call, responses_body
+from tests.failures.back import PROVIDERS, WIRES, call, codes, request, respond, results, said, told, user, written
+from tests.history.views import calls
+from tests.history.views import results as answered
+
+EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
+
+
+def back(ids: dict[str, str], id: str) -> str:
+    """The canonical id or name of what stands on the wire."""
+    return ids.get(id, id)
+
+
+def ids_of(wire: str, turns: list[Turn], target: str, provider: str | None = None) -> tuple[list[str], list[str]]:
+    """Ids of the calls and of the results, as they stand on the wire."""
+    body = written(turns, wire, target, provider=provider or PROVIDERS[target]).body
+    return [id for id, *_ in calls(target, body)], [id for id, _ in answered(target, body)]
+
+
+def test_ID_07_a_result_under_the_items_own_id_goes_out_under_the_calls() -> None:
+    response = normalize(
+        responses_body(function_call("call_1", "f", "{}", id="fc_1")), "openai.responses", provider="openai"
+    )
+    turns = [user(), said(*response.calls, wire="openai.responses"), results(told("fc_1"))]
+    for target in WIRES:
+        encoded = written(turns, "openai.responses", target)
+        assert answered(target, encoded.body) == [("call_1", "ok")]
+        assert [id for id, *_ in calls(target, encoded.body)] == ["call_1"]
+
+
+def test_ID_08_two_results_for_one_call_or_one_for_none_are_an_error() -> None:
+    response = respond(call("a"))
+    for outcomes in ([told("a"), told("a")], [told("a"), told("b")]):
+        with pytest.raises(DuplicateAnswer):
+            answer(response, select(response), outcomes)
+
+
+@EVERY_WIRE
+def test_ID_08_in_a_history_the_second_result_is_left_out_and_told(wire: str) -> None:
+    turns = [user(), said(call("a"), wire=wire), results(told("a", "1"), told("a", "2"), told("b", "3"))]
+    encoded = written(turns, wire)
+    assert answered(wire, encoded.body) == [("a", "1")]
+    assert codes(encoded) == ["duplicate-answer", "orphan"]
+
+
+@pytest.mark.parametrize("target", WIRES)
+@pytest.mark.parametrize("given", ["x", ""], ids=["same", "blank"])
+def test_ID_09_two_calls_under_one_id_go_to_others_under_two(target: str, given: str) -> None:
+    body = chat_body(chat_call(given, "f", '{"x":1}'), chat_call(given, "f", '{"x":2}'))
+    response = normalize(body, "openai.chat", provider="mimo")
+    outcomes = dict(zip([one.id for one in response.calls], ["1", "2"], strict=True))
+    turns = [user(), *answer(response, select(response), outcomes)]
+    encoded = write_request(request(turns, "openai.chat"), target, provider=PROVIDERS[target])
+    ids = [id for id, *_ in calls(target, encoded.body)]
+    assert len(set(ids)) == 2
+    assert answered(target, encoded.body) == [(ids[0], "1"), (ids[1], "2")]
+
+
+@EVERY_PAIR
+def test_ID_10_ids_that_come_again_in_the_next_round_pair_round_by_round(source: str, target: str) -> None:
+    turns: list[Turn] = []
+    for number in (1, 2):
+        made = [call(f"f:{n}", text=f'{{"x":{number}{n}}}') for n in (0, 1)]
+        turns += [user(), said(*made, wire=source), results(told("f:1", f"{number}1"), told("f:0", f"{number}0"))]
+    encoded = written(turns, source, target)
+    made_calls = calls(target, encoded.body)
+    assert [given for *_, given in made_calls] == [{"x": 10}, {"x": 11}, {"x": 20}, {"x": 21}]
+    assert answered(target, encoded.body) == [(id, str(given["x"])) for id, _, given in made_calls]
+    assert [back(encoded.ids, id) for id, *_ in made_calls] == ["f:0", "f:1", "f:0", "f:1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "provider", "pattern"),
+    [
+        ("openai.chat", "mistral", "[a-zA-Z0-9]{9}"),
+        ("openai.chat", "openai", ".{1,40}"),
+        ("openai.responses", "openai", ".{1,64}"),
+        ("anthropic.messages", "anthropic", "[a-zA-Z0-9_-]+"),
+        ("xai.grpc", "xai", "[!-~]+"),
+    ],
+)
+def test_ID_13_ids_of_any_length_become_the_targets_own_kind_and_none_collide(
+    target: str, provider: str, pattern: str
+) -> None:
+    long = [f"toolu_{'x' * 80}_{number}" for number in range(1000)]
+    turns = [user(), said(*map(call, long), wire="xai.grpc"), results(*map(told, long))]
+    encoded = write_request(request(turns, "xai.grpc"), target, provider=provider)
+    if target == "xai.grpc":
+        assert encoded.ids == {}
+        return
+    ids = [id for id, *_ in calls(target, encoded.body)]
+    assert all(re.fullmatch(pattern, id) for id in ids)
+    assert len(set(ids)) == len(long)
+    assert [id for id, _ in answered(target, encoded.body)] == ids
+    assert [back(encoded.ids, id) for id in ids] == long
+
+
+@pytest.mark.parametrize("provider", ["moonshot", "kimi", "openai"])
+def test_ID_15_native_ids_go_back_to_their_own_provider_as_they_are(provider: str) -> None:
+    body = chat_body(chat_call("functions.a:3", "a", "{}"))
+    response = normalize(body, "openai.chat", provider=provider)
+    turns = [user(), *answer(response, select(response), {"functions.a:3": "ok"})]
+    encoded = write_request(request(turns, names=("a",)), "openai.chat", provider=provider)
+    assert calls("openai.chat", encoded.body) == [("functions.a:3", "a", {})]
+    assert answered("openai.chat", encoded.body) == [("functions.a:3", "ok")]
+    assert encoded.ids == {}
+
+
+def test_ID_20_an_id_that_holds_the_functions_name_is_kept_where_it_is_read_again() -> None:
+    turns = [user(), said(call("functions.f:0"), wire="openai.chat"), results(told("functions.f:0"))]
+    for target in ("openai.chat", "openai.responses", "xai.grpc"):
+        assert ids_of("openai.chat", turns, target) == (["functions.f:0"], ["functions.f:0"])
+
+
+@pytest.mark.parametrize("source", ["openai.chat", "anthropic.messages", "xai.grpc"])
+def test_ID_18_a_call_id_never_stands_in_the_items_own_id(source: str) -> None:
+    encoded = written([user(), said(call("call_x"), wire=source), results(told("call_x"))], source, "openai.responses")
+    made, output = encoded.body["input"][1:]
+    assert ("id" in made, made["call_id"]) == (False, "call_x")
+    assert ("id" in output, output["call_id"]) == (False, "call_x")
+    wrong = {"model": "m", "input": [{**made, "id": "call_x"}, output]}
+    assert "item-id" in [violation.rule for violation in check_request(wrong, "openai.responses", provider="openai")]
+
+
+@pytest.mark.parametrize("source", ["openai.chat", "openai.responses", "xai.grpc"])
+def test_ID_19_ids_that_differ_in_one_foreign_character_stay_different(source: str) -> None:
+    turns = [user(), said(*map(call, ["call.0", "call:0", "call_0"]), wire=source)]
+    turns.append(results(*(told(id, id) for id in ("call.0", "call:0", "call_0"))))
+    encoded = written(turns, source, "anthropic.messages")
+    ids = [id for id, *_ in calls("anthropic.messages", encoded.body)]
+    assert len(set(ids)) == 3
+    assert ids[2] == "call_0"
+    assert [back(encoded.ids, id) for id in ids] == ["call.0", "call:0", "call_0"]
+    # The same ids in the next request, whatever follows.
+    later = written([*turns, user("more")], source, "anthropic.messages")
+    assert [id for id, *_ in calls("anthropic.messages", later.body)] == ids
+    assert answered("anthropic.messages", later.body) == list(zip(ids, ["call.0", "call:0", "call_0"], strict=True))
+
+
+# names
+
+
+@EVERY_PAIR
+def test_NAME_04_the_pseudo_tools_name_is_legal_when_it_goes_back(source: str, target: str) -> None:
+    made = call("a", "multi_tool_use.parallel")
+    encoded = written([user(), said(made, wire=source), results(told("a", "unknown tool"))], source, target)
+    ((id, name, given),) = calls(target, encoded.body)
+    assert (id, given) == ("a", {"x": 1})
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", name)
+    assert back(encoded.names, name) == "multi_tool_use.parallel"
+
+
+@pytest.mark.parametrize("target", WIRES)
+def test_NAME_08_tools_that_cleaning_would_merge_keep_two_names(target: str) -> None:
+    names = ["search-a", "search_a", "search.a", "search a"]
+    made = [call(str(n), name) for n, name in enumerate(names)]
+    turns = [user(), said(*made, wire="openai.chat"), results(*(told(one.id) for one in made))]
+    encoded = written(turns, "openai.chat", target, names=names)
+    used = [name for _, name, _ in calls(target, encoded.body)]
+    assert used[:2] == names[:2]
+    assert len(set(used)) == 4
+    assert [back(encoded.names, name) for name in used] == names
+    declared = read_request(encoded.body, target, provider=PROVIDERS[target]).tools
+    assert [tool.name for tool in declared] == used
+
+
+@pytest.mark.parametrize("name", ["web_search", "tool_search", "browse_page", "x_search", "code_execution"])
+@pytest.mark.parametrize("target", ["xai.grpc", "openai.chat", "openai.responses"])
+def test_XAI_08_a_function_named_like_a_tool_of_xais_gets_an_alias_there(name: str, target: str) -> None:
+    turns = [user(), said(call("a", name), wire="anthropic.messages"), results(told("a"))]
+    encoded = written(turns, "anthropic.messages", target, provider="xai", names=[name])
+    ((_, alias, _),) = calls(target, encoded.body)
+    (tool,) = read_request(encoded.body, target, provider="xai").tools
+    assert alias == tool.name != name
+    assert back(encoded.names, alias) == name
+    if target != "xai.grpc":
+        assert written(turns, "anthropic.messages", target, names=[name]).names == {}
+
+
+def test_NAME_07_a_function_and_a_hosted_tool_of_one_name_are_kept_apart() -> None:
+    body = {
+        "model": "m",
+        "input": "hi",
+        "tools": [
+            {"type": "web_search"},
+            {
+                "type": "function",
+                "name": "web_search",
+                "parameters": {"type": "object", "properties": {}},
+                "strict": False,
+            },
+        ],
+    }
+    read = read_request(body, "openai.responses", provider="openai")
+    assert [(tool.name, tool.kind) for tool in read.tools] == [("web_search", "hosted"), ("web_search", "function")]
+    encoded = write_request(read, "xai.grpc")
+    (function,) = encoded.body.tools
+    assert back(encoded.names, function.function.name) == "web_search"
+    assert codes(encoded) == ["hosted-tool"]
+
+
+def test_ID_14_a_synthetic_id_names_the_call_and_its_result() -> None:
+    response = normalize(chat_body(chat_call("", "f", "{}")), "openai.chat", provider="lmstudio")
+    (made,) = response.calls
+    turns = [user(), *answer(response, select(response), {made.id: Result("", [TextPart("ok")])})]
+    for target in ("openai.responses", "anthropic.messages", "xai.grpc"):
+        assert ids_of("openai.chat", turns, target) == ([made.id], [made.id])

@@ -1,0 +1,95 @@
+"""Failures of class policy: another call than the policy's is acted on, or one that was not acted on is not told of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer import Choice, Reasoning, Response, Stop, Text, normalize, select
+from normalizer.answers import answer
+from normalizer.requests import with_policy, write_request
+from tests.building import FORMS
+from tests.building import respond as carried
+from tests.failures.back import PROVIDERS, WIRES, call, request, respond, user, written
+from tests.history.views import calls, results
+
+EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
+GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]
+
+
+@EVERY_FORM
+def test_PAR_02_several_calls_where_one_was_asked_for_are_one_kept_and_the_rest_told(wire: str, streamed: bool) -> None:
+    asked = write_request(with_policy(request([user()], wire), "first"))
+    assert asked.losses == []
+    response = carried(wire, streamed, GIVEN, provider=PROVIDERS[wire])
+    selection = select(response, "first")
+    assert ([ref.id for ref in selection.kept], [ref.id for ref in selection.dropped]) == (["a"], ["b", "c"])
+    assert [finding.code for finding in selection.findings] == ["dropped-call", "dropped-call"]
+    body = written([user(), *answer(response, selection, {"a": "done"})], wire, names=("f", "g")).body
+    assert [id for id, *_ in calls(wire, body)] == ["a", "b", "c"]
+    told = dict(results(wire, body))
+    assert told["a"] == "done"
+    assert all("policy first keeps one call" in told[id] for id in "bc")
+
+
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+def test_FIRST_02_a_call_is_found_by_its_kind_not_by_its_place(policy: str) -> None:
+    response = respond(Reasoning("hm"), Text("so"), call("a"), call("b"))
+    kept = [ref.id for ref in select(response, policy).kept]
+    assert kept == (["a"] if policy == "first" else ["a", "b"])
+
+
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_EXT_01_the_caller_gets_the_same_calls_streamed_and_whole(wire: str, policy: str) -> None:
+    both = [select(carried(wire, streamed, GIVEN), policy) for streamed in (False, True)]
+    assert both[0] == both[1]
+    assert [ref.id for ref in both[0].kept] == (["a"] if policy == "first" else ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+def test_CHOICE_02_a_call_of_a_choice_that_nobody_selected_is_never_kept(policy: str) -> None:
+    choices = [
+        Choice(0, [Text("no")], Stop("end_turn")),
+        Choice(1, [call("x", "delete_customer_data")], Stop("tool_calls")),
+    ]
+    response = Response("openai.chat", "openai", "r", "m", choices)
+    selection = select(response, policy)
+    assert (selection.kept, selection.rejected) == ([], [])
+    assert [(ref.name, ref.choice, ref.reason) for ref in selection.dropped] == [
+        ("delete_customer_data", 1, "choice 0 was selected")
+    ]
+    body = written([user(), *answer(response, selection, {})], "openai.chat").body
+    assert calls("openai.chat", body) == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_HITL_01_a_denied_call_is_answered_as_such_and_its_sibling_runs(wire: str) -> None:
+    response = respond(call("a", "delete"), call("b", "read"), wire=wire)
+    outcomes: dict[str, Any] = {"a": PermissionError("the user said no"), "b": "text"}
+    body = written([user(), *answer(response, select(response), outcomes)], wire, names=("delete", "read")).body
+    (denied, ran) = results(wire, body)
+    assert (denied[0], "PermissionError: the user said no" in denied[1]) == ("a", True)
+    assert ran == ("b", "text")
+
+
+@EVERY_FORM
+@pytest.mark.parametrize("count", [1, 3])
+def test_MULTI_01_one_and_three_calls_are_legal_outcomes(wire: str, streamed: bool, count: int) -> None:
+    response = carried(wire, streamed, GIVEN[:count])
+    assert [ref.id for ref in select(response).kept] == ["a", "b", "c"][:count]
+
+
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+def test_MULTI_01_no_call_is_one_too(policy: str) -> None:
+    body = {
+        "id": "c",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "no need"}, "finish_reason": "stop"}],
+    }
+    response = normalize(body, "openai.chat")
+    selection = select(response, policy)
+    assert (selection.kept, selection.dropped, selection.rejected) == ([], [], [])
+    assert answer(response, selection, {})[1:] == []

@@ -1,0 +1,51 @@
+"""Failures of class tool-choice: how the model may choose is turned into something else on the way."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from normalizer.conversation import ToolChoice
+from normalizer.requests import check_request, read_request, write_request
+from tests.failures.back import PROVIDERS, WIRES, codes, request, user
+
+MODES = [ToolChoice("auto"), ToolChoice("none"), ToolChoice("required"), ToolChoice("named", "f")]
+SPELLED: dict[str, list[Any]] = {
+    "openai.chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}],
+    "openai.responses": ["auto", "none", "required", {"type": "function", "name": "f"}],
+    "anthropic.messages": [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}],
+}
+XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+@pytest.mark.parametrize("number", range(4), ids=[choice.mode for choice in MODES])
+def test_TC_01_every_way_to_choose_arrives_as_itself(source: str, target: str, number: int) -> None:
+    encoded = write_request(request([user()], source, tool_choice=MODES[number]), target, provider=PROVIDERS[target])
+    if target == "xai.grpc":
+        field = encoded.body.tool_choice.WhichOneof("tool_choice")
+        assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
+    else:
+        assert encoded.body["tool_choice"] == SPELLED[target][number]
+    assert codes(encoded) == []
+    read = read_request(encoded.body, target, provider=PROVIDERS[target])
+    assert read.tool_choice is not None
+    assert (read.tool_choice.mode, read.tool_choice.name) == (MODES[number].mode, MODES[number].name)
+
+
+@pytest.mark.parametrize("target", WIRES)
+def test_TC_01_what_another_wire_cannot_say_is_reported(target: str) -> None:
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
+    source = "openai.responses" if target == "openai.chat" else "openai.chat"
+    given = request([user()], source, tool_choice=ToolChoice("raw", raw=allowed))
+    assert codes(write_request(given, target, provider=PROVIDERS[target])) == ["tool-choice"]
+
+
+def test_TC_01_a_forced_choice_beside_thinking_is_refused_before_sending() -> None:
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
+    for choice, broken in (({"type": "any"}, True), ({"type": "tool", "name": "f"}, True), ({"type": "auto"}, False)):
+        body = write_request(request([user()], "anthropic.messages")).body | thinking | {"tool_choice": choice}
+        rules = [violation.rule for violation in check_request(body, "anthropic.messages", provider="anthropic")]
+        assert ("tool-choice-thinking" in rules) is broken

@@ -1,0 +1,153 @@
+"""What a request body of any wire says, read without the normalizer: for tests that must not trust its own readers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from google.protobuf.json_format import MessageToDict
+
+
+class Said(NamedTuple):
+    """One thing that a body says, in order.
+
+    ``kind``: "system", "user", "assistant", "reasoning", "call", "result", "media" or "other". ``text``: the words; of
+    a call its argument text. ``failed``: a result's flag, where the wire has one.
+    """
+
+    kind: str
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    failed: bool = False
+
+
+def said(wire: str, body: Any) -> list[Said]:
+    """All that the body says, in order."""
+    return list(_WIRES[wire](body))
+
+
+def of_kind(wire: str, body: Any, *kinds: str) -> list[Said]:
+    """Of that only what is of these kinds."""
+    return [one for one in said(wire, body) if one.kind in kinds]
+
+
+def calls(wire: str, body: Any) -> list[tuple[str, str, Any]]:
+    """Id, name and arguments of every call; arguments that are no JSON as they stand."""
+    return [(one.id, one.name, value(one.text)) for one in of_kind(wire, body, "call")]
+
+
+def results(wire: str, body: Any) -> list[tuple[str, str]]:
+    """Id and words of every result."""
+    return [(one.id, one.text) for one in of_kind(wire, body, "result")]
+
+
+def value(text: str) -> Any:
+    """The parsed arguments, or the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _parts(content: Any, kind: str) -> Iterator[Said]:
+    if isinstance(content, str):
+        yield Said(kind, content)
+        return
+    for part in content or ():
+        if isinstance(part, str):
+            yield Said(kind, part)
+        elif isinstance(part.get("text"), str):
+            yield Said(kind, part["text"])
+        elif isinstance(part.get("refusal"), str):
+            yield Said(kind, part["refusal"])
+        else:
+            yield Said("media", json.dumps(part))
+
+
+def _result(content: Any, id: str, failed: bool = False) -> Iterator[Said]:
+    found = list(_parts(content, "result"))
+    yield Said("result", "\n".join(one.text for one in found if one.kind == "result"), id, failed=failed)
+    yield from (one for one in found if one.kind == "media")
+
+
+def _chat(body: Any) -> Iterator[Said]:
+    for message in body["messages"]:
+        role = message["role"]
+        if role in ("tool", "function"):
+            yield from _result(message["content"], message.get("tool_call_id", ""))
+            continue
+        for member in ("reasoning_content", "reasoning"):
+            if message.get(member):
+                yield Said("reasoning", message[member])
+        yield from _parts(message.get("content"), "system" if role == "developer" else role)
+        if message.get("refusal"):
+            yield Said("assistant", message["refusal"])
+        if message.get("function_call"):
+            yield Said("call", message["function_call"]["arguments"], "", message["function_call"]["name"])
+        for call in message.get("tool_calls") or ():
+            inner = call.get("function") or call["custom"]
+            text = inner["input"] if "custom" in call else inner["arguments"]
+            yield Said("call", text, call["id"], inner["name"])
+
+
+def _responses(body: Any) -> Iterator[Said]:
+    if body.get("instructions"):
+        yield Said("system", body["instructions"])
+    given = body["input"]
+    for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
+        kind = item.get("type", "message")
+        if kind == "message":
+            role = item["role"]
+            yield from _parts(item["content"], "system" if role == "developer" else role)
+        elif kind in ("function_call", "custom_tool_call"):
+            text = item["arguments"] if kind == "function_call" else item["input"]
+            yield Said("call", text, item["call_id"], item["name"])
+        elif kind.endswith("_output"):
+            output = item.get("output", "")
+            yield from _result(output if isinstance(output, (str, list)) else json.dumps(output), item["call_id"])
+        elif kind == "reasoning":
+            yield Said("reasoning", "".join(part["text"] for part in item.get("summary") or ()))
+        else:
+            yield Said("other", json.dumps(item), item.get("call_id", ""))
+
+
+def _anthropic(body: Any) -> Iterator[Said]:
+    yield from _parts(body.get("system"), "system")
+    for message in body["messages"]:
+        content = message["content"]
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            kind = block["type"]
+            if kind == "text":
+                yield Said(message["role"], block["text"])
+            elif kind == "tool_use":
+                yield Said("call", json.dumps(block["input"]), block["id"], block["name"])
+            elif kind == "tool_result":
+                yield from _result(block.get("content"), block["tool_use_id"], bool(block.get("is_error")))
+            elif kind == "thinking":
+                yield Said("reasoning", block["thinking"])
+            elif kind in ("image", "document"):
+                yield Said("media", json.dumps(block))
+            else:
+                yield Said("other", json.dumps(block))
+
+
+def _xai(body: Any) -> Iterator[Said]:
+    plain = MessageToDict(body, preserving_proto_field_name=True)
+    for message in plain.get("messages", ()):
+        role = message["role"].removeprefix("ROLE_").lower()
+        if role == "tool":
+            yield from _result(message["content"], message.get("tool_call_id", ""))
+            continue
+        if message.get("reasoning_content"):
+            yield Said("reasoning", message["reasoning_content"])
+        yield from _parts(message.get("content"), "system" if role == "developer" else role)
+        for call in message.get("tool_calls", ()):
+            kind = "call" if call["type"] == "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL" else "other"
+            yield Said(
+                kind, call["function"].get("arguments", ""), call.get("id", ""), call["function"].get("name", "")
+            )
+
+
+_WIRES = {"openai.chat": _chat, "openai.responses": _responses, "anthropic.messages": _anthropic, "xai.grpc": _xai}
