@@ -25,6 +25,8 @@ from ...model import (
 from ..carry import Carrying
 
 WIRE = "openai.responses"
+#: Call ids are limited in length alone.
+LONGEST_ID = 64
 #: Kinds of calls that have an item type of their own here, and the member that holds their arguments.
 KINDS = {
     "computer": "action",
@@ -51,6 +53,10 @@ _SERVER: dict[str, tuple[str, str, bool]] = {
 _NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
 #: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
 _NOTES = frozenset(("form", "part", "member", "item_id", "output_index"))
+#: The same for calls, where `id` is the call id that two calls shared.
+_OURS = _NOTES | {"id"}
+#: What a thought usually has beside its encrypted content.
+_USUAL = frozenset(("id", "summary"))
 #: How OpenAI's item ids begin.
 PREFIXES = {
     "message": "msg_",
@@ -73,9 +79,16 @@ class Replay:
         self._stateless = stateless
         self._finishes = carrying.provider in (None, "openai", "azure")
         self._strict = carrying.provider in ("openai", "azure")
+        #: the calls of the turn before, and the kinds under which they were written: those of their answers, too
+        self.kinds: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._target = carrying.provider
 
-    def kind(self, call: ToolCall, response: Response) -> str:
-        """The kind under which a call is written, which is the kind of its answer, too."""
+    def learn(self, turn: Assistant) -> None:
+        """Take note of the calls of a turn that is not sent, as the provider keeps it."""
+        self.kinds = {call.id: self._kind(call, turn.response) for call in turn.response.calls}
+
+    def _kind(self, call: ToolCall, response: Response) -> str:
         if call.kind in _FUNCTIONS or call.kind == "custom":
             return "custom" if call.kind == "custom" else "function"
         return call.kind if call.kind in KINDS and response.wire == WIRE else "function"
@@ -88,10 +101,11 @@ class Replay:
             return
         blocks = response.choices[0].blocks
         own = response.wire == WIRE
-        provider, target = response.provider, self._carrying.provider
+        provider, target = response.provider, self._target
         native = own and (provider is None or target is None or provider == target)
-        bare = self._loses_state(blocks, native)
+        bare = not native or self._loses_state(blocks)
         begun = len(out)
+        kinds = self.kinds = {}
         message: list[Text | Refusal | Opaque] = []
         for number, block in enumerate(blocks):
             kind = type(block)
@@ -104,8 +118,13 @@ class Replay:
             if message:
                 self._message(message, native, bare, index, out)
                 message = []
-            if kind is ToolCall:
-                out.append(self._call(block, own, native, bare, index, number))  # type: ignore[arg-type]
+            if type(block) is ToolCall:
+                kinds[block.id] = "function" if block.kind == "function" else self._kind(block, response)
+                out.append(self._call(block, own, native, bare, index, number))
+            elif native and type(block) is Reasoning and block.encrypted and block.extra.keys() == _USUAL:
+                out.append({"type": "reasoning", "encrypted_content": block.encrypted, **block.extra})
+                if not self._genuine(block.extra["id"], "reasoning"):
+                    del out[-1]["id"]
             else:
                 self._state(block, native, index, number, out)
         if message:
@@ -116,11 +135,10 @@ class Replay:
         if len(out) == begun:
             self._carrying.lose("empty", "", index)
 
-    def _loses_state(self, blocks: list[Block], native: bool) -> bool:
+    def _loses_state(self, blocks: list[Block]) -> bool:
         """Whether reasoning is left out: then the other items of the turn may not point to it by their ids."""
-        if not native:
-            return True
-        return any(type(block) is Reasoning and not self._replayable(block) for block in blocks)
+        thoughts = [block for block in blocks if type(block) is Reasoning and not block.encrypted]
+        return bool(thoughts) and not all(map(self._replayable, thoughts))
 
     # Words
 
@@ -161,10 +179,26 @@ class Replay:
     # Calls
 
     def _call(self, call: ToolCall, own: bool, native: bool, bare: bool, index: int, number: int) -> dict[str, Any]:
-        kind = call.kind
+        kind, id = call.kind, call.wire_id
         carrying = self._carrying
         item: dict[str, Any]
-        if kind in _FUNCTIONS:
+        if native and kind == "function" and id is not None and id[:3] == "fc_" and not bare:
+            # The usual call, which is nearly every one.
+            name = self._names.get(call.name)
+            if name is None:
+                name = self._names[call.name] = carrying.name(call.name)
+            item = {
+                "id": id,
+                "type": "function_call",
+                "call_id": call.id if 0 < len(call.id) <= LONGEST_ID else carrying.id(call.id),
+                "name": name,
+                "arguments": call.arguments_text,
+            }
+            extra = call.extra
+            if call.namespace is None and call.caller is None and _OURS.isdisjoint(extra):
+                item.update(extra)
+                return item
+        elif kind in _FUNCTIONS:
             arguments = call.arguments_text
             item = {
                 "type": "function_call",
@@ -190,14 +224,14 @@ class Replay:
                 "arguments": call.arguments_text or "{}",
             }
         if native:
-            if call.wire_id is not None and not bare and self._genuine(call.wire_id, item["type"]):
-                item["id"] = call.wire_id
+            if id is not None and not bare and self._genuine(id, item["type"]):
+                item["id"] = id
             if call.namespace is not None:
                 item["namespace"] = call.namespace
             if call.caller is not None:
                 item["caller"] = call.caller
             for key, value in call.extra.items():
-                if key not in _NOTES and key != "id":
+                if key not in _OURS:
                     item[key] = value
         elif call.namespace is not None or call.caller is not None:
             carrying.lose("namespace", f"{call.name} of {call.namespace or call.caller}", index, number)

@@ -55,6 +55,15 @@ def read_result(item: dict[str, Any]) -> Result:
     return Result(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
 
 
+def plain_text(result: Result) -> str | None:
+    """The text of the usual answer, which is one text and nothing else; null for any other."""
+    if len(result.parts) == 1 and result.plain and not result.extra and result.wire_id is None:
+        part = result.parts[0]
+        if type(part) is TextPart and part.text and not part.extra:
+            return part.text
+    return None
+
+
 def write_result(
     result: Result, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
 ) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...rules import Rule
-from .replay import PREFIXES
+from .replay import LONGEST_ID, PREFIXES
 from .results import OUTPUTS
 from .write import RESERVED, SMALLEST_LIMIT
 
@@ -100,7 +100,7 @@ def _call_ids(body: Any) -> Broken:
             id = _asks_for(item)
             if not id:
                 yield f"{path}.call_id", "there is none"
-            elif len(id) > 64:
+            elif len(id) > LONGEST_ID:
                 yield f"{path}.call_id", f"it has {len(id)} characters"
 
 

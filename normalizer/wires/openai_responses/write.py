@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, Tool, Turn, User
-from ...model import ToolCall
 from ...pairing import Report, paired
 from ..carry import Carrying, IdStyle, NameStyle, merged
 from .parts import Parts, words
-from .replay import WIRE, Replay
-from .results import write_result
+from .replay import LONGEST_ID, WIRE, Replay
+from .results import plain_text, write_result
 
-#: Call ids are limited in length alone.
-IDS = IdStyle(pattern=r"(?s:.{1,64})", length=64)
+IDS = IdStyle(pattern=f"(?s:.{{1,{LONGEST_ID}}})", length=LONGEST_ID)
 NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")
 #: Names that xAI keeps for the tools it runs itself (failure XAI-08).
 RESERVED = frozenset(
@@ -91,7 +89,6 @@ def _history(request: Request, carrying: Carrying, native: bool, body: dict[str,
     parts = Parts(carrying, native, same_wire)
     replay = Replay(carrying, request.params.get("store") is False)
     items: list[dict[str, Any]] = []
-    calls: dict[str, tuple[ToolCall, str]] = {}
     place = 0
     for number, turn in enumerate(turns):
         place = places.get(id(turn), place + 1)
@@ -100,15 +97,20 @@ def _history(request: Request, carrying: Carrying, native: bool, body: dict[str,
             body["instructions"] = words(turn.parts)  # type: ignore[union-attr]
         elif number < start:
             if kind is Assistant:
-                calls = _calls_of(turn, replay)  # type: ignore[arg-type]
+                replay.learn(turn)  # type: ignore[arg-type]
         elif kind is Assistant:
-            calls = _calls_of(turn, replay)  # type: ignore[arg-type]
             replay.items(turn, place, items)  # type: ignore[arg-type]
         elif kind is Results:
+            kinds = replay.kinds
             for result in turn.results:  # type: ignore[union-attr]
-                _, answers = calls.get(result.call_id) or (None, result.kind)
-                wired = carrying.id(result.call_id)
-                items += write_result(result, answers, wired, parts, carrying, native, place)
+                answers = kinds.get(result.call_id, result.kind)
+                wired = result.call_id
+                if not 0 < len(wired) <= LONGEST_ID:
+                    wired = carrying.id(wired)
+                if answers == "function" and (text := plain_text(result)) is not None:
+                    items.append({"type": "function_call_output", "call_id": wired, "output": text})
+                else:
+                    items += write_result(result, answers, wired, parts, carrying, native, place)
         elif kind is Other:
             if turn.wire == WIRE and (native or _is_callers(turn.raw)):  # type: ignore[union-attr]
                 items.append(turn.raw)  # type: ignore[union-attr]
@@ -119,10 +121,6 @@ def _history(request: Request, carrying: Carrying, native: bool, body: dict[str,
     body["input"] = items
     if (not items and "input" in request.params) or (not request.turns and request.params.get("prompt") is not None):
         body.pop("input")
-
-
-def _calls_of(turn: Assistant, replay: Replay) -> dict[str, tuple[ToolCall, str]]:
-    return {call.id: (call, replay.kind(call, turn.response)) for call in turn.response.calls}
 
 
 def _is_callers(raw: Any) -> bool:
