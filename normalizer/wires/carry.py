@@ -140,7 +140,7 @@ def mark_failed(text: str, is_error: bool) -> str:
     """The text of a result as a wire without a flag carries it."""
     if is_error:
         return FAILED + text
-    return _INTACT + text if _LOOKS_MARKED.match(text) else text
+    return _INTACT + text if text.startswith("[tool_") and _LOOKS_MARKED.match(text) else text
 
 
 def unmark_failed(text: str) -> tuple[str, bool]:

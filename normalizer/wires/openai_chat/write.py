@@ -25,6 +25,7 @@ from ...conversation import (
     Turn,
     User,
 )
+from ...model import Choice, Text, ToolCall
 from ...pairing import paired
 from ..carry import FAILED, Carrying, mark_failed, told
 from .assistant import AS_WRITTEN, Spoken
@@ -56,6 +57,7 @@ class _Writer:
         self._turn: Turn | None = None
         #: canonical id -> what stands on the wire (null: nothing) for the calls of the last assistant turn
         self._ids: dict[str, str | None] = {}
+        self._names: dict[str, str] = {}
         thinking = request.params.get("thinking")
         on = isinstance(thinking, dict) and thinking.get("type") == "enabled"
         self._must_think = provider == "deepseek" and (on or request.model == "deepseek-reasoner")
@@ -93,6 +95,11 @@ class _Writer:
 
     def _spoken(self, turn: User | System) -> None:
         role = "user"
+        if turn.plain and not turn.extra and len(turn.parts) == 1 and type(turn) is User:
+            part = turn.parts[0]
+            if type(part) is TextPart and not (part.extra or self._dialect.bridge):
+                self._messages.append({"role": role, "content": part.text})
+                return
         if type(turn) is System:
             role = turn.role if self._own or self._dialect.developer else "system"
         content = self._content(turn.parts, turn.plain)
@@ -131,6 +138,11 @@ class _Writer:
             self._lose("empty", "a response without an answer was left out")
             return
         same = response.wire == WIRE and (response.provider or self._request.provider) == self._provider
+        if same and not turn.extra and not self._must_think:
+            usual = self._usual(response.choices[0])
+            if usual is not None:
+                self._messages.append(usual)
+                return
         spoken = Spoken(turn, same, self._dialect, self._carrying, self._lose)
         message = spoken.message()
         self._ids = spoken.ids
@@ -141,11 +153,51 @@ class _Writer:
             message["reasoning_content"] = ""  # its own rule: the member has to be there
         self._messages.append(message)
 
+    def _usual(self, choice: Choice) -> dict[str, Any] | None:
+        """The short path: one text, function calls, and nothing odd about them; else null, and nothing was done."""
+        if choice.extra:
+            return None
+        text: str | None = None
+        calls = []
+        ids: dict[str, str | None] = {}
+        for block in choice.blocks:
+            if type(block) is ToolCall:
+                if block.extra or block.kind != "function":
+                    return None
+                id = self._carrying.id(block.id) if self._dialect.ids_checked else block.id
+                ids[block.id] = id
+                name = self._names.get(block.name)
+                if name is None:
+                    name = self._names[block.name] = self._carrying.name(block.name)
+                calls.append(
+                    {"id": id, "type": "function", "function": {"name": name, "arguments": block.arguments_text}}
+                )
+            elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
+                text = block.text
+            else:
+                return None
+        self._ids = ids
+        if not calls:
+            return {"role": "assistant", "content": text or ""}
+        return {"role": "assistant", "content": self._dialect.blank if text is None else text, "tool_calls": calls}
+
     # what the calls returned
 
     def _results(self, turn: Results) -> None:
         shown: list[dict[str, Any]] = []
         for result in turn.results:
+            parts = result.parts
+            if (
+                result.plain
+                and not (result.extra or result.is_error)
+                and len(parts) == 1
+                and type(parts[0]) is TextPart
+            ):
+                id = self._ids.get(result.call_id)
+                if id is not None and result.kind != "legacy_function":
+                    content = mark_failed(parts[0].text, False)
+                    self._messages.append({"role": "tool", "tool_call_id": id, "content": content})
+                    continue
             self._messages.append(self._result(result, shown))
         if shown:
             self._bridge()
