@@ -186,6 +186,19 @@ ODD: dict[str, list[Any]] = {
         {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a": 1}'}},
         {"role": "function", "name": "f", "content": "one"},
     ],
+    "one call in both members": [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call("c", arguments='{"a":1}')],
+            "function_call": {"name": "f", "arguments": '{"a":1}'},
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "one"},
+    ],
+    "an empty function call": [
+        {"role": "assistant", "content": "so", "function_call": {"name": "", "arguments": ""}},
+        {"role": "user", "content": "and?"},
+    ],
     "a custom call": [
         {
             "role": "assistant",

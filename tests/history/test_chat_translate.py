@@ -125,6 +125,19 @@ def test_reasoning_and_hosted_calls_of_another_provider_are_left_out_and_reporte
     ]
 
 
+def test_a_signature_on_a_call_goes_back_to_its_provider_and_is_reported_elsewhere() -> None:
+    """THINK-05, THINK-06, PASS-02"""
+    signed = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+    turn = said(called("a", extra=signed), called("b"), wire=WIRE, provider="google")
+    plain = {"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    own = write([turn], "google", WIRE)
+    assert own.body["messages"][0]["tool_calls"] == [{"id": "a", **plain, **signed}, {"id": "b", **plain}]
+    assert own.losses == []
+    foreign = write([turn], "openai", WIRE)
+    assert foreign.body["messages"][0]["tool_calls"] == [{"id": "a", **plain}, {"id": "b", **plain}]
+    assert losses(foreign) == [("extra", 0, 0)]
+
+
 def test_a_turn_of_which_nothing_can_be_said_is_left_out_and_reported() -> None:
     encoded = write([said(Reasoning("hm")), User([TextPart("go")])])
     assert encoded.body["messages"] == [{"role": "user", "content": "go"}]

@@ -18,6 +18,10 @@ from .dialects import Dialect
 AS_WRITTEN = "as_written"
 #: Members of a response's message that no history holds.
 _RESPONSE_ONLY = frozenset(("channel", "parsed", "token_id", "audio"))
+#: What wires keep of an item beside its meaning: its place and state. Nobody misses it elsewhere.
+_BOOKKEEPING = frozenset(
+    ("id", "item_id", "index", "output_index", "status", "phase", "role", "part", "member", "execution")
+)
 _NOTHING: dict[str, Any] = {}
 Lose = Callable[..., None]
 
@@ -89,6 +93,8 @@ class Spoken:
         if block.extra and self._same:
             part.update(block.extra)
             self._rich = True
+        elif block.extra:
+            self._extra(block.extra, number)
         if block.annotations:
             if self._same and not self._dialect.strict:
                 self._beside["annotations"] = block.annotations
@@ -168,6 +174,8 @@ class Spoken:
         """Kind and argument text of a call that another provider's model made."""
         if call.namespace is not None or call.caller is not None:
             self._lose("namespace", "", number)
+        if call.extra:
+            self._extra(call.extra, number)
         text = call.arguments_text
         if call.kind == "custom" and self._dialect.custom:
             return "custom", text
@@ -175,6 +183,11 @@ class Spoken:
             self._lose("kind", f"a call of kind {call.kind} was carried as a function call", number)
             return "function", text if call.arguments is not None else jsontext.text({"input": text})
         return "function", text if text.strip() else "{}"
+
+    def _extra(self, extra: dict[str, Any], number: int) -> None:
+        """Members of a block that another provider has to see again (failures THINK-06, PASS-02)."""
+        if left := [key for key in told(extra) if key not in _BOOKKEEPING]:
+            self._lose("extra", f"{', '.join(left)} left out", number)
 
     def _add_members(self, message: dict[str, Any]) -> None:
         """The message's other members: of a history as they are, of a response those that a history holds."""

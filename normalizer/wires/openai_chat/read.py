@@ -115,8 +115,8 @@ class _Turns:
         if source.get("reasoning_content") and source.get("reasoning"):
             extra["reasoning"] = source["reasoning"]  # a server that sends both members: the canonical text is one
         legacy = source.get("function_call")
-        if isinstance(legacy, dict) and not (legacy.get("name") or legacy.get("arguments")):
-            extra["function_call"] = legacy
+        if isinstance(legacy, dict) and not any(call.kind == "legacy_function" for call in choice.calls):
+            extra["function_call"] = legacy  # empty, or what tool_calls says too
         written = self._spellings(source, [block for block in choice.blocks if type(block) is ToolCall])
         if written:
             extra[AS_WRITTEN] = written

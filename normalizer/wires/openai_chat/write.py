@@ -138,8 +138,8 @@ class _Writer:
             self._lose("empty", "a response without an answer was left out")
             return
         same = response.wire == WIRE and (response.provider or self._request.provider) == self._provider
-        if same and not turn.extra and not self._must_think:
-            usual = self._usual(response.choices[0])
+        if not turn.extra and not self._must_think:
+            usual = self._usual(response.choices[0], same)
             if usual is not None:
                 self._messages.append(usual)
                 return
@@ -153,10 +153,11 @@ class _Writer:
             message["reasoning_content"] = ""  # its own rule: the member has to be there
         self._messages.append(message)
 
-    def _usual(self, choice: Choice) -> dict[str, Any] | None:
+    def _usual(self, choice: Choice, same: bool) -> dict[str, Any] | None:
         """The short path: one text, function calls, and nothing odd about them; else null, and nothing was done."""
-        if choice.extra:
+        if same and choice.extra:
             return None
+        verbatim = same and not self._dialect.ids_checked
         text: str | None = None
         calls = []
         ids: dict[str, str | None] = {}
@@ -164,7 +165,9 @@ class _Writer:
             if type(block) is ToolCall:
                 if block.extra or block.kind != "function":
                     return None
-                id = self._carrying.id(block.id) if self._dialect.ids_checked else block.id
+                if not same and (block.namespace or block.caller or not block.arguments_text):
+                    return None
+                id = block.id if verbatim else self._carrying.id(block.id)
                 ids[block.id] = id
                 name = self._names.get(block.name)
                 if name is None:
@@ -178,7 +181,7 @@ class _Writer:
                 return None
         self._ids = ids
         if not calls:
-            return {"role": "assistant", "content": text or ""}
+            return {"role": "assistant", "content": text or ""} if same or text else None
         return {"role": "assistant", "content": self._dialect.blank if text is None else text, "tool_calls": calls}
 
     # what the calls returned
