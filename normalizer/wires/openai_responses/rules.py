@@ -10,7 +10,7 @@ from typing import Any
 from ...rules import Rule
 from .replay import LONGEST_ID, PREFIXES
 from .results import OUTPUTS
-from .write import RESERVED, SMALLEST_LIMIT
+from .write import RESERVED, SMALLEST_LIMIT, lacking_for_strict
 
 Broken = Iterator[tuple[str, str]]
 _OPENAI = frozenset(("openai", "azure"))
@@ -295,14 +295,8 @@ def _strict_schemas(body: Any) -> Broken:
     for path, tool in _tools(body):
         schema = tool.get("parameters")
         if tool.get("type") == "function" and tool.get("strict") is True and isinstance(schema, dict):
-            properties = schema.get("properties")
-            required = schema.get("required")
-            named = set(properties) if isinstance(properties, dict) else set()
-            missing = named - {r for r in required if isinstance(r, str)} if isinstance(required, list) else named
-            if schema.get("additionalProperties") is not False:
-                yield f"{path}.parameters", "additionalProperties is not false"
-            if missing:
-                yield f"{path}.parameters", f"not required: {', '.join(sorted(missing))}"
+            for lacking in lacking_for_strict(schema):
+                yield f"{path}.parameters", lacking
 
 
 def _choice(body: Any) -> Broken:

@@ -6,6 +6,7 @@ provider keeps the history (``previous_response_id``, ``conversation``), only wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, Tool, Turn, User
@@ -215,12 +216,27 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
                 made["strict"] = tool.strict
         else:
             made["parameters"] = tool.parameters or {"type": "object", "properties": {}}
-            made["strict"] = bool(tool.strict)  # nothing said means true here and false elsewhere
+            strict = bool(tool.strict)  # nothing said means true here and false elsewhere
+            if strict and any(lacking_for_strict(made["parameters"])):
+                carrying.lose("param", f"strict: the schema of {tool.name} is not one that strict takes here")
+                strict = False
+            made["strict"] = strict
     if own:
         return merged(made, tool.extra)
     if tool.extra:
         carrying.lose("extra", f"{', '.join(tool.extra)} of the tool {tool.name}")
     return made
+
+
+def lacking_for_strict(schema: dict[str, Any]) -> Iterator[str]:
+    """What keeps a schema from being taken with ``strict``."""
+    properties, required = schema.get("properties"), schema.get("required")
+    named = set(properties) if isinstance(properties, dict) else set()
+    missing = named - {r for r in required if isinstance(r, str)} if isinstance(required, list) else named
+    if schema.get("additionalProperties") is not False:
+        yield "additionalProperties is not false"
+    if missing:
+        yield f"not required: {', '.join(sorted(missing))}"
 
 
 def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], carrying: Carrying) -> Any:

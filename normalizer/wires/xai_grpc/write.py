@@ -59,7 +59,7 @@ def write(request: Request, provider: str | None) -> Encoded:
     same = request.wire == WIRE
     body = GetCompletionsRequest(model=request.model or "")
     turns, chained = _sent(request, carrying)
-    writer = _Turns(carrying, same)
+    writer = _Turns(carrying, same, {id(turn): place for place, turn in enumerate(request.turns)})
     body.messages.extend(writer.written(turns))
     body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
     if request.tool_choice is not None:
@@ -96,18 +96,21 @@ def _sent(request: Request, carrying: Carrying) -> tuple[list[Turn], bool]:
 
 
 class _Turns:
-    """Messages from turns. ``_held``: messages that stood between calls and answers, and how many turns they wait."""
+    """Messages from turns. ``places``: those of the request's turns, for the losses."""
 
-    def __init__(self, carrying: Carrying, same: bool) -> None:
+    def __init__(self, carrying: Carrying, same: bool, places: dict[int, int]) -> None:
         self._carrying = carrying
         self._same = same
+        self._places = places
         self._spelling = Spelling(carrying)
 
     def written(self, turns: Sequence[Turn]) -> list[Any]:
         messages: list[Any] = []
         held: list[Any] = []
         wait = 0
-        for number, turn in enumerate(turns):
+        number = -1
+        for turn in turns:
+            number = self._places.get(id(turn), number + 1)
             if type(turn) is Assistant:
                 messages += held
                 held = []
