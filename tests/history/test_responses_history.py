@@ -251,7 +251,7 @@ def test_inv_01_an_invalid_call_of_another_wire_keeps_its_text() -> None:
     written = back(foreign(ToolCall("c", "f", None, "{oops", "invalid")), Results([Result("c", [], is_error=True)]))
     assert written.body["input"] == [
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{oops"},
-        {"type": "function_call_output", "call_id": "c", "output": "The call failed without a message."},
+        {"type": "function_call_output", "call_id": "c", "output": "[tool_error] "},
     ]
     assert back(foreign(ToolCall("c", "f", {}, ""))).body["input"][0]["arguments"] == "{}"
 
@@ -360,7 +360,9 @@ def test_res_05_an_output_is_always_there() -> None:
 def test_res_02_an_error_adds_no_member_that_the_item_does_not_know() -> None:
     result = Result("call_1", [TextPart("it broke")], is_error=True, name="get_weather")
     written = back(Assistant(answer(CALL)), Results([result]))
-    assert written.body["input"][1] == {"type": "function_call_output", "call_id": "call_1", "output": "it broke"}
+    told = {"type": "function_call_output", "call_id": "call_1", "output": "[tool_error] it broke"}
+    assert written.body["input"][1] == told
+    assert read_request(written.body, WIRE).turns[1] == Results([Result("call_1", [TextPart("it broke")], True)])
 
 
 def test_res_03_pictures_and_files_stand_in_the_output_as_parts() -> None:
@@ -476,12 +478,27 @@ def test_tools_are_flat_and_strictness_is_said_where_the_other_wire_left_it_open
             "parameters": schema,
             "strict": False,
         },
-        {"type": "function", "name": "save", "parameters": {"type": "object", "properties": {}}, "strict": True},
+        {
+            "type": "function",
+            "name": "save",
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+            "strict": True,
+        },
         {"type": "custom", "name": "run", "format": {"type": "text"}},
     ]
     assert written.body["tool_choice"] == {"type": "custom", "name": "run"}
     assert written.body["parallel_tool_calls"] is False
     assert codes(written) == ["hosted-tool"]
+
+
+def test_a_schema_that_strict_does_not_take_is_declared_without_it_and_said() -> None:
+    open_schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    written = back(wire="openai.chat", tools=[Tool("f", parameters=open_schema, strict=True)])
+    assert written.body["tools"] == [{"type": "function", "name": "f", "parameters": open_schema, "strict": False}]
+    assert codes(written) == ["param"]
+    closed = {**open_schema, "additionalProperties": False}
+    written = back(wire="openai.chat", tools=[Tool("f", parameters=closed, strict=True)])
+    assert (written.body["tools"][0]["strict"], written.losses) == (True, [])
 
 
 def test_xai_08_a_reserved_name_gets_an_alias_for_xai_alone() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, Tool, Turn, User
 from ...pairing import Report, paired
-from ..carry import Carrying, IdStyle, NameStyle, merged
-from .parts import Parts, words
+from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
+from .parts import AS_WRITTEN, Parts, words
 from .replay import LONGEST_ID, WIRE, Replay
 from .results import plain_text, write_result
 
@@ -34,6 +34,8 @@ RESERVED = frozenset(
 XAI_NAMES = NameStyle(pattern=NAMES.pattern, reserved=RESERVED)
 #: The least that an answer may be limited to.
 SMALLEST_LIMIT = 16
+#: What other wires keep of a tool that is said here in its own way.
+_SPELLINGS = frozenset(("type", "name", "parameters", "legacy_functions"))
 #: Members of other wires' bodies that mean the same here, under the name they have here.
 _PARAMS = {
     "temperature": "temperature",
@@ -133,16 +135,18 @@ def _spoken(
 ) -> None:
     role = "user" if type(turn) is User else turn.role  # type: ignore[union-attr]
     content = parts.content(turn.parts, turn.plain, place)
-    if not content and not same_wire:
+    if content == [] and not same_wire:
         carrying.lose("empty", "", place)
         return
     item: dict[str, Any] = {"role": role, "content": content}
     extra = turn.extra
     if extra:
         if same_wire:
-            item.update((k, v) for k, v in extra.items() if k != "instructions")
-        else:
-            carrying.lose("extra", f"{', '.join(extra)} of a message", place)
+            if extra.get(AS_WRITTEN) == "typed":
+                item["type"] = "message"
+            item.update((k, v) for k, v in extra.items() if k not in HINTS)
+        elif lost := told(extra):
+            carrying.lose("extra", f"{', '.join(lost)} of a message", place)
     items.append(item)
 
 
@@ -215,16 +219,23 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
             if tool.strict is not None:
                 made["strict"] = tool.strict
         else:
-            made["parameters"] = tool.parameters or {"type": "object", "properties": {}}
             strict = bool(tool.strict)  # nothing said means true here and false elsewhere
+            closed = {"additionalProperties": False} if strict else {}
+            made["parameters"] = tool.parameters or {"type": "object", "properties": {}, **closed}
             if strict and any(lacking_for_strict(made["parameters"])):
                 carrying.lose("param", f"strict: the schema of {tool.name} is not one that strict takes here")
                 strict = False
             made["strict"] = strict
+    elif not own and isinstance(given := tool.extra.get("custom"), dict) and isinstance(given.get("format"), dict):
+        form = given["format"]
+        grammar = form.get("grammar")
+        rest = {k: v for k, v in form.items() if k != "grammar"}
+        made["format"] = {**rest, **grammar} if isinstance(grammar, dict) else rest  # flat here, nested in a chat
+        return made
     if own:
         return merged(made, tool.extra)
-    if tool.extra:
-        carrying.lose("extra", f"{', '.join(tool.extra)} of the tool {tool.name}")
+    if lost := [key for key in told(tool.extra) if key not in _SPELLINGS]:
+        carrying.lose("extra", f"{', '.join(lost)} of the tool {tool.name}")
     return made
 
 
