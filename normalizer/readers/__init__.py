@@ -1,7 +1,8 @@
 """From bytes to stream events: one module a framing, and the choice between them.
 
 A reader has ``feed(bytes)`` and ``close()``, both giving the events that became whole as ``(name, data)`` pairs (name
-null where the framing has none), and ``problems``: finding codes with their messages, taken by the decoder.
+null where the framing has none, a mark where this is no event of the wire), and ``problems``: finding codes with their
+messages, taken by the decoder.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import Protocol
 
 from .eventstream import EventStreamReader, looks_like_event_stream
 from .jsonseq import JsonArrayReader, JsonLinesReader
+from .marks import RAW, Item
 from .sse import SseReader
 
-Item = tuple[str | None, bytes]
 DEFAULT_MAX_EVENT_BYTES = 10 * 1024 * 1024
 
 
@@ -44,4 +45,14 @@ def sniff(head: bytes, max_event_bytes: int) -> Reader | None:
     return SseReader(max_event_bytes)
 
 
-__all__ = ["DEFAULT_MAX_EVENT_BYTES", "Item", "JsonLinesReader", "Reader", "SseReader", "sniff"]
+__all__ = [
+    "DEFAULT_MAX_EVENT_BYTES",
+    "RAW",
+    "EventStreamReader",
+    "Item",
+    "JsonArrayReader",
+    "JsonLinesReader",
+    "Reader",
+    "SseReader",
+    "sniff",
+]

@@ -7,15 +7,14 @@ before. Bedrock's invoke API wraps each event as base64 in ``{"bytes": "…"}``.
 from __future__ import annotations
 
 import base64
-import binascii
 import struct
 import zlib
 
 import msgspec
 
 from ..errors import EventTooLarge
+from .marks import Item
 
-Item = tuple[str | None, bytes]
 _PRELUDE = struct.Struct(">III")
 
 
@@ -76,14 +75,13 @@ class EventStreamReader:
         payload = message[12 + headers_size : -4]
         try:
             inner = _payload(payload).bytes
-        except msgspec.MsgspecError:
-            inner = None
-        if inner is not None:
-            try:
+            if inner is not None:
                 payload = base64.b64decode(inner)
-            except binascii.Error:
-                self.problems.append(("undecodable-event", "an event-stream message whose bytes are no base64"))
-                return
+        except (msgspec.MsgspecError, RecursionError):
+            pass  # not wrapped: the payload is the event, or nothing that anybody reads
+        except ValueError:
+            self.problems.append(("undecodable-event", "an event-stream message whose bytes are no base64"))
+            return
         kind = headers.get(":exception-type") or headers.get(":error-code")
         if kind:
             payload = msgspec.json.encode({"error": {"type": kind, "message": payload.decode("utf-8", "replace")}})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..errors import EventTooLarge
+from .marks import Item
 
-Item = tuple[str | None, bytes]
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
 _SEPARATORS = b" \t\r\n,"
 _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"

@@ -12,13 +12,13 @@ import re
 from operator import itemgetter
 
 from ..errors import EventTooLarge
+from .marks import RAW, Item
 
-Item = tuple[str | None, bytes]
 _FIELDS = (b"event", b"data", b"id", b"retry")
 _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
-#: Names that say something that the payload does not.
-_HEADS_THAT_TELL = (b"event: error", b"event: raw")
+#: A name that says something that the payload does not.
+_HEAD_THAT_TELLS = b"event: error"
 _payload = itemgetter(slice(6, None))
 
 _NAMES: dict[bytes, str] = {}
@@ -140,7 +140,7 @@ class SseReader:
             step = 3
             end = last - last % 3
             for head in {*lines[0:end:3]}:
-                if head in _HEADS_THAT_TELL or head[:7] != b"event: ":
+                if head == _HEAD_THAT_TELLS or head[:7] != b"event: ":
                     return None
             data = lines[1:end:3]
         else:
@@ -222,7 +222,7 @@ class SseReader:
 
     def _stray(self, text: bytes, items: list[Item]) -> None:
         self.problems.append(("raw-text-in-stream", text[:500].decode("utf-8", "replace")))
-        items.append(("raw", text))
+        items.append((RAW, text))
 
     def close(self) -> list[Item]:
         """What stands after the last blank line is dispatched too, and reported: most clients lose it."""

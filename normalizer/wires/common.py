@@ -13,19 +13,23 @@ from ..errors import MalformedBody
 from ..events import Event, StreamError
 from ..findings import Finding, finding
 from ..model import CallStatus, Error, Response, Stop, StopReason, ToolCall
+from ..readers.marks import RAW, Item, Mark
 from .schema import UNFIT, Note, Reader, S
 
 #: Reasons under which the wire claims a natural end, or says nothing: what is there decides.
 _YIELDS = frozenset(("end_turn", "unknown"))
 #: Reasons that mean that the answer was cut at its end.
 CUTS = frozenset(("max_tokens", "context_window"))
+#: How many calls or items one answer may open. No real one comes near; failure DOS-01 had 16,000 phantom slots.
+MAX_SLOTS = 4096
 _REFUSALS = frozenset(("refusal", "content_filter"))
 parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 #: What that parser may raise; `build` then looks closer.
 NO_OBJECT = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 #: Kinds of calls that are declared by name.
 _BY_NAME = frozenset(("function", "custom", "legacy_function"))
-_PSEUDO_PARALLEL = "multi_tool_use.parallel"
+#: So many findings of one code are told one by one.
+MANY = 100
 
 
 class Declared(Struct, frozen=True):
@@ -48,19 +52,36 @@ class Context(Struct, gc=False):
     status: int | None = None
     findings: list[Finding] = []
     respelled: bool = False
+    counts: dict[str, int] | None = None
+    told: set[str] | None = None
 
     def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
-        self.findings.append(finding(code, message, choice, block))
+        """One more finding. Of a code that comes without end, the last one tells how many there were."""
+        if self.counts is None:
+            self.counts = {}
+        number = self.counts[code] = self.counts.get(code, 0) + 1
+        if number <= MANY:
+            self.findings.append(finding(code, message, choice, block))
+            return
+        findings = self.findings
+        for place in range(len(findings) - 1, -1, -1):
+            if findings[place].code == code:
+                findings[place] = finding(code, f"{code}: {number - MANY + 1} more")
+                return
+
+    def find_once(self, code: str, message: str = "") -> None:
+        """A finding that says the same however often it is made."""
+        key = message or code
+        if self.told is None:
+            self.told = set()
+        if key not in self.told:
+            self.told.add(key)
+            self.find(code, message)
 
     def take(self, notes: list[Note]) -> None:
         """Turn a schema reader's notes into findings, each path once."""
-        seen: set[str] = set()
         for note in notes:
-            text = f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}"
-            if text not in seen:
-                seen.add(text)
-                if not any(f.message == text for f in self.findings):
-                    self.find(note.kind, text)
+            self.find_once(note.kind, f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}")
         notes.clear()
 
 
@@ -144,7 +165,7 @@ class CallSite(Struct, gc=False):
     ) -> tuple[dict[str, Any] | None, CallStatus]:
         """The arguments and status of a call that is out of the ordinary, with the findings that say how."""
         find, choice = self.context.find, self.choice
-        from ..arguments import Parsed, parse  # loaded when the first odd call comes
+        from ..arguments import PSEUDO_PARALLEL, Parsed, parse  # loaded when the first odd call comes
 
         arguments, status, code = Parsed(None) if free_text else parse(text)
         if cut:
@@ -159,7 +180,7 @@ class CallSite(Struct, gc=False):
             find("nameless-call", "", choice, block)
         names = self.context.declared.names
         if name and names is not None and name not in names and kind in _BY_NAME:
-            missing = "pseudo-parallel" if name == _PSEUDO_PARALLEL else "unknown-tool"
+            missing = "pseudo-parallel" if name == PSEUDO_PARALLEL else "unknown-tool"
             find(missing, f"the request declares no tool {name!r}", choice, block)
         return arguments, status
 
@@ -280,11 +301,11 @@ class StreamBase:
         self._notes: list[Note] = []
         self._error: Error | None = None
 
-    def feed(self, items: list[tuple[str | None, bytes]], out: list[Event]) -> None:
+    def feed(self, items: list[Item], out: list[Event]) -> None:
         """Take what a reader made of the next bytes."""
         usual: list[bytes] = []
         for name, data in items:
-            if (name is None or name not in ("raw", "error")) and data[:1] == b"{":
+            if (name is None or (name is not RAW and name != "error")) and data[:1] == b"{":
                 usual.append(data)
                 continue
             if usual:
@@ -299,9 +320,9 @@ class StreamBase:
         for data in payloads:
             self.take(None, data, out)
 
-    def take(self, name: str | None, data: bytes, out: list[Event]) -> None:
+    def take(self, name: str | Mark | None, data: bytes, out: list[Event]) -> None:
         """One event; what is none, or holds no JSON object, is an error of the stream, and is kept."""
-        if name == "raw":
+        if isinstance(name, Mark):
             # Text between events: an error page, or an error object without framing (failure SSE-11).
             try:
                 self.fail(jsontext.decode(data), out)

@@ -128,9 +128,20 @@ def test_a_length_that_is_too_small_for_a_message_is_a_wrong_prelude() -> None:
     assert read(prelude + struct.pack(">I", zlib.crc32(prelude)) + b"abc") == ([], ["undecodable-event"])
 
 
-def test_bytes_that_are_no_base64_are_reported() -> None:
-    items, problems = read(message(b'{"bytes": "x"}'))
+@pytest.mark.parametrize("text", [b"x", "\u00e9".encode(), b"\xff"])
+def test_bytes_that_are_no_base64_are_reported(text: bytes) -> None:
+    items, problems = read(message(b'{"bytes": "' + text + b'"}'))
     assert (items, problems) == ([], ["undecodable-event"])
+
+
+@pytest.mark.parametrize("payload", [b'{"x": ' + b"[" * 100_000, b'{"bytes": ' + b"[" * 100_000])
+def test_a_payload_nested_beyond_every_limit_is_handed_on_and_reported_by_the_wire(payload: bytes) -> None:
+    assert read(message(payload)) == ([(None, payload)], [])
+    decoder = StreamDecoder("anthropic.messages")
+    decoder.feed(message(payload))
+    response = decoder.finish()
+    assert response.complete is False
+    assert "undecodable-event" in [finding.code for finding in response.findings]
 
 
 def test_a_message_that_is_not_whole_is_not_read() -> None:

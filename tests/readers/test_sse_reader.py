@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from normalizer import StreamDecoder
 from normalizer.errors import EventTooLarge
-from normalizer.readers import Item, SseReader
+from normalizer.readers import RAW, Item, SseReader
 
 CAP = 1 << 20
 CHUNK = b'data: {"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}\n\n'
@@ -118,12 +118,12 @@ def test_fields_of_another_name_are_ignored_beside_known_ones() -> None:
     "raw", [b'{"error": "boom"}', b"Internal Server Error", b"Error: boom", b"<html>502</html>", b"data {1}"]
 )
 def test_text_that_is_no_field_is_handed_on_and_reported(raw: bytes) -> None:
-    assert read(b'data: {"a":1}\n\n' + raw + b"\n\n") == ([A, ("raw", raw)], ["raw-text-in-stream"])
+    assert read(b'data: {"a":1}\n\n' + raw + b"\n\n") == ([A, (RAW, raw)], ["raw-text-in-stream"])
 
 
 def test_raw_text_inside_an_event_does_not_cost_the_event() -> None:
     assert read(b'data: {"a":1}\nupstream went away\n\n') == (
-        [A, ("raw", b"upstream went away")],
+        [A, (RAW, b"upstream went away")],
         ["raw-text-in-stream"],
     )
 
@@ -217,3 +217,15 @@ def test_any_cut_of_any_stream_gives_the_same_items(body: bytes, cuts: list[int]
     pieces = [body[a:b] for a, b in pairwise(places)]
     assert b"".join(pieces) == body
     assert read(*pieces) == read(body)
+
+
+@pytest.mark.parametrize("name", ["raw", "RAW", "text between events"])
+def test_no_name_that_a_sender_writes_makes_an_event_raw_text(name: str) -> None:
+    event = f"event: {name}\n".encode() + CHUNK
+    assert read(event) == ([(name, CHUNK[6:-2])], [])
+    for pieces in ([event], [event[at : at + 1] for at in range(len(event))]):
+        decoder = StreamDecoder("openai.chat")
+        for piece in pieces:
+            decoder.feed(piece)
+        response = decoder.finish()
+        assert (response.text, response.error, response.complete) == ("hi", None, True)
