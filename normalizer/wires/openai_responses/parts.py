@@ -7,8 +7,10 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..carry import Carrying, merged
+from ..carry import Carrying, merged, told
 
+#: The key of `extra` under which readers keep how something was spelled: no member of the wire.
+AS_WRITTEN = "as_written"
 #: The types of parts that are words; `input_text` is the one that this wire takes from a user.
 _WORDS = frozenset(("input_text", "output_text", "text"))
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
@@ -97,8 +99,8 @@ class Parts:
             if len(parts) == 1:
                 part = parts[0]
                 if type(part) is TextPart:
-                    if part.extra and not self._same_wire:
-                        self._carrying.lose("extra", f"{', '.join(part.extra)} of a text", turn)
+                    if part.extra and not self._same_wire and (lost := told(part.extra)):
+                        self._carrying.lose("extra", f"{', '.join(lost)} of a text", turn)
                     return part.text
                 if type(part) is JsonPart:
                     return jsontext.text(part.value)
@@ -124,7 +126,8 @@ class Parts:
             return members
         if self._same_wire:
             return {**members, **extra}
-        self._carrying.lose("extra", f"{', '.join(extra)} of a part", turn)
+        if lost := [key for key in told(extra) if key not in members]:
+            self._carrying.lose("extra", f"{', '.join(lost)} of a part", turn)
         return members
 
     def _media(self, part: MediaPart, turn: int) -> dict[str, Any]:
@@ -134,7 +137,8 @@ class Parts:
         elif part.kind == "image":
             members = {"type": "input_image", **_place(part, "image_url", "image_url")}
             if not self._same_wire:
-                members["detail"] = "auto"
+                detail = part.extra.get("detail")
+                members["detail"] = detail if detail in ("low", "high") else "auto"
             why = ""
         elif part.kind == "file":
             members = {"type": "input_file", **_place(part, "file_data", "file_url")}
@@ -146,7 +150,7 @@ class Parts:
             why = ""
         else:
             form = next((f for f, kind in _FORMATS.items() if kind == part.media_type), None)
-            if part.kind == "audio" and part.data is not None and form:
+            if part.kind == "audio" and part.data is not None and form and self._same_wire:
                 members = {"type": "input_audio", "input_audio": {"data": part.data, "format": form}}
             why = "has no counterpart here"
         if members is None:

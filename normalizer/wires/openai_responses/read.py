@@ -31,7 +31,7 @@ from ..schema import Reader, Unknown
 from . import schema as s
 from .decode import custom_tools
 from .items import Reading, convert
-from .parts import read_content
+from .parts import AS_WRITTEN, read_content
 from .results import OUTPUTS, TYPES, read_result
 
 WIRE = "openai.responses"
@@ -199,7 +199,9 @@ class _History:
             self._extend(item)
             return
         self.close()
-        extra = {k: v for k, v in item.items() if k not in ("role", "content")}
+        extra = {k: v for k, v in item.items() if k not in ("role", "content", "type")}
+        if "type" in item:
+            extra[AS_WRITTEN] = "typed"
         plain = isinstance(content, str)
         if role == "user":
             self._turns.append(User(read_content(content), plain, extra))
@@ -250,7 +252,7 @@ def _told_apart(turns: list[Turn], results: list[Result]) -> list[Result]:
     apart = []
     for result in results:
         id = made[result.call_id].pop(0) if made.get(result.call_id) else result.call_id
-        odd = {"type": TYPES[result.kind]} if kinds.get(id, result.kind) != result.kind else {}
+        odd = {AS_WRITTEN: TYPES[result.kind]} if kinds.get(id, result.kind) != result.kind else {}
         changed = id != result.call_id or odd
         apart.append(replace(result, call_id=id, extra={**result.extra, **odd}) if changed else result)
     return apart
@@ -280,7 +282,7 @@ def _blocks(reading: Reading, items: list[dict[str, Any]], context: Context) -> 
         elif type(read_item) is s.MessageItem:
             made = _messages(made, read_item, form)
         elif type(made[0]) is ServerToolCall and not item.get("id"):
-            made[0] = replace(made[0], extra={**made[0].extra, "form": "no id"})
+            made[0] = replace(made[0], extra={**made[0].extra, AS_WRITTEN: "no id"})
         blocks.extend(made)
     return blocks
 
@@ -310,6 +312,6 @@ def _messages(blocks: list[Block], item: s.MessageItem, form: str | None) -> lis
         if part is not None and part.type not in _STANDARD_PARTS:
             extra["part"] = {"type": part.type, **extra.get("part", {})}
         if form:
-            extra["form"] = "more" if number else form
+            extra[AS_WRITTEN] = "more" if number else form
         made.append(replace(block, extra=extra) if extra != block.extra else block)
     return made

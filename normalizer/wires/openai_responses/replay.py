@@ -23,6 +23,7 @@ from ...model import (
     ToolCall,
 )
 from ..carry import Carrying
+from .parts import AS_WRITTEN
 
 WIRE = "openai.responses"
 #: Call ids are limited in length alone.
@@ -52,7 +53,7 @@ _SERVER: dict[str, tuple[str, str, bool]] = {
 #: Members that have to stand in an item of the provider's, if only as null.
 _NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
 #: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
-_NOTES = frozenset(("form", "part", "member", "item_id", "output_index"))
+_NOTES = frozenset((AS_WRITTEN, "part", "member", "item_id", "output_index"))
 #: The same for calls, where `id` is the call id that two calls shared.
 _OURS = _NOTES | {"id"}
 #: What a thought usually has beside its encrypted content.
@@ -149,7 +150,7 @@ class Replay:
             self._foreign_message(blocks, index, out)
             return
         first = blocks[0].extra
-        form = first.get("form")
+        form = first.get(AS_WRITTEN)
         item: dict[str, Any] = {}
         if form is None or form.startswith("typed"):
             item["type"] = "message"
@@ -324,10 +325,10 @@ def _continues(block: Block, before: Block, native: bool) -> bool:
     """Whether a block is one more part of the message before it."""
     if not native:
         return True
-    form = block.extra.get("form")
+    form = block.extra.get(AS_WRITTEN)
     if form is not None:
         return bool(form == "more")
-    return bool(block.extra.get("id") == before.extra.get("id") and "form" not in before.extra)
+    return bool(block.extra.get("id") == before.extra.get("id") and AS_WRITTEN not in before.extra)
 
 
 def _part(block: Text | Refusal | Opaque) -> dict[str, Any]:
@@ -353,7 +354,7 @@ def _server_call(block: ServerToolCall) -> dict[str, Any]:
     if kind == "custom_tool_call":
         member, is_json = "input", False
     item: dict[str, Any] = {"type": kind}
-    if block.id and extra.get("form") != "no id":
+    if block.id and extra.get(AS_WRITTEN) != "no id":
         item["id"] = block.id
     if kind == "tool_search_call":
         item["execution"] = "server"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, Result, TextPart
-from ..carry import Carrying
-from .parts import Parts, read_part, screenshot, words
+from ..carry import Carrying, mark_failed, unmark_failed
+from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
 
 #: The item type of an output, and the kind of the call that it answers.
 OUTPUTS: dict[str, str] = {
@@ -51,6 +52,10 @@ def read_result(item: dict[str, Any]) -> Result:
     else:
         parts, plain = [OpaquePart("", output)], False
     failed = kind == "apply_patch" and item.get("status") == "failed"
+    if parts and type(parts[0]) is TextPart and kind in ("function", "custom", "local_shell"):
+        text, failed = unmark_failed(parts[0].text)
+        if text != parts[0].text:
+            parts[:1] = [TextPart(text, parts[0].extra)] if text or len(parts) == 1 else []
     own = id if isinstance(id, str) else None
     return Result(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
 
@@ -59,7 +64,7 @@ def plain_text(result: Result) -> str | None:
     """The text of the usual answer, which is one text and nothing else; null for any other."""
     if len(result.parts) == 1 and result.plain and not result.extra and result.wire_id is None:
         part = result.parts[0]
-        if type(part) is TextPart and part.text and not part.extra:
+        if type(part) is TextPart and not (result.is_error or part.extra or part.text[:6] == "[tool_"):
             return part.text
     return None
 
@@ -68,8 +73,8 @@ def write_result(
     result: Result, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
 ) -> list[dict[str, Any]]:
     """The items that answer one call: its output, and a note beside it where the output's form takes no words."""
-    if native and result.extra.get("type") in OUTPUTS:
-        kind = OUTPUTS[result.extra["type"]]
+    if native and result.extra.get(AS_WRITTEN) in OUTPUTS:
+        kind = OUTPUTS[result.extra[AS_WRITTEN]]
     item: dict[str, Any] = {"type": TYPES.get(kind, "function_call_output"), "call_id": call_id}
     if native and result.wire_id is not None:
         item["id"] = result.wire_id
@@ -88,16 +93,27 @@ def write_result(
             item["output"] = words(result.parts)
     elif kind == "local_shell":
         item.setdefault("id", call_id)
-        item["output"] = _text(result)
+        item["output"] = words(_marked(result))
     elif len(result.parts) == 1 and not result.plain and type(result.parts[0]) is OpaquePart and native:
         part = result.parts[0]
         item["output"] = part.raw if not part.wire_type else [part.raw]
     else:
-        output = parts.content(result.parts, result.plain, turn)
-        item["output"] = output or (_SILENT_ERROR if result.is_error else output if result.parts else "")
+        said = _marked(result)
+        item["output"] = parts.content(said, result.plain, turn) if said else ""
     if native and result.extra:
-        item.update((k, v) for k, v in result.extra.items() if k not in item)
+        item.update((k, v) for k, v in result.extra.items() if k not in item and k != AS_WRITTEN)
     return [item, *notes]
+
+
+def _marked(result: Result) -> list[Part]:
+    """The parts, with a failure said in the words: no output item here has a flag for it (RES-01, RES-07)."""
+    first = result.parts[0] if result.parts else None
+    if isinstance(first, JsonPart) and result.is_error:
+        first = TextPart(jsontext.text(first.value), first.extra)
+    if isinstance(first, TextPart):
+        text = mark_failed(first.text, result.is_error)
+        return result.parts if text == first.text else [TextPart(text, first.extra), *result.parts[1:]]
+    return [TextPart(mark_failed("", True)), *result.parts] if result.is_error else result.parts
 
 
 def _text(result: Result) -> str:
