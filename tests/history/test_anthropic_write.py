@@ -201,6 +201,11 @@ def test_calls_of_code_are_answered_in_the_container_where_it_waits() -> None:
     assert kept.body["container"] == {"skills": ["s"], "id": "container_1"}
     told = write(*turns, params={"max_tokens": 9, "container": "container_2"})
     assert told.body["container"] == "container_2"
+    ran = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_9", "content": {"stdout": "1"}}
+    done = normalize(anthropic_body(ran, CITED, stop="end_turn"), WIRE, provider="anthropic")
+    later = write(*turns, Assistant(done), BYE)
+    assert [message["content"] for message in messages(later)[1:4:2]] == [[code, used], [ran, CITED]]
+    assert later.losses == []
 
 
 @pytest.mark.parametrize(
