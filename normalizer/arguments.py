@@ -15,6 +15,8 @@ import msgspec
 from .model import CallStatus
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+#: A tool that nobody declared: its arguments hold the calls that the model wanted to make (NAME-04).
+PSEUDO_PARALLEL = "multi_tool_use.parallel"
 _SPACE = " \t\n\r"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -15,10 +15,9 @@ import msgspec
 from msgspec import Struct
 
 from . import jsontext
-from .arguments import parse
+from .arguments import PSEUDO_PARALLEL, parse
 from .model import ToolCall
 
-PSEUDO_PARALLEL = "multi_tool_use.parallel"
 _NAMESPACE = "functions."
 _CONTROL_TOKEN = re.compile(r"<\|[^|<>]*\|>")
 #: Calls whose arguments are JSON and whose tool is the caller's own function.
