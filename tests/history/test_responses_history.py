@@ -100,6 +100,12 @@ def test_think_08_without_storage_a_thought_that_only_the_server_has_is_left_out
 def test_id_18_an_item_id_goes_back_only_where_it_is_one() -> None:
     read = read_request({"model": "m", "input": [{**CALL, "id": "call_1"}]}, WIRE)
     assert "id" not in write_request(read).body["input"][0]
+    for kind, item in (("x_1", CALL), ("chatcmpl-1", SAID), ("r", THOUGHT)):
+        read = read_request({"input": [{**item, "id": kind}, {**SAID, "id": "msg_2"}]}, WIRE, provider="openai")
+        assert "id" not in write_request(read).body["input"][0]
+        elsewhere = {"input": [{**item, "id": kind}, {**SAID, "id": "msg_2"}]}
+        kept = write_request(read_request(elsewhere, WIRE, provider="deepseek"))
+        assert kept.body["input"][0]["id"] == kind
     called = foreign(ToolCall("toolu_1", "f", {}, "{}", wire_id="toolu_1"))
     assert back(called).body["input"] == [
         {"type": "function_call", "call_id": "toolu_1", "name": "f", "arguments": "{}"}
@@ -254,6 +260,23 @@ def test_inv_01_an_invalid_call_of_another_wire_keeps_its_text() -> None:
         {"type": "function_call_output", "call_id": "c", "output": "[tool_error] "},
     ]
     assert back(foreign(ToolCall("c", "f", {}, ""))).body["input"][0]["arguments"] == "{}"
+
+
+def test_messages_come_back_spelled_as_they_came() -> None:
+    said = [{"type": "output_text", "text": "a"}, {"type": "output_text", "text": "b", "annotations": [{"n": 1}]}]
+    parts = [{"type": "input_text", "text": "hi"}]
+    body = {
+        "input": [
+            {"role": "user", "content": "hi"},
+            {"type": "message", "role": "user", "content": parts},
+            {"role": "developer", "content": parts, "status": "completed", "id": "msg_0"},
+            {"role": "assistant", "content": "a"},
+            {"type": "message", "role": "assistant", "content": "b"},
+            {"role": "assistant", "content": [{**part, "annotations": part.get("annotations", [])} for part in said]},
+            {"type": "message", "role": "assistant", "content": []},
+        ]
+    }
+    assert write_request(read_request(body, WIRE, provider="openai")).body == body
 
 
 # Kinds of calls
