@@ -237,6 +237,22 @@ ODD: dict[str, list[Any]] = {
             ],
         }
     ],
+    "reasoning under two names": [
+        {"role": "assistant", "content": "so", "reasoning": "hm", "reasoning_content": "hm"},
+    ],
+    "indexes left over from a stream": [
+        {"role": "assistant", "content": "", "tool_calls": [{**call("c"), "index": 0}]},
+        {
+            "role": "tool",
+            "tool_call_id": "c",
+            "name": "f",
+            "content": [{"type": "image_url", "image_url": {"url": "x"}}],
+        },
+    ],
+    "a result with an empty id": [
+        {"role": "assistant", "content": "", "tool_calls": [call("c")]},
+        {"role": "tool", "tool_call_id": "", "content": "one"},
+    ],
     "thoughts in several parts": [
         {
             "role": "assistant",

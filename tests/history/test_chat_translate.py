@@ -418,3 +418,56 @@ def test_a_prefilled_answer_is_marked_as_one_at_mistral() -> None:
         "content": "{",
         "prefix": True,
     }
+
+
+def test_words_after_a_call_stand_before_it_and_are_reported() -> None:
+    encoded = write([said(called(), Text("done soon"))])
+    assert encoded.body["messages"][0]["content"] == "done soon"
+    assert losses(encoded) == [("order", 0, 1)]
+
+
+def test_empty_arguments_of_another_wire_are_an_empty_object() -> None:
+    call = write([said(called(text="", arguments={}))]).body["messages"][0]["tool_calls"][0]
+    assert call["function"]["arguments"] == "{}"
+
+
+def test_a_namespace_or_caller_is_left_out_and_reported() -> None:
+    assert losses(write([said(called(namespace="crm"))])) == [("namespace", 0, 0)]
+    assert losses(write([said(called(caller={"type": "code"}))])) == [("namespace", 0, 0)]
+
+
+def test_images_of_results_made_here_stay_outside_even_for_the_own_provider() -> None:
+    turn = said(called("a"), wire=WIRE, provider="openai")
+    results = Results([Result("a", [MediaPart("image", url="https://example.org/a.png")], is_error=True)])
+    request = Request(WIRE, "m", [turn, results], provider="openai")
+    messages = write_request(request).body["messages"]
+    note = "[image: https://example.org/a.png] The tool's result goes on in the next user message."
+    assert messages[1]["content"] == [{"type": "text", "text": f"[tool_error] {note}"}]
+    assert messages[2]["content"][1] == {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    routed = write_request(Request(WIRE, "m", [turn, results]), WIRE, provider="openrouter").body["messages"]
+    assert routed[1]["content"] == [{"type": "text", "text": "[tool_error] "}, messages[2]["content"][1]]
+
+
+def test_sound_of_an_answer_goes_back_by_its_id_and_members_of_a_response_stay_behind() -> None:
+    said_aloud = {"message": {"audio": {"id": "audio_1", "data": "AAAA"}, "channel": "final", "vendor": 1}}
+    response = Response(WIRE, "openai", None, "m", [Choice(0, [Text("so")], Stop("end_turn"), said_aloud)])
+    request = Request(WIRE, "m", [Assistant(response)], provider="openai")
+    assert write_request(request).body["messages"] == [
+        {"role": "assistant", "content": "so", "audio": {"id": "audio_1"}, "vendor": 1}
+    ]
+
+
+def test_several_calls_at_once_are_nothing_to_report_where_there_is_no_switch() -> None:
+    assert write([User([TextPart("go")])], "deepseek", tools=[Tool("f")], parallel=True).losses == []
+
+
+def test_a_function_without_parameters_is_declared_with_none() -> None:
+    body = write([User([TextPart("go")])], tools=[Tool("f")]).body
+    assert body["tools"] == [
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    ]
+
+
+def test_signed_details_say_the_reasoning_once() -> None:
+    turn = said(Reasoning("hm", "sig"), Text("so"), wire=WIRE, provider="openrouter")
+    assert "reasoning" not in write([turn], "openrouter", WIRE).body["messages"][0]

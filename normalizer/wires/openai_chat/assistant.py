@@ -124,7 +124,7 @@ class Spoken:
 
     def _reasoning(self, block: Reasoning) -> None:
         """Reasoning goes back into the member where it came from."""
-        member = block.extra.get("member", self._dialect.reasoning)
+        member = block.extra.get("member") or self._written.get("reasoning", self._dialect.reasoning)
         if member == "content":
             inner = [{"type": "text", "text": block.text}]
             rest = {key: value for key, value in block.extra.items() if key != "member"}

@@ -2,9 +2,9 @@
 
 ``Assistant.extra`` and ``Result.extra`` hold the message's other members. Under ``as_written`` an assistant turn also
 keeps how its message spelled what has several spellings: ``parts`` (content was a list), ``silent`` (there was no
-content), ``ids`` (canonical id -> what stood on the wire, null for none), ``indexes`` (canonical id -> the ``index``
-left over from a stream) and ``objects`` (arguments were JSON objects, not text). Under a result it keeps ``parts``: a
-server took images there.
+content), ``reasoning`` (the member, where several are usual), ``ids`` (canonical id -> what stood on the wire, null
+for none), ``indexes`` (canonical id -> the ``index`` left over from a stream) and ``objects`` (arguments were JSON
+objects, not text). Under a result it keeps ``parts``: a server took images there.
 """
 
 from __future__ import annotations
@@ -130,6 +130,8 @@ class _Turns:
             written["parts"] = True
         if "content" not in source:
             written["silent"] = True
+        if source.get("reasoning_content"):
+            written["reasoning"] = "reasoning_content"
         items = [item for item in source.get("tool_calls") or () if isinstance(item, dict)]
         given = {item.get("id") for item in items if isinstance(item.get("id"), str)}
         self._open = []
