@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from .detect import detect_body, detect_event, whole_body_wire
-from .errors import DecoderFinished, MalformedBody
+from msgspec.structs import replace
+
+from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_like, whole_body_wire
+from .errors import AmbiguousBody, DecoderFinished, MalformedBody
 from .events import Event
 from .inputs import Payload, declared_by, payload_of
 from .model import Response
-from .readers import DEFAULT_MAX_EVENT_BYTES, Item, JsonLinesReader, Reader, SseReader, sniff
+from .readers import (
+    DEFAULT_MAX_EVENT_BYTES,
+    MARK,
+    EventStreamReader,
+    Item,
+    JsonArrayReader,
+    JsonLinesReader,
+    Reader,
+    SseReader,
+    sniff,
+    without_mark,
+)
 from .wires import wire as wire_named
-from .wires.common import Context, Declared, error_response
+from .wires.common import Context, Declared, StreamBase, error_response
 
 _NO_REQUEST = Declared()
+_SPACE = b" \t\r\n"
 
 
 def normalize(
@@ -50,21 +64,34 @@ def normalize(
         return _not_plain(body, error, context)
 
 
-def _not_plain(body: Any, error: MalformedBody, context: Context) -> Response:
-    """A body that is no JSON object: a stream after all, or the text of an HTTP error."""
-    if isinstance(body, bytes):
-        start = body.lstrip()[:6]
-        framed = body[:1] == b"\x00" and context.wire != "xai.grpc"
-        if framed or start.startswith((b"data:", b"event:", b":", b"id:")):
-            decoder = StreamDecoder(
-                context.wire, provider=context.provider, request=context.declared, status=context.status
-            )
-            decoder.context.find("stream-body")
-            decoder.feed(body)
-            return decoder.finish()
-        if context.status is not None and context.status >= 400:
-            return error_response(context, body.decode("utf-8", "replace"))
+def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
+    """A body that is no answer as it stands: one behind a byte order mark, a stream after all, an HTTP error's text."""
+    wire = context.wire
+    plain = without_mark(body)
+    if plain is not body:
+        return normalize(plain, wire, provider=context.provider, request=context.declared, status=context.status)
+    if wire != "xai.grpc" and _is_stream(body):
+        decoder = StreamDecoder(wire, provider=context.provider, request=context.declared, status=context.status)
+        decoder.context.respelled = context.respelled
+        decoder.context.find("stream-body")
+        decoder.feed(body)
+        return decoder.finish()
+    if context.status is not None and context.status >= 400:
+        return error_response(context, body.decode("utf-8", "replace"))
+    others = [other for other in looks_like(body) if other != wire]
+    if others and not error.hint:
+        raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
     raise error
+
+
+def _is_stream(body: bytes) -> bool:
+    """Whether a body holds events: of a framing of their own, or several JSON objects."""
+    reader = sniff(body, len(body) + 1)
+    if isinstance(reader, JsonLinesReader):
+        fewest = 1 if isinstance(reader, JsonArrayReader) else 2
+        return len(reader.feed(body)) >= fewest
+    fields = (b"data:", b"event:", b":", b"id:", b"retry:")
+    return isinstance(reader, EventStreamReader) or body.lstrip().startswith(fields)
 
 
 class StreamDecoder:
@@ -94,7 +121,10 @@ class StreamDecoder:
         self._head = b""
         self._max = max_event_bytes
         self._finished = False
-        self._plain: Response | None = None
+        self._plain: Response | None = None  # what a whole body was made into; all that follows is after the end
+        self._after: StreamBase | None = None
+        self._before: list[Item] = []  # events that do not tell the wire, until one does
+        self._reported: set[tuple[str, str]] = set()
         self._events = 0
         self._running = False  # an SSE stream has begun: its usual events may take the short path
 
@@ -114,11 +144,12 @@ class StreamDecoder:
             return out
         reader = self._reader
         if reader is None:
-            self._head += data
-            reader = self._reader = sniff(self._head, self._max)
+            data = without_mark((self._head + data).lstrip(_SPACE)).lstrip(_SPACE)
+            reader = None if MARK.startswith(data) else sniff(data, self._max)
             if reader is None:
+                self._head = data
                 return out
-            data, self._head = self._head, b""
+            self._head, self._reader = b"", reader
             self._running = self._stream is not None and type(reader) is SseReader
         if self._running:
             run = reader.run(data)  # type: ignore[attr-defined]
@@ -150,50 +181,91 @@ class StreamDecoder:
             if items:
                 self._take(items, out)
         if self._plain is not None:
-            return self._plain
+            late = None if self._after is None else self._after.failure
+            return replace(self._plain, error=late or self._plain.error).with_findings(self.context.findings)
+        if self._before:
+            detect_events(self._before)  # raises what the first of them is
         if self._stream is None:
             raise MalformedBody("the stream held no event", hint="pass wire=… to read an empty stream as incomplete")
         response: Response = self._stream.finish()
         return response
 
     def _report(self, reader: Reader) -> None:
-        for code, message in reader.problems:
-            if not any(f.code == code and (not message or f.message == message) for f in self.context.findings):
-                self.context.find(code, message)
+        for problem in reader.problems:
+            if problem not in self._reported:
+                self._reported.add(problem)
+                self.context.find(*problem)
         reader.problems.clear()
 
     def _take(self, items: list[Item], out: list[Event]) -> None:
-        if not self._events:
-            if self._is_whole_body(items[0][1]):
+        if not self._events and isinstance(self._reader, JsonLinesReader):
+            wire = whole_body_wire(items[0][1], self.context.wire or None)
+            if wire is not None:
+                self._whole(wire, items[0][1])
                 items = items[1:]
-            elif self._stream is None:
-                self._begin(items[0][1])
         self._events += len(items)
+        if self._plain is not None:
+            for _, data in items:
+                self._late(data, out)
+            return
+        if self._stream is None:
+            items = self._begin(items)
         self._running = isinstance(self._reader, SseReader) and self._stream is not None
         if items and self._stream is not None:
             self._stream.feed(items, out)
 
-    def _begin(self, data: bytes) -> None:
-        self.context.wire = detect_event(data)
-        self._stream = wire_named(self.context.wire).Stream(self.context)
+    def _begin(self, items: list[Item]) -> list[Item]:
+        """Open the stream of the wire that the first event tells; what came before it is given with it."""
+        held = self._before = [*self._before, *items]
+        try:
+            wire = detect_events(held)
+        except (AmbiguousBody, MalformedBody) as error:
+            size = sum(len(data) for _, data in held)
+            if len(held) >= MOST_BEFORE or size > self._max or (isinstance(error, AmbiguousBody) and error.candidates):
+                raise
+            return []
+        self._open(wire)
+        self._before = []
+        return held
 
-    def _is_whole_body(self, data: bytes) -> bool:
+    def _open(self, wire: str) -> None:
+        self.context.wire = wire
+        self._stream = wire_named(wire).Stream(self.context)
+
+    def _whole(self, wire: str, data: bytes) -> None:
         """A server that ignores ``stream`` answers with a whole body: bare JSON that says so itself."""
-        if not isinstance(self._reader, JsonLinesReader):
-            return False
-        wire = whole_body_wire(data, self.context.wire or None)
-        if wire is None:
-            return False
+        self._events += 1
         self.context.wire = wire
         self.context.find("plain-body")
         self._plain = wire_named(wire).decode(data, self.context)
-        return True
+
+    def _late(self, data: bytes, out: list[Event]) -> None:
+        """What comes after a whole body is not read, but for an error."""
+        if self._after is None:
+            self._after = StreamBase(self.context)
+            self.context.find("event-after-end", "more came after a whole body; it was not read")
+        error = error_body(data)
+        if error is not None:
+            self._after.fail(error, out)
 
     def _object(self, payload: Payload, out: list[Event]) -> None:
+        data, context = payload.data, self.context
+        context.respelled = context.respelled or payload.respelled
+        if not data:
+            return
+        if not self._events and payload.wire != "xai.grpc" and not self._messages:
+            wire = whole_body_wire(data, context.wire or payload.wire, or_error=False)
+            if wire is not None:
+                self._whole(wire, data)
+                return
         self._events += 1
-        if self._stream is None:
-            self.context.wire = payload.wire or detect_event(payload.data)
-            self._stream = wire_named(self.context.wire).Stream(self.context)
-        self.context.respelled = self.context.respelled or payload.respelled
-        if payload.data:
-            self._stream.event(None, payload.data, out)
+        if self._plain is not None:
+            self._late(data, out)
+            return
+        items: list[Item] = [(None, data)]
+        if self._stream is None and payload.wire is not None:
+            self._open(payload.wire)
+        elif self._stream is None:
+            items = self._begin(items)
+        for _, event in items:
+            self._stream.event(None, event, out)

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import jsontext
 from .errors import AmbiguousBody, MalformedBody
-from .readers import sniff
+from .readers import Item, sniff, without_mark
 
 _ALL_JSON = ("openai.chat", "openai.responses", "anthropic.messages")
 _ANTHROPIC_EVENTS = (
@@ -22,6 +22,7 @@ _ANTHROPIC_EVENTS = (
 
 def detect_body(data: bytes) -> str:
     """The wire of a whole body (or of a stream given whole). Raises AmbiguousBody or MalformedBody."""
+    data = without_mark(data)
     start = data.lstrip()[:1]
     if start not in (b"{", b"["):
         return _detect_stream(data)
@@ -35,26 +36,43 @@ def detect_body(data: bytes) -> str:
 
 
 def _body_wire(body: dict[str, Any]) -> str:
-    if isinstance(body.get("choices"), list) or str(body.get("object", "")).startswith("chat.completion"):
-        return "openai.chat"
-    if body.get("object") == "response" or isinstance(body.get("output"), list):
-        return "openai.responses"
-    if body.get("type") == "message" and "content" in body:
-        return "anthropic.messages"
+    fits = _fits(body)
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise AmbiguousBody("the body fits several wires", candidates=fits)
     if body.get("type") == "error" and isinstance(body.get("error"), dict):
         return "anthropic.messages"
     if "error" in body:
-        raise AmbiguousBody("an error body fits several wires", candidates=_ALL_JSON[:2])
+        raise AmbiguousBody("an error body fits several wires", candidates=_ALL_JSON)
     raise AmbiguousBody("the body fits no wire that is known", candidates=())
 
 
-def whole_body_wire(data: bytes, told: str | None) -> str | None:
+def _fits(body: dict[str, Any]) -> tuple[str, ...]:
+    """The wires whose answers look so: by what the body says that it is, or by the member that holds the answer."""
+    named = body.get("object")
+    if named == "response":
+        return ("openai.responses",)
+    if isinstance(named, str) and named.startswith("chat.completion"):
+        return ("openai.chat",)
+    found = (
+        isinstance(body.get("choices"), list),
+        isinstance(body.get("output"), list),
+        body.get("type") == "message" and "content" in body,
+    )
+    return tuple(wire for wire, fits in zip(_ALL_JSON, found, strict=True) if fits)
+
+
+def looks_like(data: bytes) -> tuple[str, ...]:
+    """The wires whose answer this JSON object could be; none where it is no JSON object."""
+    body = _object(data)
+    return () if body is None else _fits(body)
+
+
+def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> str | None:
     """The wire of a JSON object that says itself that it is a whole body, or an error; null for a stream's event."""
-    try:
-        body = jsontext.decode(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(body, dict):
+    body = _object(data)
+    if body is None:
         return None
     kind, named = body.get("type"), body.get("object")
     if kind == "message" and isinstance(body.get("content"), list):
@@ -63,11 +81,30 @@ def whole_body_wire(data: bytes, told: str | None) -> str | None:
         found = "openai.responses"
     elif named == "chat.completion":
         found = "openai.chat"
-    elif "error" in body and not isinstance(body.get("choices"), list) and "sequence_number" not in body:
+    elif or_error and _is_error(body):
         return told or ("anthropic.messages" if kind == "error" else None)
     else:
         return None
     return found if told in (None, found) else None
+
+
+def error_body(data: bytes) -> dict[str, Any] | None:
+    """The JSON object where it is an error, of whatever wire."""
+    body = _object(data)
+    return body if body is not None and _is_error(body) else None
+
+
+def _is_error(body: dict[str, Any]) -> bool:
+    told = body.get("error") is not None
+    return told and not isinstance(body.get("choices"), list) and "sequence_number" not in body
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    try:
+        body = jsontext.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
 
 
 def _detect_stream(data: bytes) -> str:
@@ -75,9 +112,30 @@ def _detect_stream(data: bytes) -> str:
     if reader is None:
         raise MalformedBody("the body is empty", body=data)
     items = reader.feed(data) or reader.close()
-    for _, payload in items:
-        return detect_event(payload)
-    raise MalformedBody("the body is neither JSON nor a stream of events", body=data)
+    if not items:
+        raise MalformedBody("the body is neither JSON nor a stream of events", body=data)
+    return detect_events(items)
+
+
+#: How many events may come before one that tells the wire.
+MOST_BEFORE = 16
+
+
+def detect_events(items: list[Item]) -> str:
+    """The wire of a stream that begins so: by the first event that tells. Raises what the first one raises.
+
+    An error that fits several wires is an answer in itself; what fits none, or is no event, may stand before others.
+    """
+    first: AmbiguousBody | MalformedBody | None = None
+    for _, data in items[:MOST_BEFORE]:
+        try:
+            return detect_event(data)
+        except (AmbiguousBody, MalformedBody) as error:
+            if isinstance(error, AmbiguousBody) and error.candidates:
+                raise
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def detect_event(data: bytes) -> str:

@@ -39,6 +39,10 @@ class AmbiguousBody(ToolparityError, ValueError):
         super().__init__(what, where=where, hint=hint)
         self.candidates = candidates
 
+    def __str__(self) -> str:
+        fits = f"{self.what}: {', '.join(self.candidates)}" if self.candidates else self.what
+        return f"{self.where}: {fits} ({self.hint})" if self.where else f"{fits} ({self.hint})"
+
 
 class MalformedBody(ToolparityError, ValueError):
     """The bytes are no body of this wire: not JSON, not an object, not a protobuf message of the expected type.

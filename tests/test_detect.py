@@ -65,10 +65,44 @@ def test_the_closing_word_of_a_chat_stream_belongs_to_chat() -> None:
 
 
 @pytest.mark.parametrize("read", [normalize, lambda body: StreamDecoder().feed(b"data: " + body + b"\n\n")])
-def test_an_error_body_that_fits_two_wires_names_both(read: Any) -> None:
-    with pytest.raises(AmbiguousBody, match=r"fits several wires .*pass wire=") as caught:
+def test_an_error_body_that_fits_several_wires_names_them(read: Any) -> None:
+    named = r"fits several wires: openai\.chat, openai\.responses, anthropic\.messages \(pass wire="
+    with pytest.raises(AmbiguousBody, match=named) as caught:
         read(b'{"error": {"message": "no such model", "type": "invalid_request_error"}}')
-    assert caught.value.candidates == ("openai.chat", "openai.responses")
+    assert caught.value.candidates == ("openai.chat", "openai.responses", "anthropic.messages")
+
+
+@pytest.mark.parametrize(
+    ("body", "wires_of_it"),
+    [
+        ({"choices": [], "output": []}, ("openai.chat", "openai.responses")),
+        ({"type": "message", "content": [], "choices": []}, ("openai.chat", "anthropic.messages")),
+    ],
+)
+def test_a_body_that_fits_two_wires_is_an_error_that_names_both(
+    body: dict[str, Any], wires_of_it: tuple[str, ...]
+) -> None:
+    with pytest.raises(AmbiguousBody, match=": " + ", ".join(wires_of_it)) as caught:
+        normalize(body)
+    assert caught.value.candidates == wires_of_it
+    assert detect_body(json.dumps({**body, "object": "chat.completion"}).encode()) == "openai.chat"
+
+
+@wires
+def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_a_typed_error(wire: str) -> None:
+    for body in ({}, {"a": 1}, {"error": None}):
+        with pytest.raises(MalformedBody, match=f"neither an answer nor an error of {wire}$"):
+            normalize(body, wire)
+    for other in set(SSE_WIRES) - {wire}:
+        with pytest.raises(MalformedBody, match=f"{wire} .it looks like {other}."):
+            normalize(plain(other, [Say("I look."), LOOKUP]), wire)
+
+
+@wires
+@pytest.mark.parametrize("body", [{"error": "boom"}, {"message": "boom"}, {"detail": "boom"}, {"code": 5}])
+def test_a_body_that_says_that_it_is_an_error_is_one(wire: str, body: dict[str, Any]) -> None:
+    assert normalize(body, wire).error is not None
+    assert normalize({}, wire, status=502).error is not None
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"hello": "world"}', b'{"type": "message"}', b'{"type": "future"}'])

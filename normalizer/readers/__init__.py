@@ -31,6 +31,14 @@ class Reader(Protocol):
         ...
 
 
+MARK = b"\xef\xbb\xbf"
+
+
+def without_mark(data: bytes) -> bytes:
+    """The bytes without a byte order mark before them."""
+    return data.removeprefix(MARK) if data[:1] == b"\xef" else data
+
+
 def sniff(head: bytes, max_event_bytes: int) -> Reader | None:
     """The reader for a body that begins with ``head``; null while that cannot be told yet."""
     if looks_like_event_stream(head):
@@ -47,6 +55,7 @@ def sniff(head: bytes, max_event_bytes: int) -> Reader | None:
 
 __all__ = [
     "DEFAULT_MAX_EVENT_BYTES",
+    "MARK",
     "RAW",
     "EventStreamReader",
     "Item",
@@ -55,4 +64,5 @@ __all__ = [
     "Reader",
     "SseReader",
     "sniff",
+    "without_mark",
 ]

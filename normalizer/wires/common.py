@@ -96,6 +96,10 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
         notes: list[Note] = []
         body = reader.read_leniently(data, notes)
         context.take(notes)
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            context.find("corrupt-text", f"the body is no UTF-8 at byte {error.start}: U+FFFD stands there")
     return body
 
 
@@ -267,6 +271,22 @@ def _retryable(kind: str, status: int | None) -> bool | None:
     return False if re.search(_FINAL, kind) else None
 
 
+#: Members by which a body says that it is an error, in all dialects.
+_OF_ERRORS = ("error", "errors", "detail", "code", "msg")
+
+
+def no_answer(context: Context, data: bytes, *, id: str | None = None, model: str | None = None) -> Response:
+    """The response for a body that holds no answer: an error. Raises MalformedBody where it is none either."""
+    raw = jsontext.decode(data)
+    failed = context.status is not None and context.status >= 400
+    if not failed and isinstance(raw, dict):
+        failed = any(raw.get(name) is not None for name in _OF_ERRORS) or isinstance(raw.get("message"), str)
+        failed = failed or raw.get("status") == "failed"
+    if not failed:
+        raise MalformedBody(f"the body is neither an answer nor an error of {context.wire}", body=data)
+    return error_response(context, raw, id=id, model=model)
+
+
 def error_response(context: Context, raw: Any, *, id: str | None = None, model: str | None = None) -> Response:
     """The response for a body that is an error and nothing else."""
     error = error_of(raw, context.status)
@@ -339,6 +359,11 @@ class StreamBase:
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Take one event. Raises MalformedBody where its data is no JSON object."""
         raise NotImplementedError
+
+    @property
+    def failure(self) -> Error | None:
+        """What went wrong, if anything did."""
+        return self._error
 
     def fail(self, raw: Any, out: list[Event]) -> None:
         """Something went wrong in mid-stream; ``raw`` is what the provider, or the framing, says of it."""

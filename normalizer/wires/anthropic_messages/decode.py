@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ... import jsontext
 from ...model import Block, Choice, Response
-from ..common import CUTS, CallSite, Context, error_response, read_whole, settle
+from ..common import CUTS, CallSite, Context, no_answer, read_whole, settle
 from ..schema import Reader
 from .blocks import STOPS, convert, usage, usual_call
 from .schema import Message, ToolUseBlock, carry_message
@@ -16,7 +15,7 @@ def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no JSON object."""
     message = read_whole(_reader, data, context)
     if message.content is None:
-        return error_response(context, jsontext.decode(data), id=message.id, model=message.model)
+        return no_answer(context, data, id=message.id, model=message.model)
     raw = message.stop_reason
     reason = STOPS.get(raw, "unknown") if raw else None
     seen: dict[str, tuple[str | None, str]] = {}
