@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ... import jsontext
 from ...model import Response
 from ..common import CallSite, Context, error_of, error_response, read_whole
 from ..schema import Reader
-from .message import finish, usage
-from .schema import Body, Message, carry_body, carry_choice, carry_message
+from .message import finish, usage, usage_beside
+from .schema import Body, Choice, Message, carry_body, carry_choice, carry_message
+from .stream import Stream
 from .usual import decode_usual
 
 _reader = Reader(Body)
@@ -22,14 +25,18 @@ def decode(data: bytes, context: Context) -> Response:
     body = read_whole(_reader, data, context)
     if body.choices is None or (body.error and not body.choices):
         return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
+    if body.object == "chat.completion.chunk":
+        return _lone_chunk(data, context)
     choices = []
+    indexes = _indexes(body.choices, context)
     trusting = context.declared.names is None
     error = error_of(body.error) if body.error else None
-    for place, choice in enumerate(body.choices):
+    for index, choice in zip(indexes, body.choices, strict=True):
         if choice.error and error is None:
             error = error_of(choice.error)
-        index = place if choice.index is None else choice.index
         message = choice.message or choice.delta or _NO_MESSAGE
+        if choice.message is not None and choice.delta is not None:
+            message = _filled(choice.message, choice.delta)
         extra = carry_choice(choice)
         carried = carry_message(message)
         if carried:
@@ -40,7 +47,36 @@ def decode(data: bytes, context: Context) -> Response:
         choices.sort(key=lambda c: c.index)
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
+    figures = usage(body.usage or usage_beside(body))
     response = Response(
-        context.wire, context.provider, body.id, body.model, choices, usage(body.usage), error, True, carry_body(body)
+        context.wire, context.provider, body.id, body.model, choices, figures, error, True, carry_body(body)
     )
     return response.with_findings(context.findings) if context.findings else response
+
+
+def _indexes(choices: list[Choice], context: Context) -> list[int]:
+    """The index of each choice: its own, or its place; a free one where another choice has that already."""
+    given = [place if choice.index is None else choice.index for place, choice in enumerate(choices)]
+    if len(set(given)) < len(given):
+        free = max(given) + 1
+        seen: set[int] = set()
+        for place, index in enumerate(given):
+            if index in seen:
+                context.find("index-reused", f"two choices have the index {index}; the later one is {free}", free)
+                given[place], free = free, free + 1
+            seen.add(index)
+    return given
+
+
+def _filled(message: Message, delta: Message) -> Message:
+    """A message, and what only the `delta` beside it says."""
+    members = {name: getattr(delta, name) for name in Message.__struct_fields__ if not getattr(message, name)}
+    return replace(message, **members)
+
+
+def _lone_chunk(data: bytes, context: Context) -> Response:
+    """One chunk of a stream is no body: it is complete only if it says how the answer ended."""
+    context.find("stream-body")
+    stream = Stream(context)
+    stream.event(None, data, [])
+    return stream.finish()

@@ -19,10 +19,11 @@ from ...model import (
     ServerToolResult,
     StopReason,
     Text,
+    ToolCall,
     Usage,
 )
 from ..common import CUTS, CallSite, Context, settle, total
-from .schema import Call, Function, Message
+from .schema import Body, Call, Function, Message, beside
 
 #: `finish_reason` of OpenAI (`openai.types.chat.chat_completion.Choice`) and, below the line, of its dialects.
 STOPS: dict[str, StopReason] = {
@@ -83,10 +84,11 @@ def finish(
         _calls(site, message.tool_calls, blocks, broken_off or reason in CUTS)
     legacy = message.function_call
     # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
-    if legacy is not None and (legacy.name or legacy.arguments):
-        text = legacy.arguments or ""
-        cut = broken_off or reason in CUTS
-        blocks.append(site.build(len(blocks), None, legacy.name, text, "legacy_function", legacy.extra_, cut))
+    if legacy is not None:
+        text, rest = arguments_text(legacy, site.context)
+        if (legacy.name or text) and not _mirrors(site, legacy.name, text, blocks):
+            cut = broken_off or reason in CUTS
+            blocks.append(site.build(len(blocks), None, legacy.name, text, "legacy_function", beside(rest), cut))
     return Choice(site.choice, blocks, settle(site, reason, raw_stop, 0, refusals), extra)
 
 
@@ -102,20 +104,35 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
         blocks.append(site.build(len(blocks), id, name, text, kind, extra, call is last, free_text=free_text))
 
 
+def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -> bool:
+    """Whether a `function_call` only repeats one of the `tool_calls` beside it, for clients that know no others."""
+    from ...arguments import parse  # loaded when one is needed
+
+    for block in blocks:
+        if type(block) is not ToolCall or block.name != name:
+            continue
+        if block.arguments_text == text or (block.arguments and block.arguments == parse(text).arguments):
+            site.context.find("duplicate-call", f"{name} stands in tool_calls and function_call", site.choice)
+            return True
+    return False
+
+
 def _read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
     """Name, text, kind and extra of a call in any shape: function or custom, with members nobody knows."""
     function, custom, extra = call.function, call.custom, call.extra_
     if function is not None and (custom is None or function.name):
         text, rest = arguments_text(function, context)
-        return function.name, text, call.type or "function", {**(extra or {}), **rest} or None
+        return function.name, text, call.type or "function", beside(extra, rest) if extra or rest else None
     if custom is not None:
-        return custom.name, custom.input or "", "custom", custom.extra_ or extra
-    return None, "", call.type or "function", extra
+        return custom.name, custom.input or "", "custom", beside(extra, custom.extra_)
+    return None, "", call.type or "function", beside(extra)
 
 
 def arguments_text(function: Function, context: Context) -> tuple[str, dict[str, Any]]:
     """Arguments that came as an object (or any JSON but text): compact JSON, and a finding (failure ARG-02)."""
     rest = dict(function.extra_ or ())
+    if function.call_id is not None:
+        rest["call_id"] = function.call_id
     if function.arguments is not None or "arguments" not in rest:
         return function.arguments or "", rest
     context.find("arguments-respelled", "arguments came as JSON, not as text")
@@ -213,6 +230,14 @@ def _thinking(part: dict[str, Any]) -> Reasoning:
 
 def _rest(part: dict[str, Any], *known: str) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key not in known and value is not None}
+
+
+def usage_beside(body: Body) -> dict[str, Any] | None:
+    """Figures that stand elsewhere than at the top: in `x_groq` (Groq), or in a choice (Moonshot)."""
+    found = body.x_groq.get("usage") if isinstance(body.x_groq, dict) else None
+    for choice in body.choices or ():
+        found = choice.usage or found
+    return found if isinstance(found, dict) else None
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:

@@ -70,6 +70,7 @@ class Choice(Wire):
     stop_reason: Any = None
     text: Any = None
     token_ids: Any = None
+    usage: Any = None
 
 
 class Body(Wire):
@@ -169,3 +170,8 @@ carry_message = carrier(
     "executed_tools",
     "annotations",
 )
+
+
+def beside(*members: dict[str, Any] | None) -> dict[str, Any]:
+    """The members of a call, and of its function, that nothing canonical represents, without those that are null."""
+    return {key: value for given in members if given for key, value in given.items() if value is not None}

@@ -20,17 +20,27 @@ from typing import Any
 
 from ...balance import Balance
 from ...errors import TooManyCalls
-from ..common import Context
-from .schema import Call, Custom, Function
-
-#: No real answer comes near; failure DOS-01 had 16,000 phantom slots.
-MAX_SLOTS = 4096
+from ..common import MAX_SLOTS, Context
+from .schema import Call, Custom, Function, beside
 
 
 class Slot:
     """One call while its fragments arrive. ``key``: its name in the event stream, once it was announced."""
 
-    __slots__ = ("balance", "checked", "extra", "id", "index", "key", "kind", "length", "name", "order", "parts")
+    __slots__ = (
+        "balance",
+        "checked",
+        "extra",
+        "id",
+        "index",
+        "key",
+        "kind",
+        "length",
+        "name",
+        "order",
+        "parts",
+        "replaced",
+    )
 
     def __init__(self, order: int, index: int | None) -> None:
         self.order = order
@@ -44,11 +54,22 @@ class Slot:
         self.extra: dict[str, Any] | None = None
         self.balance: Balance | None = None
         self.checked = 0
+        self.replaced: list[str] = []  # what snapshots took the place of
 
     def add(self, text: str) -> None:
         """Append a piece of arguments."""
         self.parts.append(text)
         self.length += len(text)
+
+    def keep(self, *given: dict[str, Any] | None) -> None:
+        """Keep the members of a fragment, or of its function, that nothing canonical represents."""
+        members = beside(*given)
+        if members:
+            self.extra = {**(self.extra or {}), **members}
+
+    def function(self) -> Function:
+        """The function that the fragments spell."""
+        return Function(extra_=self.extra, name=self.name, arguments=self.text)
 
     @property
     def text(self) -> str:
@@ -72,13 +93,14 @@ class Slot:
 class Slots:
     """The calls of one choice."""
 
-    __slots__ = ("_by_id", "_by_index", "_context", "_last", "all")
+    __slots__ = ("_by_id", "_by_index", "_context", "_last", "_told", "all")
 
     def __init__(self, context: Context) -> None:
         self.all: list[Slot] = []
         self._by_index: dict[int, Slot] = {}
         self._by_id: dict[str, Slot] = {}
         self._last: Slot | None = None
+        self._told: set[tuple[str, int]] = set()
         self._context = context
 
     def owner(self, index: int) -> Slot | None:
@@ -117,22 +139,23 @@ class Slots:
             if name and not text and index is not None and index not in self._by_index and seen.whole:
                 return self._open(index)
             if index is not None and index != seen.index:
-                self._find("index-changed", f"{id} came under the indexes {seen.index} and {index}")
+                self._find("index-changed", seen, f"{id} came under the indexes {seen.index} and {index}")
             return seen
         owner = self._by_index.get(index) if index is not None else None
         if owner is not None:
             if owner.id is None and (owner.name is None or name is None or (name == owner.name and not owner.length)):
                 return owner
             if name or owner.whole:
-                self._find("index-reused", f"index {index} held {owner.id or owner.name} and now {id}")
-                return self._open(index)
-            self._find("id-changed", f"{owner.id} continues as {id}")
+                opened = self._open(index)
+                self._find("index-reused", opened, f"index {index} held {owner.id or owner.name} and now {id}")
+                return opened
+            self._find("id-changed", owner, f"{owner.id} continues as {id}")
             return owner
         if index is None:
             last = self._last
             if last is not None and name is None and text and not last.whole:
                 if last.id is not None:
-                    self._find("id-changed", f"{last.id} continues as {id}")
+                    self._find("id-changed", last, f"{last.id} continues as {id}")
                 return last
         return self._open(index)
 
@@ -141,14 +164,16 @@ class Slots:
         if owner is None:
             last = self._last
             if name is None and text and last is not None and not last.whole and last.index is not None:
-                self._find("index-changed", f"{last.id or last.name} continues under index {index}")
+                self._find("index-changed", last, f"{last.id or last.name} continues under index {index}")
                 return last
             return self._open(index)
         if name is None:
             return owner
         if owner.whole and text and (index is None or text != owner.text):
-            self._find("index-reused", f"a new call {name} came under index {index}", unless=index is None)
-            return self._open(index)
+            opened = self._open(index)
+            if index is not None:
+                self._find("index-reused", opened, f"a new call {name} came under index {index}")
+            return opened
         if index is None and name != owner.name and not self._is_rest_of_name(owner, name):
             return self._open(index)
         return owner
@@ -164,30 +189,45 @@ class Slots:
                 f"more than {MAX_SLOTS} call slots in one choice", hint="the stream is not a real answer"
             )
         if index is None:
-            self._find("index-missing")
+            self._context.find_once("index-missing")
         slot = Slot(len(self.all), index)
         self.all.append(slot)
         return slot
 
-    def _find(self, code: str, message: str = "", unless: bool = False) -> None:
-        findings = self._context.findings
-        if not unless and not (code == "index-missing" and any(f.code == code for f in findings)):
+    def _find(self, code: str, slot: Slot, message: str) -> None:
+        """A finding about a call; one of a code is enough, however many fragments raise it."""
+        if (code, slot.order) not in self._told:
+            self._told.add((code, slot.order))
             self._context.find(code, message)
+
+    def _settle_snapshots(self, slot: Slot) -> None:
+        """Take back what seemed to be snapshots where only the sum of all pieces is an object."""
+        from ...arguments import parse  # loaded when one is needed
+
+        whole = "".join((*slot.replaced, *slot.parts))
+        if parse(slot.text).arguments is None and parse(whole).arguments is not None:
+            slot.parts = [whole]
+            self._find("arguments-disagree", slot, f"{slot.name}: its beginning seemed to be repeated, and was not")
+        else:
+            self._find("arguments-snapshot", slot, f"{slot.name}: {len(slot.replaced[0])} characters repeated")
 
     def calls(self) -> list[Call]:
         """The calls in order of first appearance. A slot with neither name nor arguments is no call (IDX-14)."""
         calls = []
         for slot in self.all:
+            if slot.replaced:
+                self._settle_snapshots(slot)
             text = slot.text
             if slot.id and not text and self._by_id[slot.id] is not slot and self._by_id[slot.id].name == slot.name:
-                self._find("duplicate-call", f"{slot.id}: the head of {slot.name} came again, with nothing after it")
+                self._find(
+                    "duplicate-call", slot, f"{slot.id}: the head of {slot.name} came again, with nothing after it"
+                )
             elif slot.name or text:
                 if slot.kind == "custom":
                     custom = Custom(extra_=slot.extra, name=slot.name, input=text)
                     calls.append(Call(id=slot.id, type="custom", custom=custom))
                 else:
-                    function = Function(extra_=slot.extra, name=slot.name, arguments=text)
-                    calls.append(Call(id=slot.id, type=slot.kind, function=function))
+                    calls.append(Call(id=slot.id, type=slot.kind, function=slot.function()))
             elif slot.id:
                 self._context.find("nameless-call", f"{slot.id} has neither name nor arguments; it is no call")
         return calls
@@ -202,17 +242,17 @@ def add_name(slot: Slot, name: str, context: Context) -> None:
         context.find("name-split", f"a name in pieces: {slot.name}")
 
 
-def add_text(slot: Slot, text: str, context: Context) -> bool:
+def add_text(slot: Slot, text: str) -> bool:
     """Append a piece of arguments. True where it replaced all so far: a server that repeats instead of continuing.
 
-    JSON objects cannot continue with their own beginning (an unescaped quote ends a string, and `{` may not follow
-    `{`), so a piece that starts with everything so far is a snapshot, never a continuation (failure SNAP-01).
+    A piece that starts with everything so far is taken for a snapshot (failure SNAP-01). It is one nearly always: JSON
+    can continue with its own beginning only in a value or a name that begins as the whole does, as `{"` + `{":1}` and
+    `{"a":` + `{"a":1}}`. Which of both it was is told at the end, where only one of the readings is an object.
     """
     if slot.length and text[0] == "{" and len(text) >= slot.length:
         so_far = slot.text
         if so_far[0] == "{" and text.startswith(so_far):
-            if not any(f.code == "arguments-snapshot" for f in context.findings):
-                context.find("arguments-snapshot", f"{slot.name}: {len(so_far)} characters repeated")
+            slot.replaced.append(so_far)
             slot.parts = [text]
             slot.length = len(text)
             slot.balance = None

@@ -10,9 +10,10 @@ from ... import jsontext, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import CallSite, Context, StreamBase
+from ..common import MAX_SLOTS, CallSite, Context, StreamBase
 from ..schema import Reader, run_reader
-from .message import arguments_text, finish, stop_reason, usage
+from .answer import Answer
+from .message import arguments_text, finish, stop_reason, usage, usage_beside
 from .schema import (
     Body,
     Call,
@@ -26,7 +27,7 @@ from .schema import (
     carry_choice,
     carry_message,
 )
-from .slots import MAX_SLOTS, Slot, Slots, add_name, add_text
+from .slots import Slot, add_name, add_text
 
 DONE = b"[DONE]"
 _read_run = run_reader(Piece)
@@ -46,82 +47,20 @@ def _more_arguments(slot: Slot | None, call: CallPiece) -> str | None:
     return text
 
 
-class _Answer:
-    """One choice while it arrives."""
-
-    __slots__ = (
-        "annotations",
-        "content",
-        "details",
-        "executed",
-        "extra",
-        "index",
-        "keys",
-        "legacy",
-        "member",
-        "parts",
-        "reasoning",
-        "refusal",
-        "slots",
-        "stop",
-        "thinking",
-        "total",
-    )
-
-    def __init__(self, index: int, context: Context) -> None:
-        self.index = index
-        self.content: list[str] = []
-        self.parts: list[Any] = []
-        self.reasoning: list[str] = []
-        self.member = "reasoning_content"
-        self.thinking: dict[str, Any] = {}  # members of Mistral's thinking parts, beside their words
-        self.details = Details()
-        self.refusal: list[str] = []
-        self.annotations: list[Any] = []
-        self.executed: dict[Any, Any] = {}
-        self.legacy: Slot | None = None
-        self.slots = Slots(context)
-        self.stop: str | None = None
-        self.extra: dict[str, Any] = {}
-        self.keys: dict[str, int] = {}
-        self.total = 0
-
-    def message(self) -> Message:
-        """The message that the deltas spell."""
-        content: Any = "".join(self.content)
-        reasoning = "".join(self.reasoning)
-        parts = list(self.parts)
-        if self.member == "content":
-            parts.insert(0, {**self.thinking, "thinking": [{"type": "text", "text": reasoning}]})
-        if parts:
-            content = [*parts, {"type": "text", "text": content}] if content else parts
-        legacy = self.legacy
-        return Message(
-            content=content,
-            tool_calls=self.slots.calls(),
-            refusal="".join(self.refusal),
-            reasoning=reasoning if self.member == "reasoning" else None,
-            reasoning_content=reasoning if self.member == "reasoning_content" else None,
-            reasoning_details=self.details.whole(),
-            function_call=Function(name=legacy.name, arguments=legacy.text) if legacy is not None else None,
-            executed_tools=list(self.executed.values()),
-            annotations=self.annotations,
-        )
-
-
 class Stream(StreamBase):
     """Feed it the payload of each event; it never looks at framing."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._reader = Reader(Body)
-        self._answers: dict[int, _Answer] = {}
+        self._answers: dict[int, Answer] = {}
         self._usual = True
         self._misses = 0
         self._id: str | None = None
         self._model: str | None = None
         self._extra: dict[str, Any] = {}
         self._usage: dict[str, Any] | None = None
+        self._figured = False  # whether the figures stand where the wire documents them
         self._done = False
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
@@ -132,7 +71,7 @@ class Stream(StreamBase):
             self._usual = self._misses < _PATIENCE
             super().run(payloads, out)
             return
-        answer: _Answer | None = None  # of the last piece, and its call
+        answer: Answer | None = None  # of the last piece, and its call
         slot: Slot | None = None
         owned = -1
         for piece, data in zip(pieces, payloads, strict=False):
@@ -149,7 +88,7 @@ class Stream(StreamBase):
                     if calls is None:
                         if self._say_more(answer, delta, out):
                             continue
-                    elif len(calls) == 1 and not delta.content:
+                    elif len(calls) == 1 and not delta.content and not delta.reasoning_content:
                         call = calls[0]
                         if slot is None or call.index != owned:
                             owned = call.index
@@ -163,7 +102,7 @@ class Stream(StreamBase):
             self.take(None, data, out)
             answer = None
 
-    def _say_more(self, answer: _Answer, delta: DeltaPiece, out: list[Event]) -> bool:
+    def _say_more(self, answer: Answer, delta: DeltaPiece, out: list[Event]) -> bool:
         """Whether a piece was more text or more reasoning, and nothing else; if not, nothing was done with it."""
         text, thought = delta.content, delta.reasoning_content
         if text and thought is None:
@@ -193,37 +132,46 @@ class Stream(StreamBase):
             self._context.take(self._notes)
         choices = chunk.choices
         if choices:
-            for choice in choices:
-                answer = self._answers.get(choice.index or 0)
+            for place, choice in enumerate(choices):
+                index = place if choice.index is None else choice.index
+                answer = self._answers.get(index)
                 if answer is None:
-                    answer = self._begin(choice.index or 0)
-                delta = choice.delta or choice.message
-                if delta is not None:
-                    self._message(answer, delta, out)
+                    answer = self._begin(index)
+                if choice.delta is not None:
+                    self._message(answer, choice.delta, out)
+                if choice.message is not None:
+                    self._whole(answer, choice.message, out)
                 carried = carry_choice(choice)
                 if carried:
                     answer.extra.update(carried)
                 if choice.finish_reason or choice.error:
                     self._end(answer, choice, out)
         if chunk.usage is not None:
-            self._usage = chunk.usage
-            figures = usage(chunk.usage)
-            if figures is not None:
-                out.append(UsageUpdate(figures))
-        elif chunk.error or choices is None:
+            self._count(chunk.usage, out)
+            self._figured = True
+        elif not self._figured:
+            self._count(usage_beside(chunk), out)
+        if chunk.error or (choices is None and chunk.usage is None):
             self._odd(name, chunk, data, out)
         if self._id is None:
             self._id = chunk.id or None
             self._model = self._model or chunk.model or None
         self._extra.update(carry_body(chunk))
 
-    def _begin(self, index: int) -> _Answer:
+    def _begin(self, index: int) -> Answer:
         if len(self._answers) >= MAX_SLOTS:
             raise TooManyCalls(f"more than {MAX_SLOTS} choices", hint="the stream is not a real answer")
-        answer = self._answers[index] = _Answer(index, self._context)
+        answer = self._answers[index] = Answer(index, self._context)
         return answer
 
-    def _end(self, answer: _Answer, choice: Choice, out: list[Event]) -> None:
+    def _count(self, given: dict[str, Any] | None, out: list[Event]) -> None:
+        if given is not None:
+            self._usage = given
+            figures = usage(given)
+            if figures is not None:
+                out.append(UsageUpdate(figures))
+
+    def _end(self, answer: Answer, choice: Choice, out: list[Event]) -> None:
         """The last word counts; the same word twice is one stop (FIN-01, XAI-04)."""
         raw = choice.finish_reason
         if raw and raw != answer.stop:
@@ -237,7 +185,14 @@ class Stream(StreamBase):
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(jsontext.decode(data), out)
 
-    def _message(self, answer: _Answer, message: Message, out: list[Event]) -> None:
+    def _whole(self, answer: Answer, message: Message, out: list[Event]) -> None:
+        """A `message` in a chunk: what others call `delta`, unless deltas said so much already."""
+        silent = answer.total == 0
+        self._message(answer, message if answer.whole else answer.unsaid(message), out)
+        if silent:
+            answer.whole = answer.total > 0
+
+    def _message(self, answer: Answer, message: Message, out: list[Event]) -> None:
         content = message.content
         if content:
             if type(content) is str:
@@ -262,7 +217,7 @@ class Stream(StreamBase):
         if astuple(message).count(None) + usual < _MEMBERS:
             self._rest(answer, message, out)
 
-    def _rest(self, answer: _Answer, message: Message, out: list[Event]) -> None:
+    def _rest(self, answer: Answer, message: Message, out: list[Event]) -> None:
         thought = message.reasoning
         if thought and not message.reasoning_content:
             answer.member = "reasoning"
@@ -285,7 +240,7 @@ class Stream(StreamBase):
         if carried:
             answer.extra.setdefault("message", {}).update(carried)
 
-    def _say(self, answer: _Answer, block: str, text: str, out: list[Event]) -> None:
+    def _say(self, answer: Answer, block: str, text: str, out: list[Event]) -> None:
         key = answer.keys.get(block)
         if key is None:
             key = answer.keys[block] = answer.total
@@ -293,7 +248,7 @@ class Stream(StreamBase):
             out.append(BlockStart(answer.index, key, block))
         out.append(BlockDelta(answer.index, key, text))
 
-    def _content_parts(self, answer: _Answer, content: Any, out: list[Event]) -> None:
+    def _content_parts(self, answer: Answer, content: Any, out: list[Event]) -> None:
         """Mistral streams text and thinking as lists of parts; equal neighbours are joined."""
         parts: list[Any] = content if isinstance(content, list) else [jsontext.text(content)]
         for part in parts:
@@ -314,21 +269,24 @@ class Stream(StreamBase):
             else:
                 answer.parts.append(part)
 
-    def _call(self, answer: _Answer, call: Call, out: list[Event]) -> None:
+    def _call(self, answer: Answer, call: Call, out: list[Event]) -> None:
         function = call.function
         custom = False
+        rest = None
         if function is None:
             name, text = None, ""
             if call.custom is not None:
                 custom = True
-                name, text = call.custom.name, call.custom.input or ""
+                name, text, rest = call.custom.name, call.custom.input or "", call.custom.extra_
         else:
             name, text = function.name, function.arguments or ""
-            if function.extra_ is not None:
-                text = arguments_text(function, self._context)[0]
+            if function.extra_ is not None or function.call_id is not None:
+                text, rest = arguments_text(function, self._context)
         if not name:
             name = None
         slot = answer.slots.route(call, name, text)
+        if rest or call.extra_ is not None:
+            slot.keep(call.extra_, rest)
         if custom:
             slot.kind = "custom"
         elif call.type and call.type != "function":
@@ -341,20 +299,21 @@ class Stream(StreamBase):
             return
         if custom:
             slot.add(text)
-        elif add_text(slot, text, self._context):
+        elif add_text(slot, text):
             out.append(BlockReset(answer.index, slot.key, text))
             return
         out.append(BlockDelta(answer.index, slot.key, text))
 
-    def _announce(self, answer: _Answer, slot: Slot, out: list[Event]) -> None:
+    def _announce(self, answer: Answer, slot: Slot, out: list[Event]) -> None:
         """A call starts once its id and name are known, or when its arguments begin without them (ID-05)."""
         slot.key = answer.total
         answer.total += 1
         out.append(BlockStart(answer.index, slot.key, "tool_call", slot.id, slot.name))
 
-    def _legacy(self, answer: _Answer, function: Function, out: list[Event]) -> None:
+    def _legacy(self, answer: Answer, function: Function, out: list[Event]) -> None:
         """The one call of the days before `tool_calls`; a name and arguments of nothing are no call."""
-        if not function.name and not function.arguments:
+        text, rest = arguments_text(function, self._context)
+        if not function.name and not text:
             return
         slot = answer.legacy
         if slot is None:
@@ -363,9 +322,10 @@ class Stream(StreamBase):
             slot.name = (slot.name or "") + function.name
         if slot.key < 0:
             self._announce(answer, slot, out)
-        if function.arguments:
-            slot.add(function.arguments)
-            out.append(BlockDelta(answer.index, slot.key, function.arguments))
+        slot.keep(rest)
+        if text:
+            slot.add(text)
+            out.append(BlockDelta(answer.index, slot.key, text))
 
     def finish(self) -> Response:
         """The response; incomplete where no stop reason and no [DONE] came (failure TERM-01)."""
@@ -388,49 +348,6 @@ class Stream(StreamBase):
             self._extra,
         ).with_findings(context.findings)
 
-    def _choice(self, answer: _Answer, broken_off: bool) -> model.Choice:
+    def _choice(self, answer: Answer, broken_off: bool) -> model.Choice:
         site = CallSite.of(self._context, answer.index, self._id)
         return finish(site, answer.message(), answer.stop, answer.extra, broken_off)
-
-
-class Details:
-    """OpenRouter's reasoning_details: pieces with the index and type of the last one continue it, in linear time."""
-
-    __slots__ = ("_entries", "_growing")
-
-    def __init__(self) -> None:
-        self._entries: list[Any] = []
-        self._growing: dict[str, list[str]] = {}
-
-    def add(self, news: list[Any]) -> None:
-        """Take the details of one chunk."""
-        for detail in news:
-            last = self._entries[-1] if self._entries else None
-            if not isinstance(detail, dict):
-                self._close()
-                self._entries.append(detail)
-                continue
-            if (
-                not isinstance(last, dict)
-                or last.get("index") != detail.get("index")
-                or last.get("type") != detail.get("type")
-            ):
-                self._close()
-                last = {}
-                self._entries.append(last)
-            for key, value in detail.items():
-                if key in ("text", "summary", "data") and isinstance(value, str):
-                    self._growing.setdefault(key, []).append(value)
-                    last.setdefault(key, "")
-                elif value is not None or key not in last:
-                    last[key] = value
-
-    def _close(self) -> None:
-        for key, pieces in self._growing.items():
-            self._entries[-1][key] = "".join(pieces)
-        self._growing = {}
-
-    def whole(self) -> list[Any]:
-        """All details, joined."""
-        self._close()
-        return self._entries

@@ -1,0 +1,95 @@
+"""One choice of a streamed answer while it arrives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..common import Context
+from .details import Details
+from .schema import Message
+from .slots import Slot, Slots
+
+
+class Answer:
+    """What the deltas of a choice said so far. ``keys``: its blocks in the event stream.
+
+    ``whole``: it is spelled in `message`, where others have `delta`.
+    """
+
+    __slots__ = (
+        "annotations",
+        "content",
+        "details",
+        "executed",
+        "extra",
+        "index",
+        "keys",
+        "legacy",
+        "member",
+        "parts",
+        "reasoning",
+        "refusal",
+        "slots",
+        "stop",
+        "thinking",
+        "total",
+        "whole",
+    )
+
+    def __init__(self, index: int, context: Context) -> None:
+        self.index = index
+        self.content: list[str] = []
+        self.parts: list[Any] = []
+        self.reasoning: list[str] = []
+        self.member = "reasoning_content"
+        self.thinking: dict[str, Any] = {}  # members of Mistral's thinking parts, beside their words
+        self.details = Details()
+        self.refusal: list[str] = []
+        self.annotations: list[Any] = []
+        self.executed: dict[Any, Any] = {}
+        self.legacy: Slot | None = None
+        self.slots = Slots(context)
+        self.stop: str | None = None
+        self.extra: dict[str, Any] = {}
+        self.keys: dict[str, int] = {}
+        self.total = 0
+        self.whole = False
+
+    def unsaid(self, message: Message) -> Message:
+        """What a `message` says that the deltas before it have not: Perplexity repeats in it all that they said."""
+        thought = bool(self.reasoning)
+        return replace(
+            message,
+            content=None if self.content or self.parts else message.content,
+            tool_calls=None if self.slots.all else message.tool_calls,
+            function_call=None if self.legacy is not None else message.function_call,
+            reasoning=None if thought else message.reasoning,
+            reasoning_content=None if thought else message.reasoning_content,
+            reasoning_details=None if self.details.begun else message.reasoning_details,
+            refusal=None if self.refusal else message.refusal,
+            annotations=None if self.annotations else message.annotations,
+        )
+
+    def message(self) -> Message:
+        """The message that the deltas spell."""
+        content: Any = "".join(self.content)
+        reasoning = "".join(self.reasoning)
+        parts = list(self.parts)
+        if self.member == "content":
+            parts.insert(0, {**self.thinking, "thinking": [{"type": "text", "text": reasoning}]})
+        if parts:
+            content = [*parts, {"type": "text", "text": content}] if content else parts
+        legacy = self.legacy
+        return Message(
+            content=content,
+            tool_calls=self.slots.calls(),
+            refusal="".join(self.refusal),
+            reasoning=reasoning if self.member == "reasoning" else None,
+            reasoning_content=reasoning if self.member == "reasoning_content" else None,
+            reasoning_details=self.details.whole(),
+            function_call=legacy.function() if legacy is not None else None,
+            executed_tools=list(self.executed.values()),
+            annotations=self.annotations,
+        )
