@@ -73,11 +73,16 @@ def _result(content: Any, id: str, failed: bool = False) -> Iterator[Said]:
 
 
 def _chat(body: Any) -> Iterator[Said]:
+    waiting: list[str] = []
     for message in body["messages"]:
         role = message["role"]
         if role in ("tool", "function"):
-            yield from _result(message["content"], message.get("tool_call_id", ""))
+            # Some clients leave the id out; such a message answers the next call.
+            id = message.get("tool_call_id") or (waiting[0] if waiting else "")
+            waiting = [other for other in waiting if other != id]
+            yield from _result(message["content"], id)
             continue
+        waiting = [call["id"] for call in message.get("tool_calls") or () if "id" in call] or waiting
         for member in ("reasoning_content", "reasoning"):
             if message.get(member):
                 yield Said("reasoning", message[member])
@@ -92,6 +97,10 @@ def _chat(body: Any) -> Iterator[Said]:
             yield Said("call", text, call["id"], inner["name"])
 
 
+#: Calls of the Responses wire that have a type of their own: their ids are looked at, not what they hold.
+_OWN_CALLS = frozenset(("computer_call", "shell_call", "local_shell_call", "apply_patch_call", "tool_search_call"))
+
+
 def _responses(body: Any) -> Iterator[Said]:
     if body.get("instructions"):
         yield Said("system", body["instructions"])
@@ -104,11 +113,13 @@ def _responses(body: Any) -> Iterator[Said]:
         elif kind in ("function_call", "custom_tool_call"):
             text = item["arguments"] if kind == "function_call" else item["input"]
             yield Said("call", text, item["call_id"], item["name"])
-        elif kind.endswith("_output"):
+        elif kind in _OWN_CALLS and item.get("call_id") and item.get("execution") != "server":
+            yield Said("call", "", item["call_id"])
+        elif kind.endswith("_output") and item.get("call_id"):
             output = item.get("output", "")
             yield from _result(output if isinstance(output, (str, list)) else json.dumps(output), item["call_id"])
         elif kind == "reasoning":
-            yield Said("reasoning", "".join(part["text"] for part in item.get("summary") or ()))
+            yield from (Said("reasoning", part["text"]) for part in item.get("summary") or ())
         else:
             yield Said("other", json.dumps(item), item.get("call_id", ""))
 
@@ -138,7 +149,10 @@ def _xai(body: Any) -> Iterator[Said]:
     for message in plain.get("messages", ()):
         role = message["role"].removeprefix("ROLE_").lower()
         if role == "tool":
-            yield from _result(message["content"], message.get("tool_call_id", ""))
+            if message.get("tool_calls"):  # of a call that xAI ran itself
+                yield Said("other", json.dumps(message), message.get("tool_call_id", ""))
+            else:
+                yield from _result(message["content"], message.get("tool_call_id", ""))
             continue
         if message.get("reasoning_content"):
             yield Said("reasoning", message["reasoning_content"])
