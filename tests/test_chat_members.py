@@ -221,6 +221,13 @@ def test_figures_at_the_top_outweigh_all_others_whenever_they_come() -> None:
         assert response.usage == Usage(5, 7, None, None, None, FIGURES)
 
 
+def test_figures_in_one_of_several_choices_are_the_usage() -> None:
+    two = [{"index": n, "delta": {"content": "x"}, "finish_reason": "stop"} for n in (0, 1)]
+    two[0]["usage"] = FIGURES
+    for response in fed({"id": "c", "choices": two}):
+        assert response.usage == Usage(5, 7, None, None, None, FIGURES)
+
+
 def test_an_error_beside_figures_is_an_error() -> None:
     broken = {"id": "c", "error": {"type": "server_error", "message": "Down."}, "usage": FIGURES}
     for response in fed(chunk(piece(0, "a", "f", "{}")), broken, *ANSWERED):

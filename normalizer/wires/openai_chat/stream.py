@@ -131,9 +131,12 @@ class Stream(StreamBase):
             self._reader.lenient = True  # a dialect: do not try the fast path in vain for every chunk
             self._context.take(self._notes)
         choices = chunk.choices
+        more = chunk.x_groq is not None  # figures may stand there, or in a choice
         if choices:
-            for place, choice in enumerate(choices):
-                index = place if choice.index is None else choice.index
+            for choice in choices:
+                index = choice.index
+                if index is None:
+                    index = next(place for place, other in enumerate(choices) if other is choice)
                 answer = self._answers.get(index)
                 if answer is None:
                     answer = self._begin(index)
@@ -143,13 +146,14 @@ class Stream(StreamBase):
                     self._whole(answer, choice.message, out)
                 carried = carry_choice(choice)
                 if carried:
+                    more = True
                     answer.extra.update(carried)
                 if choice.finish_reason or choice.error:
                     self._end(answer, choice, out)
         if chunk.usage is not None:
             self._count(chunk.usage, out)
             self._figured = True
-        elif not self._figured:
+        elif more and not self._figured:
             self._count(usage_beside(chunk), out)
         if chunk.error or (choices is None and chunk.usage is None):
             self._odd(name, chunk, data, out)
