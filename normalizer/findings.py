@@ -161,6 +161,11 @@ CODES: dict[str, Code] = {
     "call-failed": Code(
         "error", "The provider marked this client call as failed.", "Answer it with an error; it is not executed."
     ),
+    "answered-call": Code(
+        "info",
+        "The output of this call stands in the same response: it was run elsewhere, and counts as a server call.",
+        "Nothing; it is not run again.",
+    ),
     # arguments
     "arguments-empty": Code(
         "info", "The arguments are an empty text; taken as {}.", "Nothing; usual for tools without parameters."
@@ -206,7 +211,7 @@ CODES: dict[str, Code] = {
     ),
     "arguments-disagree": Code(
         "warning",
-        "The final arguments differ from what was streamed; the final ones count.",
+        "The final arguments differ from what was streamed; the final ones count, unless they are empty.",
         "Do not act on streamed arguments before the end.",
     ),
     # how it ended

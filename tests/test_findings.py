@@ -135,6 +135,9 @@ CASES: dict[str, Case] = {
     "call-type-unset": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0))),
     "unresolved-call": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0)), told={"request": ["g"]}),
     "call-failed": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", status=3))),
+    "answered-call": Case(
+        "openai.responses", responses_body(ITEM, {"type": "function_call_output", "call_id": "a", "output": "x"})
+    ),
     "arguments-empty": said(""),
     "arguments-null": said("null"),
     "arguments-not-object": said("[1]"),

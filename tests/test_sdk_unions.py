@@ -26,9 +26,9 @@ from normalizer.wires.anthropic_messages import schema as anthropic
 from normalizer.wires.anthropic_messages import stream as anthropic_stream
 from normalizer.wires.openai_chat import message as chat_message
 from normalizer.wires.openai_chat import schema as openai_chat
+from normalizer.wires.openai_responses import events as responses_events
 from normalizer.wires.openai_responses import items as responses_items
 from normalizer.wires.openai_responses import schema as openai_responses
-from normalizer.wires.openai_responses import stream as responses_stream
 from normalizer.wires.xai_grpc import proto as xai
 from tests import sdk_types
 from tests.sdk_types import Model
@@ -161,7 +161,6 @@ def test_every_output_item_that_is_named_is_also_converted() -> None:
         openai_responses.FunctionCall,
         openai_responses.MessageItem,
         openai_responses.ReasoningItem,
-        openai_responses.CustomToolCall,
         *responses_items._OTHERS,
         *openai_responses.RESULTS,
     }
@@ -191,15 +190,15 @@ RESPONSE_EVENTS = [
 @pytest.mark.parametrize("union", RESPONSE_EVENTS)
 def test_every_stream_event_of_responses_is_named(union: Any) -> None:
     named = (
-        responses_stream.DELTAS.keys()
-        | responses_stream.DONES.keys()
-        | responses_stream.TERMINAL
-        | responses_stream.BEGINNING
-        | responses_stream.PROGRESS
+        responses_events.DELTAS.keys()
+        | responses_events.DONES.keys()
+        | responses_events.TERMINAL
+        | responses_events.BEGINNING
+        | responses_events.PROGRESS
         | {"response.output_item.added", "response.output_item.done", "error"}
     )
     kinds = {tag for model in sdk_types.models(union) for tag in sdk_types.tags(model)}
-    expect_none(unnamed(kinds, named, "openai_responses.stream (DELTAS, DONES, TERMINAL, BEGINNING, PROGRESS)"))
+    expect_none(unnamed(kinds, named, "openai_responses.events (DELTAS, DONES, TERMINAL, BEGINNING, PROGRESS)"))
 
 
 @pytest.mark.parametrize("union", RESPONSE_EVENTS)

@@ -73,7 +73,7 @@ def test_who_runs_a_call_is_shown_as_it_will_stand_in_the_response(members: dict
 @pytest.mark.parametrize(("provider", "block"), [("xai", "server_tool_call"), ("openai", "tool_call")])
 def test_a_custom_call_of_xai_is_shown_as_its_own(provider: str, block: str) -> None:
     call = item(type="custom_tool_call", id="i", call_id="c", name="x_keyword_search", input="q")
-    begun, delta, _ = shown("openai.responses", call, provider=provider)
+    begun, delta, _ = shown("openai.responses", call, provider=provider, request={"tools": []})
     assert begun == BlockStart(0, 0, block, "c", "x_keyword_search")
     assert delta == BlockDelta(0, 0, "q")
 

@@ -86,10 +86,14 @@ def test_RSP_02_item_ids_that_change_with_every_event_are_one_call() -> None:
 
 def test_RSP_03_arguments_that_come_only_whole_are_the_arguments() -> None:
     whole = {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"city": "Turin"}'}
-    for ending in ([terminal([])], [done(0, OPENING), terminal([])]):
+    endings: list[tuple[list[Any], list[str]]] = [
+        ([terminal([])], ["output-empty"]),
+        ([done(0, OPENING), terminal([])], ["arguments-disagree", "output-empty"]),
+    ]
+    for ending, found in endings:
         response = play(WIRE, sse(CREATED, added(0, OPENING), whole, *ending))
         assert [(c.id, c.arguments, c.status) for c in response.calls] == [("call_a", {"city": "Turin"}, "complete")]
-        assert codes(response) == ["output-empty"]
+        assert codes(response) == found
         assert ran(response) == ["call_a"]
 
 
@@ -166,7 +170,13 @@ def test_RSP_07_a_call_and_its_output_under_one_call_id_are_both_kept(streamed: 
         response = play(WIRE, sse(*events))
     else:
         response = normalize(terminal([ITEM, output])["response"], WIRE)
-    assert response.choices[0].blocks == [TURIN, ServerToolResult("call_a", "function", False, output)]
+    assert response.choices[0].blocks == [
+        ServerToolCall("call_a", "function", "lookup", '{"city": "Turin"}', "completed", {"item": ITEM}),
+        ServerToolResult("call_a", "function", False, output),
+    ]
+    assert response.choices[0].stop == Stop("end_turn", "completed")
+    assert codes(response) == [*["output-empty"] * streamed, "answered-call"]
+    assert_not_executed(response, calls=0)
 
 
 @pytest.mark.parametrize("stop", ["tool_calls", "max_tokens", None])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
 from ...model import ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
-from ..common import CUTS, CallSite, Context, error_of, error_response, read_whole, settle, total
+from ..common import CallSite, Context, error_of, no_answer, read_whole, settle, total
 from ..schema import Reader
-from .items import Reading, convert
+from .items import Customs, Reading, convert
 from .schema import Body, CustomToolCall, carry_body
 
 _reader = Reader(Body)
@@ -28,7 +27,7 @@ def decode(data: bytes, context: Context) -> Response:
     """Raises MalformedBody where the bytes are no JSON object."""
     body = read_whole(_reader, data, context)
     if body.output is None and body.status in (None, "failed"):
-        return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
+        return no_answer(context, data, id=body.id, model=body.model)
     complete = body.status not in UNFINISHED
     if not complete:
         context.find("response-unfinished", f"the response's status is {body.status!r}")
@@ -41,7 +40,8 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     reason, raw = _stop(body, error is not None)
     site = CallSite.of(context, 0, body.id)
     custom = custom_tools(context, body) if CustomToolCall in map(type, items) else None
-    blocks = convert(Reading(site, custom), items, reason in CUTS or not complete)
+    incomplete = body.status == "incomplete"
+    blocks = convert(Reading(site, custom), items, incomplete or not complete)
     if reason == "end_turn" and site.seen:
         stop = Stop("tool_calls", raw)  # `completed` says nothing about calls
         if ApprovalRequest in map(type, blocks):
@@ -49,6 +49,8 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     else:
         kinds = list(map(type, blocks))
         stop = settle(site, reason, raw, kinds.count(ApprovalRequest), kinds.count(Refusal))
+        if incomplete and stop.reason == "tool_calls":
+            stop = Stop("unknown", raw)  # it ended before it was done, not in order to have its calls run
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
     response = Response(
@@ -83,20 +85,22 @@ def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
     return "unknown", status
 
 
-def custom_tools(context: Context, body: Body) -> frozenset[str] | None:
+def custom_tools(context: Context, body: Body) -> Customs | None:
     """The custom tools that the caller declared, where xAI's rule holds; null elsewhere.
 
     xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). It is told by the caller
-    (``provider``), by its models' names, or by a declared `x_search`, which nobody else has.
+    (``provider``), by its models' names, whoever serves them, or by a declared `x_search`, which nobody else has.
     """
-    tools: list[Any] = body.tools if isinstance(body.tools, list) else []
-    xai = context.provider == "xai" if context.provider else (body.model or "").startswith("grok")
-    if not xai and not any(isinstance(tool, dict) and tool.get("type") == "x_search" for tool in tools):
+    tools: list[Any] | None = body.tools if isinstance(body.tools, list) else None
+    xai = context.provider == "xai" or "grok" in (body.model or "").lower()
+    if not xai and not any(isinstance(tool, dict) and tool.get("type") == "x_search" for tool in tools or ()):
         return None
     if context.declared.names is not None:
-        return context.declared.custom
+        return Customs(context.declared.custom)
+    if tools is None:
+        return Customs(None)
     named = (tool.get("name") for tool in tools if isinstance(tool, dict) and tool.get("type") == "custom")
-    return frozenset(name for name in named if isinstance(name, str))
+    return Customs(frozenset(name for name in named if isinstance(name, str)))
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:

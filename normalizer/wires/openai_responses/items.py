@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ... import jsontext
 from ...model import (
     ApprovalRequest,
     Block,
+    CallStatus,
     Opaque,
     Reasoning,
     Refusal,
@@ -28,45 +30,112 @@ from ..common import NO_OBJECT, CallSite, Context, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
 
+#: Statuses of a call that came to nothing, and of one that has not ended.
+_FAILED = frozenset(("failed", "cancelled"))
+_BEGUN = frozenset(("in_progress", "queued"))
+#: Outputs of the caller's calls, by the type of the call.
+_ANSWERS: dict[type[Wire], type[Wire]] = {
+    s.FunctionCallOutput: s.FunctionCall,
+    s.CustomToolCallOutput: s.CustomToolCall,
+    s.ComputerCallOutput: s.ComputerCall,
+    s.LocalShellCallOutput: s.LocalShellCall,
+    s.ShellCallOutput: s.ShellCall,
+    s.ApplyPatchCallOutput: s.ApplyPatchCall,
+    s.ToolSearchOutput: s.ToolSearchCall,
+}
+
+
+class Customs(Struct, gc=False, frozen=True):
+    """xAI's rule for custom calls (failure SRV-09). ``names``: what the caller declared; null where nobody told."""
+
+    names: frozenset[str] | None
+
 
 class Reading(Struct, gc=False):
     """What the items of one response share: where calls are built, and whether xAI's rules hold."""
 
     site: CallSite
-    #: names of custom tools that the caller declared; null where the server runs none of its own as such
-    custom: frozenset[str] | None
+    #: null where the server runs no custom tools of its own
+    custom: Customs | None
+    #: calls whose output stands in the same response, if any: the output's tool by (call's type, id)
+    answered: dict[tuple[type[Wire], str], str] | None = None
+    #: those of them that stand among the blocks
+    told: set[tuple[type[Wire], str, str | None, str]] | None = None
+
+
+#: Appends the blocks of one item; told whether the answer was cut inside it.
+_Convert = Callable[[Reading, Any, list[Block], bool], None]
 
 
 def convert(reading: Reading, items: list[Any], cut_last: bool) -> list[Block]:
     """The blocks of all items in order. ``cut_last``: the answer was cut inside the last one."""
     blocks: list[Block] = []
-    last = len(items) - 1
+    last = len(items) - 1 if cut_last else -1
+    if not _ANSWERS.keys().isdisjoint(map(type, items)):
+        reading.answered = _answered(items)
     for number, item in enumerate(items):
         kind = type(item)
         if kind is s.FunctionCall:
-            cut = item.status == "incomplete" or (cut_last and number == last and item.status != "completed")
-            _function(reading, item, blocks, cut)
+            _function(reading, item, blocks, "complete" if item.status == "completed" else _fate(item, number == last))
         elif kind is s.MessageItem:
             _message(reading, item, blocks)
         elif kind is s.ReasoningItem:
             blocks.append(_reasoning(item))
-        elif kind is s.CustomToolCall:
-            cut = item.status == "incomplete" or (cut_last and number == last and item.status != "completed")
-            _custom(reading, item, blocks, cut)
         else:
-            _OTHERS.get(kind, _result)(reading, item, blocks)
+            _OTHERS.get(kind, _result)(reading, item, blocks, number == last)
     return blocks
 
 
-def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], cut: bool) -> None:
+def _fate(item: Any, last: bool) -> CallStatus:
+    """What became of a call, as far as its status and its place tell. ``last``: the answer was cut inside it."""
+    status = item.status
+    if status == "completed":
+        return "complete"
+    if status in _FAILED:
+        return "invalid"
+    if last or status == "incomplete" or (status in _BEGUN and not _written(item)):
+        return "truncated"
+    return "complete"
+
+
+def _written(item: Any) -> bool:
+    members = (getattr(item, name, None) for name in ("arguments", "input", "action", "actions", "operation"))
+    given = any(_given(member) if isinstance(member, Raw) else member for member in members)
+    return given or bool(item.extra_ and "arguments" in item.extra_)
+
+
+def _answered(items: list[Any]) -> dict[tuple[type[Wire], str], str]:
+    answered = {}
+    for item in items:
+        if (call := _ANSWERS.get(type(item))) is not None and (id := _answers(item)):
+            answered[call, id] = s.RESULTS[type(item)]
+    return answered
+
+
+def _answers(item: Any) -> str | None:
+    """The id of the call that an output answers."""
+    # The SDK's type of a local shell's output has the call's id here and nothing else.
+    own = item.id if type(item) is s.LocalShellCallOutput else None
+    id: str | None = item.call_id or own
+    return id
+
+
+def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], fate: CallStatus) -> None:
     site = reading.site
     if item.arguments is None and item.extra_ and "arguments" in item.extra_:
         _spell(item, site.context)
     id, name, text = item.call_id, item.name, item.arguments or ""
-    if id in site.seen:
-        if site.repeats(id, name, text):
-            return
-    elif id and name and text and site.trusting and not cut and text.isascii() and "\\" not in text:
+    if (
+        id
+        and name
+        and text
+        and fate == "complete"
+        and site.trusting
+        and id not in site.seen
+        and not reading.answered
+        and text.isascii()
+        and "\\" not in text
+    ):
         # The hot path: what `build` does for a call with nothing odd about it, which is nearly every one.
         try:
             arguments = parse_object(text)
@@ -80,8 +149,45 @@ def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], cut: 
             )
             blocks.append(call)
             return
-    extra = s.carry_function(item)
-    blocks.append(site.build(len(blocks), id, name, text, "function", extra, cut, item.id, item.namespace, item.caller))
+    _call(reading, item, blocks, fate, id, name, text, "function", s.carry_function(item))
+
+
+def _call(
+    reading: Reading,
+    item: Any,
+    blocks: list[Block],
+    fate: CallStatus,
+    id: str | None,
+    name: str | None,
+    text: str,
+    kind: str,
+    extra: dict[str, Any],
+    free_text: bool = False,
+) -> ToolCall | None:
+    """A call of the caller's, of any kind, unless it stood there before or has its answer already."""
+    site = reading.site
+    if reading.answered and (tool := reading.answered.get((type(item), id or ""))) is not None:
+        # It was run elsewhere: by the server, or in the past that a compacted conversation repeats.
+        told = (type(item), id or "", name, text)
+        if reading.told is None:
+            reading.told = set()
+        if told in reading.told:
+            site.context.find("duplicate-call", f"{name} ({id}) stands twice", site.choice)
+            return None
+        reading.told.add(told)
+        site.context.find("answered-call", f"{name} ({id}): its output stands beside it", site.choice, len(blocks))
+        blocks.append(ServerToolCall(id or "", tool, name or "", text, item.status, {"item": raw_object(item)}))
+        return None
+    if id in site.seen and site.repeats(id, name, text):
+        return None
+    namespace, caller = getattr(item, "namespace", None), getattr(item, "caller", None)
+    cut = fate == "truncated"
+    built = site.build(len(blocks), id, name, text, kind, extra, cut, item.id, namespace, caller, free_text)
+    if fate == "invalid":
+        site.context.find("call-failed", f"{name}: status {item.status!r}", site.choice, len(blocks))
+        built = replace(built, status="invalid", arguments=None)
+    blocks.append(built)
+    return built
 
 
 def _spell(item: s.FunctionCall, context: Context) -> None:
@@ -124,37 +230,27 @@ def _texts(parts: list[Any] | None) -> list[str]:
     return [text for text in found if isinstance(text, str) and text]
 
 
-def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], cut: bool) -> None:
+def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last: bool) -> None:
     text = item.input or ""
     if is_hosted(item, reading.custom):
         extra = {"type": "custom_tool_call", "call_id": item.call_id, **s.carry_custom(item)}
         tool = "x_search" if (item.name or "").startswith("x_") else item.name or ""
         blocks.append(ServerToolCall(item.id or item.call_id or "", tool, item.name or "", text, item.status, extra))
         return
-    site = reading.site
-    if item.call_id in site.seen and site.repeats(item.call_id, item.name, text):
-        return
-    blocks.append(
-        site.build(
-            len(blocks),
-            item.call_id,
-            item.name,
-            text,
-            kind="custom",
-            wire_id=item.id,
-            namespace=item.namespace,
-            caller=item.caller,
-            extra=s.carry_custom(item),
-            cut=cut,
-            free_text=True,
+    extra = s.carry_custom(item)
+    built = _call(reading, item, blocks, _fate(item, last), item.call_id, item.name, text, "custom", extra, True)
+    if built is not None and reading.custom is not None and reading.custom.names is None:
+        context = reading.site.context
+        context.find(
+            "unresolved-call", f"{item.name}: no declared tools are known", reading.site.choice, len(blocks) - 1
         )
-    )
+        blocks[-1] = replace(built, status="invalid", kind="unresolved")
 
 
-def _client(kind: str, *members: str) -> Callable[[Reading, Any, list[Block]], None]:
+def _client(kind: str, *members: str) -> _Convert:
     """A built-in tool that the caller runs: its arguments are the JSON of one member of the item."""
 
-    def convert_client(reading: Reading, item: Any, blocks: list[Block]) -> None:
+    def convert_client(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
         member = next((m for m in members if _given(getattr(item, m))), members[0])
         raw = getattr(item, member)
         text = exact_text(raw) if _given(raw) else ""
@@ -162,20 +258,7 @@ def _client(kind: str, *members: str) -> Callable[[Reading, Any, list[Block]], N
             text = f'{{"{member}":{text}}}'
         extra = {k: v for k, v in raw_object(item).items() if k not in ("type", "call_id", "id", "caller", member)}
         extra["member"] = member
-        caller = getattr(item, "caller", None)
-        blocks.append(
-            reading.site.build(
-                len(blocks),
-                item.call_id or item.id,
-                kind,
-                text,
-                kind=kind,
-                wire_id=item.id,
-                caller=caller,
-                extra=extra,
-                cut=item.status == "incomplete",
-            )
-        )
+        _call(reading, item, blocks, _fate(item, last), item.call_id or item.id, kind, text, kind, extra)
 
     return convert_client
 
@@ -191,7 +274,7 @@ _apply_patch = _client("apply_patch", "operation")
 _computer = _client("computer", "action", "actions")
 
 
-def is_hosted(item: Any, custom: frozenset[str] | None) -> bool:
+def is_hosted(item: Any, custom: Customs | None) -> bool:
     """Whether the provider runs this call, for the item types that alone do not tell. ``custom``: see `Reading`."""
     kind = type(item)
     if kind is s.ShellCall:
@@ -199,27 +282,29 @@ def is_hosted(item: Any, custom: frozenset[str] | None) -> bool:
         return item.environment is not None and item.environment.get("type") not in (None, "local")
     if kind is s.ToolSearchCall:
         return bool(item.execution != "client")
-    return kind is s.CustomToolCall and custom is not None and item.name not in custom
+    if kind is not s.CustomToolCall or custom is None or custom.names is None:
+        return False
+    return item.name not in custom.names
 
 
-def _shell_call(reading: Reading, item: s.ShellCall, blocks: list[Block]) -> None:
+def _shell_call(reading: Reading, item: s.ShellCall, blocks: list[Block], last: bool) -> None:
     if is_hosted(item, None):
-        _server("shell", "action")(reading, item, blocks)
+        _server("shell", "action")(reading, item, blocks, last)
     else:
-        _shell(reading, item, blocks)
+        _shell(reading, item, blocks, last)
 
 
-def _tool_search_call(reading: Reading, item: s.ToolSearchCall, blocks: list[Block]) -> None:
+def _tool_search_call(reading: Reading, item: s.ToolSearchCall, blocks: list[Block], last: bool) -> None:
     if is_hosted(item, None):
-        _server("tool_search", "arguments")(reading, item, blocks)
+        _server("tool_search", "arguments")(reading, item, blocks, last)
     else:
-        _tool_search(reading, item, blocks)
+        _tool_search(reading, item, blocks, last)
 
 
-def _server(tool: str, member: str, *results: str) -> Callable[[Reading, Any, list[Block]], None]:
+def _server(tool: str, member: str, *results: str) -> _Convert:
     """A call that the provider ran. ``results``: members of the same item that say what came of it."""
 
-    def convert_server(reading: Reading, item: Any, blocks: list[Block]) -> None:
+    def convert_server(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
         members = raw_object(item)
         raw = getattr(item, member, None)
         text = exact_text(raw) if isinstance(raw, Raw) and _given(raw) else _as_text(members.get(member))
@@ -239,19 +324,19 @@ def _as_text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else jsontext.text(value)
 
 
-def _approval(reading: Reading, item: s.McpApprovalRequest, blocks: list[Block]) -> None:
+def _approval(reading: Reading, item: s.McpApprovalRequest, blocks: list[Block], last: bool) -> None:
     extra = {k: v for k, v in raw_object(item).items() if k not in ("type", "id", "name", "arguments", "server_label")}
     server, name = item.server_label or "", item.name or ""
     blocks.append(ApprovalRequest(item.id or "", server, name, item.arguments or "", extra))
 
 
-def _compaction(reading: Reading, item: s.Compaction, blocks: list[Block]) -> None:
+def _compaction(reading: Reading, item: s.Compaction, blocks: list[Block], last: bool) -> None:
     """A summary that stands for older turns: state of the model, to be sent back, not words for the user."""
     extra = {k: v for k, v in raw_object(item).items() if k != "encrypted_content"}
     blocks.append(Reasoning("", None, item.encrypted_content, True, extra))
 
 
-def _unknown(reading: Reading, item: Unknown, blocks: list[Block]) -> None:
+def _unknown(reading: Reading, item: Unknown, blocks: list[Block], last: bool) -> None:
     """A type that no table names: `…_call` is the provider's own until documented otherwise (failure SRV-05)."""
     raw = item.raw
     if item.wire_type.endswith("_call") and isinstance(raw, dict):
@@ -273,13 +358,14 @@ def _unknown(reading: Reading, item: Unknown, blocks: list[Block]) -> None:
         blocks.append(Opaque(item.wire_type, raw))
 
 
-def _result(reading: Reading, item: Wire, blocks: list[Block]) -> None:
-    id = getattr(item, "call_id", None) or getattr(item, "approval_request_id", None)
+def _result(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
+    id = _answers(item) or getattr(item, "approval_request_id", None)
     failed = getattr(item, "error", None) is not None or getattr(item, "status", None) == "failed"
     blocks.append(ServerToolResult(id or "", s.RESULTS[type(item)], failed, raw_object(item)))
 
 
-_OTHERS: dict[type[Wire], Callable[[Reading, Any, list[Block]], None]] = {
+_OTHERS: dict[type[Wire], _Convert] = {
+    s.CustomToolCall: _custom,
     s.ComputerCall: _computer,
     s.LocalShellCall: _local_shell,
     s.ShellCall: _shell_call,

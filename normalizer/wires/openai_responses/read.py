@@ -30,7 +30,7 @@ from ..common import CallSite, Context
 from ..schema import Reader, Unknown
 from . import schema as s
 from .decode import custom_tools
-from .items import Reading, convert
+from .items import Customs, Reading, convert
 from .parts import AS_WRITTEN, read_content
 from .results import OUTPUTS, TYPES, read_result
 
@@ -130,7 +130,7 @@ def _tool_choice(raw: Any) -> ToolChoice | None:
 class _History:
     """Collects items into turns. ``_answer``: the items of the assistant turn that is open."""
 
-    def __init__(self, turns: list[Turn], provider: str | None, custom: frozenset[str] | None) -> None:
+    def __init__(self, turns: list[Turn], provider: str | None, custom: Customs | None) -> None:
         self._turns = turns
         self._provider = provider
         self._custom = custom

@@ -90,8 +90,8 @@ class Replay:
         self.kinds = {call.id: self._kind(call, turn.response) for call in turn.response.calls}
 
     def _kind(self, call: ToolCall, response: Response) -> str:
-        if call.kind in _FUNCTIONS or call.kind == "custom":
-            return "custom" if call.kind == "custom" else "function"
+        if call.kind == "custom" or (call.kind == "unresolved" and response.wire == WIRE):
+            return "custom"
         return call.kind if call.kind in KINDS and response.wire == WIRE else "function"
 
     def items(self, turn: Assistant, index: int, out: list[dict[str, Any]]) -> None:
@@ -207,7 +207,7 @@ class Replay:
                 "name": carrying.name(call.name),
                 "arguments": arguments if native or arguments else "{}",
             }
-        elif kind == "custom":
+        elif kind == "custom" or (own and kind == "unresolved"):  # of xAI's, which may have been its own
             item = {
                 "type": "custom_tool_call",
                 "call_id": carrying.id(call.id),
