@@ -1,0 +1,71 @@
+"""Writing requests: a conversation of fifty rounds, to its own provider and to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+
+from normalizer import Choice, Response, Stop, Text, ToolCall, jsontext
+from normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
+from normalizer.requests import write_request
+
+from .cases import Case
+
+ROUNDS = 50
+BASE = "msgspec.json.encode"
+PROVIDERS = {
+    "openai.chat": "openai",
+    "openai.responses": "openai",
+    "anthropic.messages": "anthropic",
+    "xai.grpc": "xai",
+}
+_FOUND = (
+    "The archive holds three letters of that year, and one of them names the harbour where the ship was seen last. "
+)
+
+
+def conversation(wire: str) -> Request:
+    """Fifty rounds of two calls each, with answers of some hundred characters, and what the model said beside them."""
+    turns: list[Turn] = [System([TextPart("You look things up in the archive and quote what you find.")])]
+    for number in range(ROUNDS):
+        calls = []
+        for which in ("letters", "ships"):
+            given: dict[str, Any] = {"query": f"{which} of {1700 + number}", "limit": 10, "exact": number % 2 == 0}
+            calls.append(ToolCall(f"call_{number:04d}_{which}", f"search_{which}", given, jsontext.text(given)))
+        said = Text(f"For the year {1700 + number} I look into letters and ships at once.")
+        choice = Choice(0, [said, *calls], Stop("tool_calls"))
+        turns.append(User([TextPart(f"What is known of the year {1700 + number}, and who wrote of it?")]))
+        turns.append(Assistant(Response(wire, PROVIDERS[wire], f"r{number}", "m", [choice])))
+        turns.append(Results([Result(call.id, [TextPart(_FOUND * 4)], name=call.name) for call in calls]))
+    schema = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
+    tools = [Tool(f"search_{which}", f"Searches the {which} of the archive.", schema) for which in ("letters", "ships")]
+    return Request(wire, "m", turns, tools, provider=PROVIDERS[wire], params={"max_tokens": 1000})
+
+
+def cases() -> Iterator[Case]:
+    """One a wire; the base is the encoding of the resulting request, as JSON, by msgspec."""
+    for wire, provider in PROVIDERS.items():
+        if wire == "xai.grpc" and find_spec("xai_sdk") is None:
+            continue
+        other = "anthropic.messages" if wire != "anthropic.messages" else "openai.chat"
+        write = partial(write_request, wire=wire, provider=provider)
+        body = as_json(write(conversation(wire)).body)
+        jobs = {
+            BASE: partial(msgspec.json.encode, body),
+            "ours, its own history": partial(write, conversation(wire)),
+            f"ours, history of {other}": partial(write, conversation(other)),
+        }
+        yield Case(wire, f"request of {ROUNDS} rounds", BASE, jobs)
+
+
+def as_json(body: Any) -> Any:
+    """The body as parsed JSON, a protobuf message, too."""
+    if isinstance(body, dict):
+        return body
+    from google.protobuf.json_format import MessageToDict
+
+    return MessageToDict(body, preserving_proto_field_name=True)

@@ -1,0 +1,25 @@
+"""The conversations that the benchmark writes are legal, whole and lossless."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import writing
+from normalizer.requests import check_request
+from tests.history.views import of_kind
+
+pytest.importorskip("xai_sdk")
+CASES = {case.wire: case for case in writing.cases()}
+
+
+@pytest.mark.parametrize("wire", writing.PROVIDERS)
+def test_fifty_rounds_of_two_calls_are_written_whole(wire: str) -> None:
+    case = CASES[wire]
+    assert len(case.ours) == 2
+    for name in case.ours:
+        encoded = case.jobs[name]()
+        assert [loss.code for loss in encoded.losses] == []
+        assert check_request(encoded.body, wire, provider=writing.PROVIDERS[wire]) == []
+        calls, results = (of_kind(wire, encoded.body, kind) for kind in ("call", "result"))
+        assert [one.id for one in calls] == [one.id for one in results]
+        assert len(calls) == 2 * writing.ROUNDS
