@@ -174,7 +174,7 @@ def test_a_call_that_is_announced_twice_is_one_call() -> None:
     assert told(response) == [("c1", '{"x":1}', "complete")]
 
 
-def test_more_items_than_any_answer_has_are_an_error_and_cost_no_more_than_others() -> None:
+def test_more_items_than_any_answer_has_are_an_error() -> None:
     events = [{"type": "response.output_item.added", "item": begun(f"c{n}", None)} for n in range(MAX_SLOTS + 1)]
     with pytest.raises(TooManyCalls, match="4096 output items"):
         feed(WIRE, [sse(*events)])
