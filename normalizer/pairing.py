@@ -27,30 +27,32 @@ def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
     done: list[Turn] = []
     end = len(turns)
     open_to = 0  # Results before this place were given to the calls before them
-    asked: set[str] = set()
+    calls: list[ToolCall] = []  # those that were answered last
     for index, turn in enumerate(turns):
-        if type(turn) is Results:
+        kind = type(turn)
+        if kind is Results:
             if index >= open_to:
-                for result in turn.results:
-                    report(*_surplus(result.call_id, asked), index)
+                for result in turn.results:  # type: ignore[union-attr]
+                    report(*_surplus(result.call_id, _names(calls)), index)
             continue
         done.append(turn)
-        if type(turn) is not Assistant or not (calls := turn.response.calls):
+        if kind is not Assistant:
             continue
+        choices = turn.response.choices  # type: ignore[union-attr]
+        made = [block for block in choices[0].blocks if type(block) is ToolCall] if choices else None
+        if not made:
+            continue
+        calls = made
         following = index + 1
         if following < end and type(near := turns[following]) is Results and _fit(calls, near.results):
-            beyond = following + 1
-            if beyond == end or type(turns[beyond]) is not Results:
-                # The usual case; whatever stands further on answers nothing.
-                done.append(near)
-                open_to, asked = beyond, {call.id for call in calls}
+            open_to = following + 1
+            if open_to == end or type(turns[open_to]) is not Results:
+                done.append(near)  # the usual case; whatever stands further on answers nothing
                 continue
         open_to = _next_calls(turns, following)
         given = _given(turns, index, open_to, calls, report)
-        asked = {call.id for call in calls}
         if given.results or following < end:
-            answers = _answers(calls, given.results, report, index)
-            done.append(Results(answers, given.extra))
+            done.append(Results(_answers(calls, given.results, report, index), given.extra))
     return done
 
 
@@ -58,7 +60,10 @@ def _fit(calls: list[ToolCall], results: list[Result]) -> bool:
     """Whether these answer those, one by one and in order."""
     if len(calls) != len(results):
         return False
-    return all(call.id == result.call_id for call, result in zip(calls, results, strict=True))
+    for call, result in zip(calls, results, strict=True):  # noqa: SIM110 - the loop that every request runs
+        if call.id != result.call_id:
+            return False
+    return True
 
 
 def _next_calls(turns: Sequence[Turn], start: int) -> int:
@@ -72,7 +77,7 @@ def _next_calls(turns: Sequence[Turn], start: int) -> int:
 
 def _given(turns: Sequence[Turn], index: int, stop: int, calls: list[ToolCall], report: Report) -> Results:
     """All answers before the next calls, in one turn; of those that stand apart only the ones that were asked for."""
-    known = {call.id for call in calls} | {call.wire_id for call in calls if call.wire_id}
+    known = _names(calls)
     given = Results([], {})
     adjacent = True
     for place in range(index + 1, stop):
@@ -101,11 +106,16 @@ def _answers(calls: list[ToolCall], given: list[Result], report: Report, turn: i
         else:
             report("answered", f"{call.name} ({call.id}) had no answer", turn)
             answers.append(unanswered(call))
-    asked = {call.id for call in calls} | {call.wire_id for call in calls if call.wire_id}
+    asked = _names(calls)
     for id, left in waiting.items():
         for _ in left:
             report(*_surplus(id, asked), turn)
     return answers
+
+
+def _names(calls: list[ToolCall]) -> set[str]:
+    """The ids under which an answer may name these calls."""
+    return {call.id for call in calls} | {call.wire_id for call in calls if call.wire_id}
 
 
 def _surplus(id: str, asked: set[str]) -> tuple[str, str]:
