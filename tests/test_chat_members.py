@@ -312,3 +312,23 @@ def test_a_hundred_findings_of_one_code_are_all_told() -> None:
 def test_an_unknown_member_of_every_chunk_is_told_once() -> None:
     body = sse(*(chunk(content="x") | {"new_thing": number} for number in range(50)), chunk(finish="stop"))
     assert codes(stream("openai.chat", body)) == ["unknown-member"]
+
+
+@pytest.mark.parametrize("size", [1, 64, 4096])
+def test_a_fingerprint_that_only_a_middle_chunk_tells_is_kept_wherever_the_bytes_are_cut(size: int) -> None:
+    def told(content: str, **members: object) -> bytes:
+        choice = {"index": 0, "delta": {"content": content}, "finish_reason": None}
+        return (
+            b"data: "
+            + json.dumps({"id": "c", "choices": [choice], **members}, separators=(",", ":")).encode()
+            + b"\n\n"
+        )
+
+    end = b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    stream = told("a") + told("b") + told("c", system_fingerprint="fp_1") + told("d") + end
+    decoder = StreamDecoder("openai.chat")
+    for at in range(0, len(stream), size):
+        decoder.feed(stream[at : at + size])
+    response = decoder.finish()
+    assert response.extra["system_fingerprint"] == "fp_1"
+    assert response.text == "abcd"

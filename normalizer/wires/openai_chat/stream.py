@@ -74,9 +74,12 @@ class Stream(StreamBase):
         answer: Answer | None = None  # of the last piece, and its call
         slot: Slot | None = None
         owned = -1
+        told = self._extra.get
+        tier, fingerprint = told("service_tier"), told("system_fingerprint")
         for piece, data in zip(pieces, payloads, strict=False):
             choices = piece.choices
-            if len(choices) == 1 and piece.usage is None:
+            same = piece.service_tier == tier and piece.system_fingerprint == fingerprint
+            if same and len(choices) == 1 and piece.usage is None:
                 choice = choices[0]
                 index = choice.index
                 if answer is None or index != answer.index:
@@ -101,6 +104,7 @@ class Stream(StreamBase):
                             continue
             self.take(None, data, out)
             answer = None
+            tier, fingerprint = told("service_tier"), told("system_fingerprint")
 
     def _say_more(self, answer: Answer, delta: DeltaPiece, out: list[Event]) -> bool:
         """Whether a piece was more text or more reasoning, and nothing else; if not, nothing was done with it."""
