@@ -16,7 +16,7 @@ from normalizer.model import ApprovalRequest, Opaque
 from normalizer.policies import POLICIES
 
 from .exchange import CODES as INPUT_CODES
-from .exchange import Decoded, decode, unlogged
+from .exchange import Decoded, decode, first_choice, unlogged
 
 #: Every code that an audit can count.
 ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES}
@@ -227,7 +227,7 @@ def _weigh(figures: WireFigures, response: Response, policy: str, limit: int | N
     selection: Selection | None = None
     for name, sums in figures.policies.items():
         with unlogged():
-            selection = select(response, name, limit)
+            selection = select(response, name, limit, first_choice(response))
         sums.kept += len(selection.kept)
         sums.dropped += len(selection.dropped)
         sums.rejected += len(selection.rejected)

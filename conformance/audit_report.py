@@ -58,9 +58,12 @@ def as_json(audit: Audit, policy: str, limit: int | None) -> dict[str, Any]:
     return {"policy": policy, "limit": limit, "audited": audit.audited, **plain, "codes": codes}
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def _headline(audit: Audit) -> str:
-    wires = len(audit.wires)
-    text = f"{audit.audited:,} exchanges of {wires} {'wire' if wires == 1 else 'wires'}"
+    text = f"{_counted(audit.audited, 'exchange')} of {_counted(len(audit.wires), 'wire')}"
     if audit.unknown:
         text += f", {sum(audit.unknown.values()):,} of wires not yet known"
     if audit.problems:
@@ -152,5 +155,5 @@ def _worst(audit: Audit) -> Lines:
 
 def _unknown(audit: Audit) -> Lines:
     ordered = sorted(audit.unknown.items(), key=lambda item: (-item[1], item[0]))
-    entries = [(Cell(name), f"{count:,} {'exchange' if count == 1 else 'exchanges'}") for name, count in ordered]
+    entries = [(Cell(name), _counted(count, "exchange")) for name, count in ordered]
     return Lines("Not yet known: counted, not decoded", entries)

@@ -20,7 +20,7 @@ from normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
 from normalizer.findings import Code
 from normalizer.wires import WIRES
 
-#: What can be wrong with an exchange before there is a response. Severity "error" with a fault of ours is exit code 4.
+#: What can be wrong with an exchange before there is a response. Where the wire is known that is exit code 4.
 CODES: dict[str, Code] = {
     "unknown-wire": Code(
         "info", "The exchange is of a wire that the normalizer does not know yet.", "Nothing; it is counted."
@@ -34,8 +34,8 @@ CODES: dict[str, Code] = {
     "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report it with the exchange."),
 }
 
-#: The codes that say that we, not the traffic, are at fault.
-FAULTS = frozenset(("missing-extra", "decoder-fault"))
+#: The codes that say that there is no response although the wire is known: a fault of the input, or our own.
+FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault"))
 
 
 class Decoded(Struct):
@@ -52,7 +52,7 @@ class Decoded(Struct):
 
     @property
     def faulty(self) -> bool:
-        """Whether decoding failed for a reason of our own."""
+        """Whether nothing could be decoded although the wire is known."""
         return self.response is None and any(f.code in FAULTS for f in self.findings)
 
 
@@ -108,7 +108,7 @@ def line(exchange: Exchange, *, policy: str, limit: int | None, raw: bool = Fals
     findings = list(decoded.findings)
     if decoded.response is not None:
         with unlogged():
-            selection = select(decoded.response, policy, limit)
+            selection = select(decoded.response, policy, limit, first_choice(decoded.response))
         findings.extend(selection.findings)
     return (
         Line(
@@ -124,6 +124,11 @@ def line(exchange: Exchange, *, policy: str, limit: int | None, raw: bool = Fals
         ),
         decoded,
     )
+
+
+def first_choice(response: Response) -> int:
+    """The index of the answer to act on where nobody chose one."""
+    return response.choices[0].index if response.choices else 0
 
 
 def raw_of(exchange: Exchange) -> Raw:

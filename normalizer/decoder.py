@@ -48,7 +48,7 @@ def normalize(
     """
     if type(body) is not bytes:
         payload = payload_of(body)
-        body, wire = payload.data, wire or payload.wire
+        body, wire = payload.data, payload.wire if wire is None else wire
         respelled = payload.respelled
     else:
         respelled = False
@@ -78,6 +78,10 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
         return decoder.finish()
     if context.status is not None and context.status >= 400:
         return error_response(context, body.decode("utf-8", "replace"))
+    if not body.strip():
+        raise MalformedBody(
+            "the body is empty but for white space" if body else "the body is empty", body=body
+        ) from None
     others = [other for other in looks_like(body) if other != wire]
     if others and not error.hint:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
@@ -114,7 +118,7 @@ class StreamDecoder:
         max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES,
     ) -> None:
         declared = _NO_REQUEST if request is None else declared_by(request)
-        self.context = Context(wire or "", provider, declared, status, [], False)
+        self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
         self._stream: Any = None if wire is None else wire_named(wire).Stream(self.context)
         self._messages = wire == "xai.grpc"
         self._reader: Reader | None = None

@@ -110,7 +110,7 @@ def _object(data: bytes) -> dict[str, Any] | None:
 def _detect_stream(data: bytes) -> str:
     reader = sniff(data[:65536], len(data) + 1)
     if reader is None:
-        raise MalformedBody("the body is empty", body=data)
+        raise MalformedBody("the body is empty but for white space" if data else "the body is empty", body=data)
     items = reader.feed(data) or reader.close()
     if not items:
         raise MalformedBody("the body is neither JSON nor a stream of events", body=data)

@@ -72,7 +72,7 @@ class DecoderFinished(ToolparityError, RuntimeError):
 
 
 class PolicyError(ToolparityError, ValueError):
-    """An unknown policy, a limit below zero, or a choice that the response does not have."""
+    """An unknown policy, a limit below zero, a choice that the response does not have, or no response at all."""
 
 
 class MissingExtra(ToolparityError, ImportError):

@@ -6,6 +6,7 @@ from.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Struct
@@ -100,7 +101,10 @@ def _helper(source: Any, module: str, wire: str | None) -> Payload:
 
 
 def declared_by(request: Any) -> Declared:
-    """What a request declares: its body on any wire (parsed, bytes or protobuf), or an iterable of tool names."""
+    """What a request declares: its body on any wire (parsed, bytes or protobuf), its tools, or their names.
+
+    Raises MalformedBody for anything else.
+    """
     if isinstance(request, Declared):
         return request
     if isinstance(request, (bytes, str)):
@@ -110,10 +114,11 @@ def declared_by(request: Any) -> Declared:
             raise MalformedBody(f"the request is no JSON: {error}", body=request) from None
     if hasattr(request, "ListFields"):
         return _declared_by_proto(request)
-    if not isinstance(request, dict):
-        return Declared(frozenset(str(name) for name in request or ()))
     names: set[str] = set()
     custom: set[str] = set()
+    if not isinstance(request, dict):
+        _collect_given(request, names, custom)
+        return Declared(frozenset(names), frozenset(custom))
     _collect(request.get("tools"), names, custom)
     _collect(request.get("functions"), names, custom)
     items = request.get("input")
@@ -124,8 +129,31 @@ def declared_by(request: Any) -> Declared:
     return Declared(frozenset(names), frozenset(custom), n if isinstance(n, int) and n > 0 else 1)
 
 
+def _collect_given(request: Any, names: set[str], custom: set[str]) -> None:
+    """Tools that stand in no request: their names, or their definitions."""
+    try:
+        tools = list(request)
+    except TypeError:
+        tools = [None]
+    for tool in tools:
+        if isinstance(tool, str):
+            names.add(tool)
+        elif isinstance(tool, dict):
+            _collect([tool], names, custom)
+        else:
+            raise MalformedBody(
+                f"a {type(request).__name__} is no request",
+                body=request,
+                hint="pass the request's body, its list of tools, or the names of the tools",
+            )
+
+
+#: Types of the tools that Anthropic runs itself. They have a name too; its other versioned types are the caller's.
+_HOSTED = r"(web_search|web_fetch|code_execution|tool_search_tool_\w+|advisor)_\d{8}|mcp_toolset"
+
+
 def _collect(tools: Any, names: set[str], custom: set[str]) -> None:
-    """Client tools by name. Hosted tools (a type, no function and no name of the caller's) are not declared ones."""
+    """Client tools by name. Hosted ones (told by their type, whether they have a name or not) are not the caller's."""
     for tool in tools if isinstance(tools, list) else ():
         if not isinstance(tool, dict):
             continue
@@ -134,7 +162,7 @@ def _collect(tools: Any, names: set[str], custom: set[str]) -> None:
         name = holder.get("name")
         if kind == "namespace" or isinstance(tool.get("tools"), list):
             _collect(tool.get("tools"), names, custom)
-        if isinstance(name, str):
+        if isinstance(name, str) and not (isinstance(kind, str) and re.fullmatch(_HOSTED, kind)):
             names.add(name)
             if kind == "custom":
                 custom.add(name)

@@ -8,9 +8,10 @@ non-null members that no canonical field represents; an encoder merges it back o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from .findings import Finding
 
@@ -171,11 +172,43 @@ class Error(Struct, frozen=True, gc=False):
     raw: Any = None
 
 
-class Response(Struct, frozen=True, dict=True):
+class Found(Struct, frozen=True, dict=True):
+    """What has findings beside its canonical form: they are not encoded with it, nor compared.
+
+    Copies and pickles keep them; ``msgspec.structs.replace`` makes another object, without any.
+    """
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Diagnostics in the order they were made; empty for clean traffic."""
+        found: tuple[Finding, ...] = self.__dict__.get("findings", ())
+        return found
+
+    def with_findings(self, findings: list[Finding]) -> Self:
+        """The same object, its findings set (by whoever made it; once, before anybody else sees it)."""
+        self.__dict__["findings"] = tuple(findings)
+        return self
+
+    def __copy__(self) -> Self:
+        return _found(type(self), astuple(self), self.findings)
+
+    def __reduce__(self) -> Any:
+        return _found, (type(self), astuple(self), self.findings)
+
+
+_F = TypeVar("_F", bound=Found)
+
+
+def _found(cls: type[_F], members: tuple[Any, ...], findings: tuple[Finding, ...]) -> _F:
+    made = cls(*members)
+    return made.with_findings(list(findings)) if findings else made
+
+
+class Response(Found, frozen=True, dict=True):
     """One answer of one model.
 
     ``complete`` is false where a stream ended without its terminal event: nothing in it may be executed then.
-    ``findings`` are the diagnostics of the decoding; they stand beside the canonical form and are not encoded with it.
+    ``findings`` are the diagnostics of the decoding.
     """
 
     wire: str
@@ -187,17 +220,6 @@ class Response(Struct, frozen=True, dict=True):
     error: Error | None = None
     complete: bool = True
     extra: dict[str, Any] = {}
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Diagnostics in the order they were made; empty for clean traffic."""
-        found: tuple[Finding, ...] = self.__dict__.get("findings", ())
-        return found
-
-    def with_findings(self, findings: list[Finding]) -> Response:
-        """The same object, its findings set (for decoders; once, before anybody else sees it)."""
-        self.__dict__["findings"] = tuple(findings)
-        return self
 
     @property
     def calls(self) -> list[ToolCall]:

@@ -102,13 +102,53 @@ def test_a_wire_that_is_not_known_is_a_line_without_response(tmp_path: Path) -> 
     assert result.exit_code == 0
 
 
-def test_a_body_that_is_none_of_its_wire_is_a_finding(tmp_path: Path) -> None:
+def test_a_body_that_is_none_of_its_wire_is_a_finding_and_a_fault_of_the_input(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row("<html>"), row(chat_body()))
     result = run(path)
     bad, _ = lines(result)
     assert bad["response"] is None
     assert [f["code"] for f in bad["findings"]] == ["malformed-body"]
-    assert result.exit_code == 0
+    assert result.exit_code == 4
+
+
+@pytest.mark.parametrize("name", ["openai.chat.yaml", "anthropic.messages.yaml"])
+def test_a_dash_is_standard_input(name: str) -> None:
+    content = (EXAMPLES / name).read_bytes()
+    piped = CliRunner().invoke(main, ["normalize", "-"], input=content)
+    told = [
+        {**line, "source": line["source"].replace(str(EXAMPLES / name), "-")} for line in lines(run(EXAMPLES / name))
+    ]
+    assert (piped.exit_code, lines(piped)) == (0, told)
+
+
+def test_rows_on_standard_input_are_read_like_a_file_of_them(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "r.jsonl", row(chat_body("f")), row(chat_body()))
+    piped = CliRunner().invoke(main, ["normalize", "-"], input=path.read_bytes())
+    assert [line["source"] for line in lines(piped)] == ["-#1", "-#2"]
+    assert [line["response"] for line in lines(piped)] == [line["response"] for line in lines(run(path))]
+
+
+def test_a_byte_order_mark_before_a_body_does_not_hide_its_wire(tmp_path: Path) -> None:
+    path = tmp_path / "bom.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(json.loads(chat_body("f"))).encode())
+    result = run(path)
+    (line,) = lines(result)
+    assert (result.exit_code, line["wire"], line["selection"]["kept"][0]["name"]) == (0, "openai.chat", "f")
+
+
+def test_of_a_response_without_choice_0_the_first_one_is_selected(tmp_path: Path) -> None:
+    body = json.loads(chat_body("f"))
+    body["choices"][0]["index"] = 1
+    (line,) = lines(run(write_rows(tmp_path / "r.jsonl", row(json.dumps(body)))))
+    assert (line["selection"]["choice"], [ref["name"] for ref in line["selection"]["kept"]]) == (1, ["f"])
+
+
+@pytest.mark.parametrize("command", [[], ["normalize"], ["audit"]])
+def test_every_path_in_the_examples_of_the_help_exists(command: list[str]) -> None:
+    told = CliRunner().invoke(main, [*command, "--help"]).stdout
+    paths = {word for word in told.split() if "cassettes/" in word or word.endswith((".yaml", ".json", ".har", ".sse"))}
+    assert paths
+    assert [path for path in sorted(paths) if not (EXAMPLES.parents[1] / path).exists()] == []
 
 
 def test_a_fault_of_ours_is_a_finding_and_an_exit_code_and_stops_nothing(

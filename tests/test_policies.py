@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer import Choice, Error, Ref, Response, ServerToolCall, Stop, Text, ToolCall, select
+from normalizer import Choice, Error, Ref, Response, ServerToolCall, Stop, Text, ToolCall, normalize, select
 from normalizer.errors import PolicyError, ToolparityError
 from normalizer.model import CallStatus, StopReason
 from normalizer.policies import POLICIES
@@ -225,3 +228,35 @@ def test_every_client_call_is_kept_dropped_or_rejected_once_and_only_once(
     statuses = {(c.index, at): b.status for c, at, b in given_response.walk() if isinstance(b, ToolCall)}
     assert all(statuses[ref.choice, ref.block] == "complete" for ref in [*selection.kept, *selection.dropped])
     assert len(selection.findings) == len(selection.dropped) + len(selection.rejected)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
+def test_copies_keep_the_findings_of_a_selection_and_of_a_response(copied: Any) -> None:
+    decoded = normalize({"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": ""}]}, "openai.chat")
+    for found in (select(THREE, "first"), decoded, THREE):
+        again = copied(found)
+        assert (again, again.findings, type(again)) == (found, found.findings, type(found))
+        assert again is not found
+    assert [len(found.findings) for found in (select(THREE, "first"), decoded, THREE)] == [2, 1, 0]
+
+
+def test_a_choice_that_the_response_does_not_have_is_an_error_also_where_nobody_named_it() -> None:
+    second = response(answer(call("a"), index=1))
+    with pytest.raises(PolicyError, match=r"no choice 0 .*\[1\]"):
+        select(second)
+    assert ids(select(second, choice=1).kept) == ["a"]
+    assert select(response()).kept == []
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: select(THREE, limit=True),
+        lambda: select(THREE, policy=[]),  # type: ignore[arg-type]
+        lambda: select(THREE, policy=None),  # type: ignore[arg-type]
+        lambda: select(None),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_policy_no_limit_or_no_response_is_a_typed_error(ask: Callable[[], Any]) -> None:
+    with pytest.raises(PolicyError):
+        ask()

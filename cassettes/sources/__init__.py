@@ -13,13 +13,14 @@ Adding a format: a module beside these with ``exchange(source, line, item) -> Ex
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from normalizer.errors import UnreadableSource
 
 from . import har, jsonfile, recordings, single, vcr_ruby, vcrpy, xai_proto, yamlfile
-from .files import Opened, opened, plain_name, size_of, walk
+from .files import STDIN, Opened, opened, plain_name, size_of, walk
 from .model import Exchange, Found, Piece, Problem
 
 #: The end of a file's name -> how it is read; what a walk through a directory takes.
@@ -42,6 +43,7 @@ MEMBERS: dict[str, _Reads] = {
     "log.entries": har.exchange,
 }
 _KEYS = tuple(MEMBERS)
+_LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
 def read(path: str | os.PathLike[str], wire: str | None = None) -> Iterator[Found]:
@@ -104,8 +106,9 @@ def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[Piece | Proble
             yield from _batches(file, batch_bytes)
             return
         # A pipe can be opened once only: what it holds travels along.
-        content = None if os.path.isfile(path) else file.read_all()
-        yield Piece(path, format, None, content, walked, os.path.getsize(path))
+        on_disk = path != STDIN and os.path.isfile(path)
+        content = None if on_disk else file.read_all()
+        yield Piece(path, format, None, content, walked, os.path.getsize(path) if on_disk else 0)
 
 
 def _batches(file: Opened, batch_bytes: int) -> Iterator[Piece | Problem]:
@@ -129,7 +132,7 @@ def _format(file: Opened) -> str:
     """How to read the file: by its name, and by its beginning where the name does not tell."""
     head = file.head
     if not head.strip():
-        raise UnreadableSource("the file is empty")
+        raise UnreadableSource("the file is empty but for white space" if head else "the file is empty")
     name = plain_name(file.path)
     format = next((how for suffix, how in SUFFIXES.items() if name.endswith(suffix)), None)
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1]
@@ -139,7 +142,7 @@ def _format(file: Opened) -> str:
         return "body" if format == "lines" else "json"
     if format is not None:
         return format
-    if head.startswith((b"interactions:", b"http_interactions:", b"version:", b"---")):
+    if _LEADING_COMMENTS.sub(b"", head).startswith((b"interactions:", b"http_interactions:", b"version:", b"---")):
         return "yaml"
     return "body"
 

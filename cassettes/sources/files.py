@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from normalizer.errors import UnreadableSource
 #: No exchange in the field comes near; beyond it a "line" is a file without lines.
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 HEAD_BYTES = 64 * 1024
+#: The path that stands for standard input.
+STDIN = "-"
 _IGNORED = frozenset(("__pycache__", "node_modules"))
 
 
@@ -54,6 +57,13 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
     try:
         if content is not None:
             yield Opened(path, BufferedReader(cast("RawIOBase", BytesIO(content)), HEAD_BYTES))
+            return
+        if path == STDIN:
+            piped = BufferedReader(cast("RawIOBase", sys.stdin.buffer), HEAD_BYTES)
+            try:
+                yield Opened(path, cast("BufferedReader", piped))
+            finally:
+                piped.detach()  # it is not ours to close
             return
         with open(path, "rb", buffering=HEAD_BYTES) as raw:
             yield Opened(path, cast("BufferedReader", raw))

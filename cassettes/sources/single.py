@@ -12,7 +12,7 @@ from .model import Exchange
 def exchange(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
     """``wire``: what it is, where the caller knows. Raises UnreadableSource where it is told by nobody."""
     if not body.strip():
-        raise UnreadableSource("the file is empty")
+        raise UnreadableSource("the file is empty but for white space" if body else "the file is empty")
     if wire is None:
         try:
             wire = detect_body(body)

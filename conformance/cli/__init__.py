@@ -67,8 +67,8 @@ def main() -> None:
 
     \b
     Begin with what you have: recordings, cassettes, HAR files, single bodies.
-      toolparity audit tests/cassettes          what would each policy do to this traffic?
-      toolparity normalize response.json        the canonical form, one JSON line an exchange
+      toolparity audit cassettes/examples       what would each policy do to this traffic?
+      toolparity normalize cassettes/examples   the canonical form, one JSON line an exchange
     """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from difflib import get_close_matches
 
 import click
 
@@ -27,8 +28,10 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in ALL_CODES or value in SEVERITIES:
             return value
-        near = [code for code in ALL_CODES if value in code or code in value]
-        hint = f"did you mean {', '.join(near)}?" if near else f"one of {', '.join([*SEVERITIES, *ALL_CODES])}"
+        near = get_close_matches(value, [*SEVERITIES, *ALL_CODES], cutoff=0.5)
+        near += [code for code in ALL_CODES if value in code and code not in near][:3]
+        told = f"did you mean {' or '.join(near)}?" if near else f"the severities are {', '.join(SEVERITIES)}"
+        hint = f"{told} (all codes: docs/findings.md)"
         raise click.BadParameter(f"{value!r} is neither a finding's code nor a severity; {hint}", ctx, param)
 
 
@@ -61,16 +64,16 @@ def command(
 
     For each wire: exchanges, client calls, responses with parallel calls, server calls, what the policies first, all
     and batch would keep and drop, which calls cannot run and why, the findings by code, and the worst places. PATH is
-    what `toolparity normalize` reads; directories are walked. What cannot be read is one line on stderr, and the rest
-    goes on. The memory needed does not grow with the input.
+    what `toolparity normalize` reads: directories are walked, - is standard input. What cannot be read is one line on
+    stderr, and the rest goes on. The memory needed does not grow with the input.
 
     --policy does not change the table, which shows all policies; it says whose dropped calls count as findings.
 
     \b
     Examples:
-      toolparity audit tests/cassettes
-      toolparity audit --policy first --fail-on dropped-call tests/cassettes
-      toolparity audit --fail-on error --json recordings/*.jsonl.gz > audit.json
+      toolparity audit cassettes/examples
+      toolparity audit --policy first --fail-on dropped-call cassettes/examples
+      toolparity audit --fail-on error --json - < cassettes/examples/openai.chat.yaml
     """
     with Progress(disk_size(paths), "auditing") as progress:
 

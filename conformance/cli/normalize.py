@@ -26,7 +26,8 @@ def command(
     """Write the canonical form of traffic, one JSON line an exchange.
 
     PATH is a recording (.jsonl, .jsonl.gz), a cassette of vcrpy, VCR for Ruby or pydantic-ai's xAI recorder (.yaml,
-    .yml, .json, also gzip), a HAR file, a single body (.json, .sse, .txt), or a directory of these.
+    .yml, .json, also gzip), a HAR file, a single body (.json, .sse, .txt), a directory of these, or - for one of these
+    on standard input.
 
     Each line has: source, id, provider, wire, stream, response (null where nothing could be decoded: findings say
     why), selection (what the policy keeps, drops and rejects) and findings. What cannot be read at all is one line on
@@ -34,10 +35,10 @@ def command(
 
     \b
     Examples:
-      toolparity normalize tests/cassettes > canonical.jsonl
-      toolparity normalize --wire openai.chat stream.sse | jq .response.choices
-      toolparity normalize --policy batch --limit 4 traffic.har
-      toolparity normalize cassette.yaml | jq -r '.response.choices[].blocks[] | select(.type=="tool_call").name'
+      toolparity normalize cassettes/examples > canonical.jsonl
+      toolparity normalize --policy batch --limit 4 cassettes/examples/openai.responses.yaml
+      toolparity normalize - < cassettes/examples/openai.chat.yaml | jq .response.choices
+      toolparity normalize cassettes/examples | jq -r '.response.choices[].blocks[] | select(.type=="tool_call").name'
     """
     out = sys.stdout.buffer
     ran = faults = 0

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import PolicyError
-from ..findings import Finding, finding
-from ..model import Choice, Response, ToolCall
+from ..findings import finding
+from ..model import Choice, Found, Response, ToolCall
 from . import all_calls, batch, first
 
 POLICIES: dict[str, Any] = {"first": first, "all": all_calls, "batch": batch}
@@ -37,8 +37,11 @@ class Ref(Struct, frozen=True, gc=False):
     reason: str | None = None
 
 
-class Selection(Struct, frozen=True, dict=True):
-    """What a policy made of a response: every client call on the wire is in exactly one of the three lists."""
+class Selection(Found, frozen=True, dict=True):
+    """What a policy made of a response: every client call on the wire is in exactly one of the three lists.
+
+    ``findings``: one `dropped-call` or `rejected-call` for each call that is not kept.
+    """
 
     policy: str
     limit: int | None
@@ -47,26 +50,23 @@ class Selection(Struct, frozen=True, dict=True):
     dropped: list[Ref]
     rejected: list[Ref]
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """One `dropped-call` or `rejected-call` for each call that is not kept."""
-        found: tuple[Finding, ...] = self.__dict__.get("findings", ())
-        return found
-
 
 def select(response: Response, policy: str = "all", limit: int | None = None, choice: int = 0) -> Selection:
     """Apply a policy. ``choice`` is the index (`Choice.index`) of the answer to act on.
 
     Calls that cannot run are rejected, whatever the policy; the calls of other choices are dropped; ``limit`` caps the
     kept ones and drops the rest. Each dropped call is a finding, and one log warning tells total, processing and
-    dropped. Raises PolicyError for an unknown policy, a negative limit, or a choice that is not there.
+    dropped. Raises PolicyError for an unknown policy, a negative limit, or a choice that is not there (of a response
+    without any, nothing is selected).
     """
-    rule = POLICIES.get(policy)
+    if not isinstance(response, Response):
+        raise PolicyError(f"a {type(response).__name__} is no Response", hint="give what normalize() or finish() gave")
+    rule = POLICIES.get(policy) if isinstance(policy, str) else None
     if rule is None:
         raise PolicyError(f"no policy is called {policy!r}", hint=f"one of {', '.join(POLICIES)}")
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"a limit of {limit!r}", hint="give a number of calls, 0 or more, or None")
-    if choice and not any(c.index == choice for c in response.choices):
+    if (choice or response.choices) and not any(c.index == choice for c in response.choices):
         raise PolicyError(f"the response has no choice {choice}", hint=f"it has {[c.index for c in response.choices]}")
     selection = Selection(policy, limit, choice, [], [], [])
     runnable: list[Ref] = []
@@ -119,7 +119,7 @@ def _report(selection: Selection) -> None:
         for code, refs in (("dropped-call", dropped), ("rejected-call", rejected))
         for ref in refs
     ]
-    selection.__dict__["findings"] = tuple(findings)
+    selection.with_findings(findings)
     if dropped:
         total = len(kept) + len(dropped) + len(rejected)
         import logging  # a third of what importing this package would cost

@@ -7,7 +7,6 @@ A wire offers ``decode(body, context) -> Response`` for a whole body and ``Strea
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -21,10 +20,20 @@ WIRES: dict[str, str] = {
 }
 
 
-@cache
+_loaded: dict[str, Any] = {}
+
+
 def wire(name: str) -> Any:
     """The package of a wire. Raises UnknownWire."""
-    package = WIRES.get(name)
+    try:
+        return _loaded[name]
+    except (KeyError, TypeError):
+        return _load(name)
+
+
+def _load(name: str) -> Any:
+    package = WIRES.get(name) if isinstance(name, str) else None
     if package is None:
         raise UnknownWire(f"no wire is called {name!r}", hint=f"one of {', '.join(WIRES)}")
-    return import_module(f".{package}", __name__)
+    _loaded[name] = import_module(f".{package}", __name__)
+    return _loaded[name]
