@@ -7,7 +7,8 @@
 Raw traffic in, canonical form out; no I/O, and nothing but msgspec is imported.
 """
 
-from .decoder import StreamDecoder, normalize
+from typing import TYPE_CHECKING, Any
+
 from .errors import ToolparityError
 from .findings import Finding
 from .model import (
@@ -27,6 +28,9 @@ from .model import (
     Usage,
 )
 from .policies import Ref, Selection, select
+
+if TYPE_CHECKING:
+    from .decoder import StreamDecoder, normalize
 
 __version__ = "0.1.0"
 
@@ -53,3 +57,12 @@ __all__ = [
     "normalize",
     "select",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the decoders when one is first asked for: readers and wires are no use to who only handles responses."""
+    if name in ("StreamDecoder", "normalize"):
+        from . import decoder
+
+        return globals().setdefault(name, getattr(decoder, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
