@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import jsontext
 from ...model import Response
-from ..common import CallSite, Context, error_of, error_response, read_whole
+from ..common import CallSite, Context, error_of, no_answer, read_whole
 from ..schema import Reader
 from .message import finish, usage, usage_beside
 from .schema import Body, Choice, Message, carry_body, carry_choice, carry_message
@@ -24,7 +23,7 @@ def decode(data: bytes, context: Context) -> Response:
         return usual
     body = read_whole(_reader, data, context)
     if body.choices is None or (body.error and not body.choices):
-        return error_response(context, jsontext.decode(data), id=body.id, model=body.model)
+        return no_answer(context, data, id=body.id, model=body.model)
     if body.object == "chat.completion.chunk":
         return _lone_chunk(data, context)
     choices = []
