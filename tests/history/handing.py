@@ -87,9 +87,11 @@ def assert_the_sdk_takes_it(wire: str, body: Any) -> None:
 
 
 def _with_id(item: Any) -> Any:
-    """The SDK's type of an assistant's message in parts demands an id, which the API itself does not."""
+    """The SDK's types of an assistant's message in parts and of a thought demand an id, which the API does not."""
     if item.get("role") == "assistant" and isinstance(item.get("content"), list):
         return {"id": "msg_1", "status": "completed", **item}
+    if item.get("type") == "reasoning":
+        return {"id": "rs_1", **item}
     return item
 
 

@@ -139,7 +139,7 @@ def served_by(turn: Turn, wire: str) -> bool:
 
 
 @given(conversations(most=3), st.sampled_from(PAIRS))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_made_conversation_of_mixed_origin_is_legal_whole_and_truly_told(
     talk: list[list[Turn]], pair: tuple[str, str]
 ) -> None:
