@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from . import jsontext
 from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_like, whole_body_wire
-from .errors import AmbiguousBody, DecoderFinished, MalformedBody
+from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NoAnswer
 from .events import Event
 from .inputs import Payload, declared_by, payload_of
 from .model import Response
@@ -85,6 +86,9 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
     others = [other for other in looks_like(body) if other != wire]
     if others and not error.hint:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
+    if isinstance(error, NoAnswer):
+        # A server that answered with something else: an error of its, with all it said, and nothing to execute.
+        return error_response(context, {"type": "no_answer", "message": error.what, "body": jsontext.decode(body)})
     raise error
 
 

@@ -55,6 +55,10 @@ class MalformedBody(ToolparityError, ValueError):
         self.body = body
 
 
+class NoAnswer(MalformedBody):
+    """The body is a JSON object, but neither an answer nor an error of the wire."""
+
+
 class EventTooLarge(ToolparityError, ValueError):
     """A pending stream event outgrew the cap (failure SSE-13)."""
 

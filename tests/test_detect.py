@@ -89,10 +89,14 @@ def test_a_body_that_fits_two_wires_is_an_error_that_names_both(
 
 
 @wires
-def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_a_typed_error(wire: str) -> None:
+def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_an_error_that_keeps_it(wire: str) -> None:
     for body in ({}, {"a": 1}, {"error": None}):
-        with pytest.raises(MalformedBody, match=f"neither an answer nor an error of {wire}$"):
-            normalize(body, wire)
+        response = normalize(body, wire)
+        assert response.error is not None
+        assert response.error.type == "no_answer"
+        assert response.error.message == f"the body is neither an answer nor an error of {wire}"
+        assert response.error.raw["body"] == body
+        assert response.choices == []
     for other in set(SSE_WIRES) - {wire}:
         with pytest.raises(MalformedBody, match=f"{wire} .it looks like {other}."):
             normalize(plain(other, [Say("I look."), LOOKUP]), wire)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from .. import jsontext
-from ..errors import MalformedBody
+from ..errors import MalformedBody, NoAnswer
 from ..events import Event, StreamError
 from ..findings import Finding, finding
 from ..model import CallStatus, Error, Response, Stop, StopReason, ToolCall
@@ -276,14 +276,14 @@ _OF_ERRORS = ("error", "errors", "detail", "code", "msg")
 
 
 def no_answer(context: Context, data: bytes, *, id: str | None = None, model: str | None = None) -> Response:
-    """The response for a body that holds no answer: an error. Raises MalformedBody where it is none either."""
+    """The response for a body that holds no answer: an error. Raises NoAnswer where it is none either."""
     raw = jsontext.decode(data)
     failed = context.status is not None and context.status >= 400
     if not failed and isinstance(raw, dict):
         failed = any(raw.get(name) is not None for name in _OF_ERRORS) or isinstance(raw.get("message"), str)
         failed = failed or raw.get("status") == "failed"
     if not failed:
-        raise MalformedBody(f"the body is neither an answer nor an error of {context.wire}", body=data)
+        raise NoAnswer(f"the body is neither an answer nor an error of {context.wire}", body=data)
     return error_response(context, raw, id=id, model=model)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from normalizer import Choice, Opaque, Response, ServerToolCall, ToolCall, normalize, select
-from normalizer.errors import MalformedBody, UnknownWire
+from normalizer.errors import UnknownWire
 from normalizer.jsontext import decode as json_decode
 from normalizer.jsontext import encode as json_encode
-from tests.recorded.rows import WIRES, Row, decode, lines, rows, strangers
+from tests.recorded.rows import WIRES, Row, decode, lines, rows
 from tests.sdk_types import block_types
 
 #: What the four wires held when the normalizer was built; recordings may be added, none may vanish.
@@ -44,12 +44,7 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
         assert response.wire == wire
         assert response.choices or response.error or not response.complete, f"{row.id}: neither answer nor error"
         assert row.failed <= (response.error is not None), f"{row.id}: an HTTP error that is no error"
-    refused = strangers(recordings, wire)
-    for row in refused:
-        with pytest.raises(MalformedBody, match="neither an answer nor an error"):
-            decode(row)
-    assert len(refused) <= 1
-    assert counts["read"] + len(refused) == sum(1 for _ in lines(recordings / f"{wire}.jsonl.gz")) >= AT_LEAST[wire]
+    assert counts["read"] == sum(1 for _ in lines(recordings / f"{wire}.jsonl.gz")) >= AT_LEAST[wire]
     assert not set(opaque) & known, f"opaque, although the SDK knows it: {sorted(set(opaque) & known)}"
     with capsys.disabled():
         print(
