@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from normalizer import Response, ServerToolCall, ServerToolResult, ToolCall, normalize, select
+from normalizer import Response, ServerToolCall, ServerToolResult, StreamDecoder, ToolCall, normalize, select
 from normalizer.conversation import Assistant
 from normalizer.errors import TooManyCalls
 from normalizer.events import BlockDelta, BlockStop
@@ -468,3 +469,41 @@ def test_calls_that_never_ran_here_go_back_as_they_came(items: list[dict[str, An
     encoded = write_request(replace(request, turns=turns), WIRE, provider="xai")
     assert encoded.body["input"][1 : 1 + len(items)] == items
     assert encoded.losses == []
+
+
+@pytest.mark.parametrize(
+    ("item", "delta", "words"),
+    [
+        (
+            {"type": "message", "id": "m", "role": "assistant", "content": []},
+            {"type": "response.output_text.delta", "content_index": 0},
+            "Text",
+        ),
+        (
+            {"type": "reasoning", "id": "m", "summary": []},
+            {"type": "response.reasoning_summary_text.delta", "summary_index": 0},
+            "Reasoning",
+        ),
+    ],
+)
+def test_words_that_were_streamed_count_where_their_item_ends_without_any(
+    item: dict[str, Any], delta: dict[str, Any], words: str
+) -> None:
+    events = [
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {**delta, "output_index": 0, "item_id": "m", "delta": "Hello "},
+        {**delta, "output_index": 0, "item_id": "m", "delta": "there."},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {
+            "type": "response.completed",
+            "response": {"id": "r", "object": "response", "status": "completed", "output": []},
+        },
+    ]
+    decoder = StreamDecoder("openai.responses")
+    for event in events:
+        decoder.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+    response = decoder.finish()
+    (block,) = response.choices[0].blocks
+    assert type(block).__name__ == words
+    assert block.text == "Hello there."  # type: ignore[union-attr]
+    assert "output-disagrees" in [finding.code for finding in response.findings]

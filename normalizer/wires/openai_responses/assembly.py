@@ -98,11 +98,16 @@ def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     if opened.done:
         if opened.late:
             compare(opened, item, find)
-        return item
+        if not _wordless(item):
+            return item
     said = {place: "".join(pieces) for place, pieces in opened.grown.items()}
     said.update((place, text) for place, text in opened.whole.items() if text)
+    if opened.done and not said:
+        return item
     item = msgspec.structs.replace(item)
     kind = type(item)
+    if opened.done:
+        find("output-disagrees", f"{_type(item)}: words were streamed, and are missing at its end; they count")
     if kind is s.MessageItem:
         if not item.content or said:
             parts = [
@@ -125,6 +130,13 @@ def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
             if never_whole or (last and ended == "incomplete"):
                 item.status = "incomplete"
     return item
+
+
+def _wordless(item: Any) -> bool:
+    """Whether a message or thought ended without any word, though it has a place for them."""
+    if type(item) is s.MessageItem:
+        return not any(part.text or part.refusal for part in item.content or ())
+    return type(item) is s.ReasoningItem and not item.content and not item.summary and not item.encrypted_content
 
 
 def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
