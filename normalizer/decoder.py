@@ -134,7 +134,7 @@ class StreamDecoder:
         self._before: list[Item] = []  # events that do not tell the wire, until one does
         self._reported: set[tuple[str, str]] = set()
         self._events = 0
-        self._running = False  # an SSE stream has begun: its usual events may take the short path
+        self._sse: SseReader | None = None  # of a stream that has begun: its usual events may take the short path
 
     def feed(self, data: Any) -> list[Event]:
         """Take the next piece; give the events it completed."""
@@ -158,9 +158,10 @@ class StreamDecoder:
                 self._head = data
                 return out
             self._head, self._reader = b"", reader
-            self._running = self._stream is not None and type(reader) is SseReader
-        if self._running:
-            run = reader.run(data)  # type: ignore[attr-defined]
+            if self._stream is not None and isinstance(reader, SseReader):
+                self._sse = reader
+        if self._sse is not None:
+            run = self._sse.run(data)
             if run is not None:
                 self._stream.run(run, out)
                 return out
@@ -218,7 +219,8 @@ class StreamDecoder:
             return
         if self._stream is None:
             items = self._begin(items)
-        self._running = isinstance(self._reader, SseReader) and self._stream is not None
+        if isinstance(self._reader, SseReader) and self._stream is not None:
+            self._sse = self._reader
         if items and self._stream is not None:
             self._stream.feed(items, out)
 

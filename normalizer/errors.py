@@ -97,7 +97,3 @@ class StripIllegal(ToolparityError, ValueError):
     """A call may not be cut from its turn."""
 
     hint_default = "answer it with an error result instead"
-
-
-class UnwritableRequest(ToolparityError, ValueError):
-    """The request cannot be said on this wire at all."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from normalizer.conversation import Assistant, Request, Result, Results, System,
 from normalizer.jsontext import encode
 from normalizer.model import Choice, Response, Stop, Text, ToolCall
 from normalizer.requests import check_request, read_request, write_request
+from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 from tests.recorded.rows import rows
 
@@ -113,19 +111,7 @@ print(text(encoded.body), [(l.code, l.message) for l in encoded.losses], encoded
 
 @pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
 def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
-    told = {
-        subprocess.run(
-            [sys.executable, *optimized, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4242")
-    }
-    assert len(told) == 1
-    (line,) = told
+    line = printed_under_any_hash_seed(PROGRAM, optimized)
     body = json.JSONDecoder().raw_decode(line)[0]
     assert [block["id"] for block in body["messages"][3]["content"][:1]] == ["srvtoolu_2"]
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +13,7 @@ from pydantic import TypeAdapter
 
 from normalizer.conversation import Request, Turn
 from normalizer.requests import check_request, read_request, write_request
+from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import PROVIDERS, WIRES, conversations
 
 WIRE = "openai.responses"
@@ -93,18 +90,6 @@ print(hashlib.sha256(data).hexdigest(), [(l.code, l.message) for l in encoded.lo
 
 @pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
 def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
-    told = {
-        subprocess.run(
-            [sys.executable, *optimized, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4242")
-    }
-    assert len(told) == 1
-    (line,) = told
+    line = printed_under_any_hash_seed(PROGRAM, optimized)
     assert "call 0call 0" in line
     assert "'web_search'" in line

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from normalizer.conversation import Request, Turn
 from normalizer.requests import read_request, write_request
+from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 
 WIRE = "xai.grpc"
@@ -67,18 +63,6 @@ print(hashlib.sha256(data).hexdigest(), [(l.code, l.message) for l in encoded.lo
 
 @pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
 def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
-    told = {
-        subprocess.run(
-            [sys.executable, *optimized, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4242")
-    }
-    assert len(told) == 1
-    (line,) = told
+    line = printed_under_any_hash_seed(PROGRAM, optimized)
     assert "'call 0'" in line
     assert "'web_search'" in line

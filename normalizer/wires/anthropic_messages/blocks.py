@@ -55,21 +55,20 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
 
     ``text``: the argument text where it was streamed; otherwise it is what stands in ``input``.
     """
-    kind = type(wire)
-    if kind is TextBlock:
-        return Text(wire.text, wire.citations or [], wire.extra_ or {})  # type: ignore[attr-defined]
-    if kind is ToolUseBlock:
-        return _tool_use(site, wire, place, cut, text)  # type: ignore[arg-type]
-    if kind is ThinkingBlock:
-        return Reasoning(wire.thinking, wire.signature, extra=wire.extra_ or {})  # type: ignore[attr-defined]
-    if kind is RedactedThinkingBlock:
-        return Reasoning("", None, wire.data, True, wire.extra_ or {})  # type: ignore[attr-defined]
-    if kind is ServerToolUseBlock or kind is McpToolUseBlock:
+    if type(wire) is TextBlock:
+        return Text(wire.text, wire.citations or [], wire.extra_ or {})
+    if type(wire) is ToolUseBlock:
+        return _tool_use(site, wire, place, cut, text)
+    if type(wire) is ThinkingBlock:
+        return Reasoning(wire.thinking, wire.signature, extra=wire.extra_ or {})
+    if type(wire) is RedactedThinkingBlock:
+        return Reasoning("", None, wire.data, True, wire.extra_ or {})
+    if type(wire) is ServerToolUseBlock or type(wire) is McpToolUseBlock:
         return _server_use(wire, text)
-    if kind is Compaction:
-        return _compaction(wire)  # type: ignore[arg-type]
-    if kind is Unknown:
-        return Opaque(wire.wire_type, wire.raw, wire.extra_ or {})  # type: ignore[attr-defined]
+    if type(wire) is Compaction:
+        return _compaction(wire)
+    if type(wire) is Unknown:
+        return Opaque(wire.wire_type, wire.raw, wire.extra_ or {})
     return _result(wire)
 
 

@@ -88,6 +88,4 @@ def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:
     if found:
         extra.setdefault("unknown_fields", []).extend(found)
         numbers = sorted({entry["field"] for entry in found})
-        text = f"fields {numbers} of {message.DESCRIPTOR.name}"
-        if not any(f.message == text for f in context.findings):
-            context.find("unknown-member", text)
+        context.find_once("unknown-member", f"fields {numbers} of {message.DESCRIPTOR.name}")
