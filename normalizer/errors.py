@@ -97,3 +97,11 @@ class StripIllegal(ToolparityError, ValueError):
     """A call may not be cut from its turn."""
 
     hint_default = "answer it with an error result instead"
+
+
+class InvalidScript(ToolparityError, ValueError):
+    """A scenario's script does not say what a script has to say."""
+
+
+class UnknownSurface(ToolparityError, ValueError):
+    """No provider is known on that wire."""

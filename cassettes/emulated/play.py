@@ -1,0 +1,243 @@
+"""Which round of which script answers a request, and what a wire's module needs to spell the answer.
+
+    request body -> judged by the provider's rules -> canonical request -> script (by what the user said first),
+    round (by how often the model has spoken) -> Play -> the wire's module
+
+Everything is a function of the script and the request: the same request gets the same bytes on any day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from normalizer import jsontext
+from normalizer.conversation import Assistant, Request, Results, TextPart, User
+from normalizer.errors import ToolparityError
+from normalizer.requests import check_request, read_request
+
+from ..scripts import Call, Fault, Round, Script, scripts
+from ..surfaces import Surface
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#: 2026-01-01T00:00:00Z: emulated answers were never given at any other time.
+EPOCH = 1_767_225_600
+_TOKEN = re.compile(r"\s?[^\W_]{1,6}|\s+|.", re.DOTALL)
+
+
+class Refused(Exception):
+    """The provider does not answer. ``kind``: "invalid_request", "not_found" or a fault of the script.
+
+    ``error_type``: the provider's own word for it where a rule tells it; ``path``: the member that is to blame.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        status: int | None = None,
+        error_type: str | None = None,
+        path: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.status = status
+        self.error_type = error_type
+        self.path = path
+        self.retry_after = retry_after
+
+
+class Usage(NamedTuple):
+    """Tokens of an answer, counted roughly. ``output`` includes ``reasoning``."""
+
+    input: int
+    output: int
+    reasoning: int
+
+
+class Play(NamedTuple):
+    """An answer to be spelled: a round of a script, on a surface, for a request.
+
+    ``body``: the request as it came (parsed JSON, or the protobuf message). ``number``: the round, from 0.
+    """
+
+    surface: Surface
+    script: Script
+    number: int
+    round: Round
+    request: Request
+    body: Any
+
+    @property
+    def model(self) -> str:
+        """Who answers: whoever was asked."""
+        return self.request.model or self.surface.model
+
+    @property
+    def created(self) -> int:
+        """Seconds since 1970 at which the round begins."""
+        return EPOCH + int(self._digest("created")[:4], 16) % 86_400 + 10 * self.number
+
+    def id(self, what: str, length: int = 24, *, alphabet: str = _BASE62) -> str:
+        """Letters and figures that stand for one thing of this answer, always the same."""
+        number = int(self._digest(what), 16)
+        letters = []
+        for _ in range(length):
+            number, rest = divmod(number, len(alphabet))
+            letters.append(alphabet[rest])
+            if not number:
+                number = int(self._digest(f"{what}+{len(letters)}"), 16)
+        return "".join(letters)
+
+    def hex(self, what: str, length: int = 48) -> str:
+        """The same, in hexadecimal figures."""
+        return self.id(what, length, alphabet="0123456789abcdef")
+
+    def uuid(self, what: str) -> str:
+        """The same, as a random-looking UUID."""
+        return str(uuid.UUID(self._digest(what)[:32], version=4))
+
+    def usage(self, shown: Iterable[str], thought: str = "") -> Usage:
+        """What the answer costs: ``shown`` are the texts that the model wrote, ``thought`` its reasoning."""
+        reasoning = tokens(thought)
+        asked = sum(tokens(text) for text in _texts(self.request))
+        return Usage(asked + 20 * len(self.request.tools) + 8, sum(map(tokens, shown)) + reasoning + 4, reasoning)
+
+    def pieces(self, text: str) -> list[str]:
+        """The text in the pieces in which a stream brings it."""
+        if self.round.pieces == "whole":
+            return [text] if text else []
+        if self.round.pieces == "characters":
+            return list(text)
+        return pieces(text, self.script.id)
+
+    def fault(self) -> Fault | None:
+        """What goes wrong in the midst of a streamed answer."""
+        fault = self.round.fault
+        return fault if fault is not None and fault.after is not None else None
+
+    def _digest(self, what: str) -> str:
+        text = "/".join((self.surface.name, self.script.id, str(self.number), what))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Held:
+    """What a provider keeps between requests: which answer an id stands for (``previous_response_id``)."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, tuple[str, int]] = {}
+
+    def keep(self, id: str, play: Play) -> None:
+        self._answers[id] = (play.script.id, play.number)
+
+    def find(self, id: str) -> tuple[str, int] | None:
+        """The script and the round that the answer with this id was."""
+        return self._answers.get(id)
+
+
+def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] | None = None) -> Play:
+    """What answers a request. Raises Refused where the provider would refuse it, or the script lets it."""
+    for violation in check_request(body, surface.wire, provider=surface.provider):
+        raise _refused(surface, violation.rule, violation.path, violation.message)
+    try:
+        request = read_request(body, surface.wire, provider=surface.provider)
+    except ToolparityError as error:
+        raise Refused("invalid_request", error.what) from None
+    script, number = _place(request, held, scripts() if library is None else library)
+    if number >= len(script.rounds):
+        raise Refused(
+            "invalid_request", f"the script {script.id} has {len(script.rounds)} rounds, and this is one more"
+        )
+    round = script.rounds[number]
+    if round.fault is not None and round.fault.after is None:
+        kind = round.fault.kind
+        raise Refused(kind, f"the script {script.id} refuses here: {kind}", retry_after=round.fault.retry_after)
+    return Play(surface, script, number, round, request, body)
+
+
+def _refused(surface: Surface, rule: str, path: str, message: str) -> Refused:
+    from importlib import import_module
+
+    from normalizer.wires import WIRES
+
+    rules = import_module(f"normalizer.wires.{WIRES[surface.wire]}.rules").RULES
+    found = next(one for one in rules if one.id == rule)
+    return Refused("invalid_request", message, status=found.status, error_type=found.error_type, path=path)
+
+
+def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple[Script, int]:
+    """The script and the round: the model has spoken as often as rounds are over."""
+    spoken = sum(_speaks(request))
+    if request.previous_response_id is not None:
+        before = held.find(request.previous_response_id)
+        if before is None:
+            raise Refused("not_found", f"Previous response with id '{request.previous_response_id}' not found.")
+        return library[before[0]], before[1] + 1 + spoken
+    asked = next((turn for turn in request.turns if isinstance(turn, User)), None)
+    words = "".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked is not None else ""
+    for script in library.values():
+        if script.ask == words:
+            return script, spoken
+    raise Refused("invalid_request", f"no script begins with these words: {words[:80]!r}", path="messages")
+
+
+def _speaks(request: Request) -> Iterator[bool]:
+    """One for each answer of the model that stands in the history. Turns that follow each other are one answer, but a
+    pause is an answer of its own.
+    """
+    before = None
+    for turn in request.turns:
+        if isinstance(turn, Assistant):
+            yield before is None or not isinstance(before, Assistant) or _paused(before)
+        before = turn
+
+
+def _paused(turn: Assistant) -> bool:
+    choices = turn.response.choices
+    return bool(choices) and choices[0].stop.reason == "pause"
+
+
+def _texts(request: Request) -> Iterator[str]:
+    for turn in request.turns:
+        if isinstance(turn, Assistant):
+            for choice in turn.response.choices:
+                yield choice.text
+                for call in choice.calls:
+                    yield call.arguments_text
+        elif isinstance(turn, Results):
+            for result in turn.results:
+                yield from (part.text for part in result.parts if isinstance(part, TextPart))
+        elif hasattr(turn, "parts"):
+            yield from (part.text for part in turn.parts if isinstance(part, TextPart))
+
+
+def tokens(text: str) -> int:
+    """About as many as a tokenizer would find."""
+    return len(_TOKEN.findall(text))
+
+
+def pieces(text: str, seed: str) -> list[str]:
+    """A text as models stream it: some tokens at a time, cut alike on every day."""
+    found = _TOKEN.findall(text)
+    cut = []
+    at = 0
+    for number in range(len(found)):
+        if at >= len(found):
+            break
+        width = 1 + hashlib.sha256(f"{seed}/{number}".encode()).digest()[0] % 3
+        cut.append("".join(found[at : at + width]))
+        at += width
+    return cut
+
+
+def result_text(call: Call) -> str:
+    """What the tool returns to the caller, as text."""
+    if call.result is None:
+        return ""
+    return call.result if isinstance(call.result, str) else jsontext.text(call.result)

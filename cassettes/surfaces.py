@@ -1,0 +1,108 @@
+"""Surfaces: one provider on one wire, as it is reached through its official SDK. Adding one is a line here.
+
+A surface is more than a wire: xAI answers Chat Completions and Responses in its own dialects.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from normalizer.errors import UnknownSurface
+
+from .scripts import Script
+
+
+class Surface(NamedTuple):
+    """``base``: where the SDK sends to by default. ``key``: the environment variable with the provider's key.
+
+    ``model``: whom to ask, where nobody says; ``reasoner``: whom, where reasoning is to be shown. ``able``: which of
+    `Script.needs` it can say.
+    """
+
+    name: str
+    provider: str
+    wire: str
+    sdk: str
+    base: str
+    key: str
+    model: str
+    able: frozenset[str]
+
+    def plays(self, script: Script) -> bool:
+        """Whether the provider can say what stands in the script."""
+        return script.needs <= self.able
+
+
+_CHAT = frozenset(("ending:length", "ending:content_filter"))
+
+SURFACES: dict[str, Surface] = {
+    surface.name: surface
+    for surface in (
+        Surface(
+            "openai.chat",
+            "openai",
+            "openai.chat",
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            "gpt-5-mini",
+            _CHAT | {"custom"},
+        ),
+        Surface(
+            "openai.responses",
+            "openai",
+            "openai.responses",
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            "gpt-5-mini",
+            frozenset(
+                ("ending:length", "ending:content_filter", "custom", "server:web_search", "server:code_execution")
+            ),
+        ),
+        Surface(
+            "anthropic.messages",
+            "anthropic",
+            "anthropic.messages",
+            "anthropic",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
+            "claude-sonnet-4-5",
+            frozenset(("ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+        ),
+        Surface(
+            "xai.grpc",
+            "xai",
+            "xai.grpc",
+            "xai-sdk",
+            "https://api.x.ai",
+            "XAI_API_KEY",
+            "grok-4-fast",
+            frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        ),
+        Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
+        Surface(
+            "xai.responses",
+            "xai",
+            "openai.responses",
+            "openai",
+            "https://api.x.ai/v1",
+            "XAI_API_KEY",
+            "grok-4-fast",
+            frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        ),
+    )
+}
+
+
+def surface(name: str) -> Surface:
+    """Raises UnknownSurface."""
+    found = SURFACES.get(name)
+    if found is None:
+        raise UnknownSurface(f"no surface is called {name!r}", hint=f"one of {', '.join(SURFACES)}")
+    return found
+
+
+def surface_of(provider: str | None, wire: str | None) -> Surface | None:
+    """The surface of a recorded exchange."""
+    return next((s for s in SURFACES.values() if (s.provider, s.wire) == (provider, wire)), None)
