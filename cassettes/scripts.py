@@ -182,7 +182,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 def parse(text: str, name: str) -> Script:
-    """A script from TOML. ``name``: its file's name without the suffix. Raises InvalidScript, which says what and where."""
+    """A script from TOML. ``name``: its file's name without the suffix. Raises InvalidScript, which says where."""
     try:
         script = msgspec.convert(tomllib.loads(text), Script)
     except tomllib.TOMLDecodeError as error:
