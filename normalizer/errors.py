@@ -105,3 +105,19 @@ class InvalidScript(ToolparityError, ValueError):
 
 class UnknownSurface(ToolparityError, ValueError):
     """No provider is known on that wire."""
+
+
+class ServerNotStarted(ToolparityError, OSError):
+    """The emulated providers cannot listen where they were told to, or one of them did not come up."""
+
+
+class UnknownSubject(ToolparityError, ValueError):
+    """There is nothing of that name to be tested, or it is no subject."""
+
+
+class BadAnswer(ToolparityError, ValueError):
+    """A subject gave something that is no answer."""
+
+
+class InvalidScenario(ToolparityError, ValueError):
+    """A scenario does not say what it has to say, or contradicts its script."""

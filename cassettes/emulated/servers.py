@@ -1,0 +1,179 @@
+"""Starting and stopping the emulated providers: one background thread, one event loop, an HTTP and a gRPC server.
+
+    with running() as servers:
+        client = anthropic.Anthropic(base_url=servers.base(SURFACES["anthropic.messages"]), api_key="any")
+
+They listen on loopback, on ports that the system picks, unless somebody says otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import uvicorn
+from grpc import aio
+from xai_sdk.proto import chat_pb2_grpc
+
+from normalizer.errors import ServerNotStarted
+
+from ..scripts import Script
+from ..surfaces import Surface
+
+LOOPBACK = "127.0.0.1"
+
+_Message = MutableMapping[str, Any]
+App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
+
+#: Where the HTTP server keeps each provider, so that one port serves all: what the SDK's default base stands for.
+_PATHS = {"openai": "/openai/v1", "xai": "/xai/v1", "anthropic": "/anthropic"}
+
+
+class Servers(NamedTuple):
+    """Two servers that run. ``http_url``: like http://127.0.0.1:4711; ``grpc_address``: like 127.0.0.1:4712."""
+
+    http_url: str
+    grpc_address: str
+
+    def base(self, surface: Surface) -> str:
+        """What the surface's official SDK takes as ``base_url`` (or as ``api_host``, where it speaks gRPC)."""
+        if surface.wire == "xai.grpc":
+            return self.grpc_address
+        return self.http_url + _PATHS[surface.provider]
+
+
+@contextmanager
+def running(library: Mapping[str, Script] | None = None, host: str = LOOPBACK) -> Iterator[Servers]:
+    """The emulated providers, ready to answer. ``library``: the scripts they play, by id; those that are shipped.
+
+    ``host``: a name or address to bind instead of loopback. Raises ServerNotStarted, and InvalidScript for a shipped
+    script.
+    """
+    from .http import application
+    from .rpc import Chat
+
+    with serving(application(library), Chat(library), host) as servers:
+        yield servers
+
+
+@contextmanager
+def serving(
+    app: App, chat: chat_pb2_grpc.ChatServicer, host: str = LOOPBACK, *, http_port: int = 0, grpc_port: int = 0
+) -> Iterator[Servers]:
+    """Any ASGI application and any servicer of xAI's Chat, while the block runs. Port 0: a free one.
+
+    Connections that are still open when the block ends are closed. Raises ServerNotStarted.
+    """
+    run = _Run(app, chat)
+    listener = _listener(host, http_port)
+    thread = threading.Thread(target=run.main, args=(listener, host, grpc_port), name="emulated-providers", daemon=True)
+    thread.start()
+    run.settled.wait()
+    if run.failure is not None:
+        thread.join()
+        raise ServerNotStarted(f"the servers did not start: {run.failure}", where=host) from run.failure
+    try:
+        yield Servers(f"http://{_at(host, listener.getsockname()[1])}", _at(host, run.grpc_port))
+    finally:
+        run.stop()
+        thread.join()
+
+
+class _Run:
+    """What the thread does. ``settled`` is set when both servers are up, or one failed."""
+
+    def __init__(self, app: App, chat: chat_pb2_grpc.ChatServicer) -> None:
+        self._app = app
+        self._chat = chat
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Event | None = None
+        self.settled = threading.Event()
+        self.failure: BaseException | None = None
+        self.grpc_port = 0
+
+    def main(self, listener: socket.socket, host: str, grpc_port: int) -> None:
+        try:
+            with listener:
+                asyncio.run(self._main(listener, host, grpc_port))
+        except BaseException as error:
+            self.failure = error
+        finally:
+            self.settled.set()
+
+    def stop(self) -> None:
+        if self._loop is not None and self._over is not None:
+            self._loop.call_soon_threadsafe(self._over.set)
+
+    async def _main(self, listener: socket.socket, host: str, grpc_port: int) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        # A second server on a port that is taken must fail, and not share the first one's callers.
+        rpc = aio.server(options=[("grpc.so_reuseport", 0)])
+        chat_pb2_grpc.add_ChatServicer_to_server(self._chat, rpc)
+        self.grpc_port = rpc.add_insecure_port(_at(host, grpc_port))
+        await rpc.start()
+        web = _web(self._app)
+        task = asyncio.create_task(web.serve(sockets=[listener]))
+        try:
+            await _started(web, task)
+            self.settled.set()
+            await self._over.wait()
+        finally:
+            await asyncio.gather(_stopped(web, task), rpc.stop(grace=None))
+
+
+def _web(app: App) -> uvicorn.Server:
+    """uvicorn without the logging and the protocols that belong to whoever runs it. In a thread that is not the main
+    one it leaves signals alone.
+    """
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            ws="none",
+            http="h11",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=1,
+        )
+    )
+
+
+async def _started(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    while not web.started:
+        if serving.done():
+            await serving
+            raise RuntimeError("the HTTP server ended before it began")
+        await asyncio.sleep(0.002)
+
+
+async def _stopped(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    """Breaks what is still open: a caller that reads a stream to no end must not hold the others up."""
+    web.should_exit = True
+    for connection in list(web.server_state.connections):
+        if connection.transport is not None:
+            connection.transport.abort()
+    await serving
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise ServerNotStarted(f"cannot listen: {error}", where=f"{host}:{port}") from error
+    return listener
+
+
+def _at(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
