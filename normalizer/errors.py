@@ -121,3 +121,35 @@ class BadAnswer(ToolparityError, ValueError):
 
 class InvalidScenario(ToolparityError, ValueError):
     """A scenario does not say what it has to say, or contradicts its script."""
+
+
+class UnreadableCassette(ToolparityError, ValueError):
+    """A file of the library is no cassette, is damaged, or is built to do harm; nothing of it was acted on."""
+
+
+class InvalidProvenance(ToolparityError, ValueError):
+    """A cassette does not say where it comes from, or says what cannot be."""
+
+
+class CassetteNotWritten(ToolparityError, OSError):
+    """The new cassette could not be put on disk whole. What stood there before still stands."""
+
+    hint_default = "the old cassette, if there was one, is untouched"
+
+
+class RequestNotRecorded(ToolparityError):
+    """No recorded request that is still to be played is like the one that was sent."""
+
+    hint_default = "if it changed on purpose, record the scenario again"
+
+
+class RecordingFailed(ToolparityError):
+    """A recording did not become whole, clean and replayable; what was recorded before still stands."""
+
+
+class ReplayFailed(ToolparityError):
+    """A cassette does not play as its scenario does."""
+
+
+class MissingKey(ToolparityError):
+    """Asking a real provider needs a key, and there is none in the environment."""

@@ -1,0 +1,35 @@
+"""The library of cassettes: where each stands, where it comes from, reading it, writing it, verifying it.
+
+path  = path_for("xai.grpc", "single-call", stream=True)
+tape  = load(path)                       # .requests, .responses, .metadata, .provenance, .exchanges
+save(path, interactions, told, gates=(scanned, replays))
+"""
+
+from __future__ import annotations
+
+from .digest import digest
+from .files import RECORDED, Loaded, Place, file_for, find, forget, load, path_for, provenance_of
+from .provenance import KEY, ORIGINS, Origin, Provenance, now
+from .writing import Gate, Persister, interaction, save
+
+__all__ = [
+    "KEY",
+    "ORIGINS",
+    "RECORDED",
+    "Gate",
+    "Loaded",
+    "Origin",
+    "Persister",
+    "Place",
+    "Provenance",
+    "digest",
+    "file_for",
+    "find",
+    "forget",
+    "interaction",
+    "load",
+    "now",
+    "path_for",
+    "provenance_of",
+    "save",
+]

@@ -1,0 +1,256 @@
+"""Where the cassettes of a library stand, and reading them: one file for one scenario on one surface, each read once.
+
+    <root>/<provider>/<wire>/<scenario>.yaml            plain answers
+    <root>/<provider>/<wire>/<scenario>.stream.yaml     streamed ones
+
+The shipped library is package data, in `RECORDED`; every function takes another root.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from normalizer.errors import UnreadableCassette
+
+from .. import sources
+from ..sources import vcrpy as vcrpy_format
+from ..surfaces import Surface, surface
+from . import plain, provenance
+from .digest import digest
+from .provenance import Provenance
+
+if TYPE_CHECKING:
+    from vcr.request import Request
+
+#: The library that is shipped.
+RECORDED = Path(__file__).resolve().parent.parent / "recorded"
+
+SUFFIX = ".yaml"
+STREAM_SUFFIX = ".stream.yaml"
+#: So many parsed cassettes are kept in a process.
+KEPT = 256
+
+_REQUEST = frozenset(("method", "uri", "body", "headers"))
+
+
+class Place(Struct, frozen=True):
+    """A file of a library. ``name``: its scenario, by its file's name; null members: it stands where none belongs."""
+
+    root: Path
+    path: Path
+    provider: str | None
+    wire: str | None
+    name: str | None
+    stream: bool
+
+    @property
+    def shown(self) -> str:
+        """The path below the root, with slashes on every system."""
+        return self.path.relative_to(self.root).as_posix()
+
+
+class Loaded:
+    """A cassette in memory, shared by everybody who loads it: nobody changes what it holds.
+
+    ``interactions``: plain data as it stands in the file; ``metadata`` likewise. What is made of them (``requests``,
+    ``responses``, ``exchanges``, …) is made when it is first asked for.
+    """
+
+    def __init__(self, path: Path, content: Any) -> None:
+        self.path = path
+        where = os.fspath(path)
+        if not isinstance(content, dict):
+            raise UnreadableCassette("no cassette: its top is no mapping", where=where)
+        metadata = content.get("metadata") or {}
+        if not isinstance(metadata, dict):
+            raise UnreadableCassette("its metadata is no mapping", where=where)
+        self.metadata: dict[str, Any] = metadata
+        self.interactions: list[dict[str, Any]] = _interactions(content.get("interactions"), where)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Raises InvalidProvenance."""
+        return provenance.read(self.metadata.get(provenance.KEY), os.fspath(self.path))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the interactions as they are; what they should be stands in the provenance."""
+        return digest(self.interactions)
+
+    @cached_property
+    def requests(self) -> list[Request]:
+        """As vcrpy has them. Raises UnreadableCassette where vcrpy could not play one."""
+        from vcr.request import Request
+
+        made = []
+        for number, one in enumerate(self.interactions, 1):
+            try:
+                made.append(Request(**one["request"]))
+            except (TypeError, ValueError, LookupError, AttributeError) as error:
+                raise self._no_vcrpy(number, "request", error) from None
+        return made
+
+    @cached_property
+    def responses(self) -> list[dict[str, Any]]:
+        """As vcrpy has them: the body's ``string`` is bytes."""
+        from vcr.serializers.compat import convert_to_bytes
+
+        made = []
+        for one in self.interactions:
+            response = dict(one["response"])
+            if isinstance(response.get("body"), dict):
+                response["body"] = dict(response["body"])
+            made.append(convert_to_bytes(response))
+        return made
+
+    @cached_property
+    def exchanges(self) -> list[sources.Exchange]:
+        """The interactions as exchanges, not decoded yet. Raises UnreadableSource where one is of another shape."""
+        return [
+            vcrpy_format.exchange(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
+        ]
+
+    def _no_vcrpy(self, number: int, what: str, error: Exception) -> UnreadableCassette:
+        return UnreadableCassette(f"the {what} cannot be played: {error}", where=f"{self.path}#{number}")
+
+
+def path_for(at: Surface | str, scenario: str, stream: bool, root: str | os.PathLike[str] | None = None) -> Path:
+    """Where the cassette of a scenario on a surface belongs. Raises UnknownSurface, UnreadableCassette."""
+    at = surface(at) if isinstance(at, str) else at
+    return file_for(at.provider, at.wire, scenario, stream, root)
+
+
+def file_for(provider: str, wire: str, name: str, stream: bool, root: str | os.PathLike[str] | None = None) -> Path:
+    """Where a cassette of that name belongs. Raises UnreadableCassette for names that could leave the library."""
+    for part in (provider, wire, name):
+        if not provenance.is_slug(part) or (part is name and name.endswith(".stream")):
+            raise UnreadableCassette(
+                f"{part!r} cannot stand in a path of the library",
+                hint="lower case letters and digits, with single dots, dashes or underscores between them",
+            )
+    return _root(root) / provider / wire / (name + (STREAM_SUFFIX if stream else SUFFIX))
+
+
+def find(root: str | os.PathLike[str] | None = None) -> list[Place]:
+    """Every cassette below the root, by its path alone: no file is opened. In the order of the paths.
+
+    Hidden files (a recording on its way among them) are left out, links to folders are not followed.
+    """
+    return sorted(_walk(_root(root)), key=lambda place: place.path)
+
+
+def place_of(path: Path, root: Path) -> Place:
+    """What the path of a file says. Its members are null where it stands at no place of a cassette."""
+    parts = path.relative_to(root).parts
+    stream = parts[-1].endswith(STREAM_SUFFIX)
+    name = parts[-1].removesuffix(STREAM_SUFFIX if stream else SUFFIX)
+    if len(parts) != 3 or name == parts[-1]:
+        return Place(root, path, None, None, None, stream)
+    return Place(root, path, parts[0], parts[1], name, stream)
+
+
+def provenance_of(path: str | os.PathLike[str]) -> Provenance:
+    """Read from the beginning of the file where our recorder puts it; only in other cassettes further.
+
+    Raises UnreadableCassette, InvalidProvenance.
+    """
+    path = Path(path)
+    kept = _kept.get(os.path.abspath(path))
+    key = _key(path)
+    if kept is not None and kept[0] == key:
+        return kept[1].provenance
+    where = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            metadata = plain.head(file, "metadata", where)
+    except OSError as error:
+        raise _unreadable(error, where) from None
+    if metadata is not None and not isinstance(metadata, dict):
+        raise UnreadableCassette("its metadata is no mapping", where=where)
+    return provenance.read((metadata or {}).get(provenance.KEY), where)
+
+
+def load(path: str | os.PathLike[str]) -> Loaded:
+    """The cassette, parsed once in a process as long as the file stays the same. Raises UnreadableCassette."""
+    path = Path(path)
+    name = os.path.abspath(path)
+    key = _key(path)
+    kept = _kept.get(name)
+    if kept is not None and kept[0] == key:
+        _kept.move_to_end(name)
+        return kept[1]
+    where = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(plain.MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(error, where) from None
+    loaded = Loaded(path, plain.load(data, where))
+    _kept[name] = (key, loaded)
+    if len(_kept) > KEPT:
+        _kept.popitem(last=False)
+    return loaded
+
+
+def forget() -> None:
+    """Let go of everything that was parsed."""
+    _kept.clear()
+
+
+_Key = tuple[int, int, int]
+_kept: OrderedDict[str, tuple[_Key, Loaded]] = OrderedDict()
+
+
+def _root(root: str | os.PathLike[str] | None) -> Path:
+    return RECORDED if root is None else Path(root)
+
+
+def _walk(root: Path) -> Iterator[Place]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.endswith((SUFFIX, ".yml")) and not name.startswith("."):
+                yield place_of(Path(folder, name), root)
+
+
+def _key(path: Path) -> _Key:
+    """What tells one version of the file from another. Refuses what is no file, or too large, unopened."""
+    where = os.fspath(path)
+    try:
+        told = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(error, where) from None
+    if not stat.S_ISREG(told.st_mode):
+        raise UnreadableCassette("no file", where=where)
+    if told.st_size > plain.MAX_BYTES:
+        raise plain.too_large(told.st_size, where)
+    return told.st_mtime_ns, told.st_size, told.st_ino
+
+
+def _unreadable(error: OSError | ValueError, where: str) -> UnreadableCassette:
+    if isinstance(error, FileNotFoundError):
+        return UnreadableCassette("there is no such cassette", where=where)
+    return UnreadableCassette(f"cannot be read: {getattr(error, 'strerror', None) or error}", where=where)
+
+
+def _interactions(found: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(found, list):
+        raise UnreadableCassette("no cassette: it has no list of interactions", where=where)
+    for number, one in enumerate(found, 1):
+        place = f"{where}#{number}"
+        if not isinstance(one, dict) or not all(isinstance(one.get(half), dict) for half in ("request", "response")):
+            raise UnreadableCassette("no interaction: it needs a request and a response", where=place)
+        request = one["request"]
+        if request.keys() != _REQUEST or not isinstance(request["headers"], dict):
+            raise UnreadableCassette(f"a request has {', '.join(sorted(_REQUEST))}, and nothing else", where=place)
+        if not isinstance(request["method"], str) or not isinstance(request["uri"], str):
+            raise UnreadableCassette("the request's method and uri are text", where=place)
+    return found

@@ -1,0 +1,234 @@
+"""YAML to plain data, quickly and without trust: what a cassette of the library is read with.
+
+libyaml splits the text into events, and the values are built from these directly: no nodes, no tags that make objects,
+no recursion. That takes less time than yaml.CSafeLoader, and whatever a file is built to do (run code, nest without
+end, multiply by aliases or merge keys) ends in an UnreadableCassette that says so, with the line.
+
+Files of other projects, which may rely on more of YAML, are read by `cassettes.sources.yamlfile` on their way in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import IO, Any
+
+import yaml
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
+
+from normalizer.errors import UnreadableCassette
+
+if yaml.__with_libyaml__:
+    from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]
+
+    _Parser: Any = _CParser
+else:  # the same, slower
+
+    class _SlowParser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):
+        def __init__(self, stream: Any) -> None:
+            yaml.reader.Reader.__init__(self, stream)
+            yaml.scanner.Scanner.__init__(self)
+            yaml.parser.Parser.__init__(self)
+
+    _Parser = _SlowParser
+
+#: Bytes. The longest exchange in the field is a hundredth of it, a cassette holds a handful.
+MAX_BYTES = 64 * 1024 * 1024
+#: A cassette is some ten levels deep; what is deeper in a body is text here.
+MAX_DEPTH = 200
+#: Values in one cassette, those that aliases repeat counted each time.
+MAX_VALUES = 2_000_000
+
+_TAG = "tag:yaml.org,2002:"
+_COLLECTIONS = frozenset(_TAG + name for name in ("seq", "map"))
+#: Python 2 tagged every text. A merge key is text here, and refused as a name.
+_TEXT = frozenset(_TAG + name for name in ("str", "merge", "python/str", "python/unicode"))
+_constructor = SafeConstructor()
+_resolver = Resolver()
+_TYPED: dict[str, Callable[[Any, Any], Any]] = {
+    _TAG + name: SafeConstructor.yaml_constructors[_TAG + name]
+    for name in ("int", "float", "bool", "null", "binary", "timestamp")
+}
+#: A plain scalar that begins otherwise is text: no need to ask the resolver.
+_PERHAPS_TYPED = re.compile(r"[-+0-9.~nNtTfFyYoO<=]|\Z")
+
+
+def load(data: bytes, where: str) -> Any:
+    """The value of the only document. Raises UnreadableCassette; ``where`` stands in its message."""
+    if len(data) > MAX_BYTES:
+        raise too_large(len(data), where)
+    return _guarded(data, where, lambda parser: _document(parser, where))
+
+
+def head(stream: IO[bytes], key: str, where: str) -> Any:
+    """The value of one member at the top, or null: the file is read no further than to its end.
+
+    Raises UnreadableCassette where what was read up to there is none.
+    """
+    return _guarded(_Nameless(stream), where, lambda parser: _member(parser, key, where))
+
+
+def too_large(size: int, where: str) -> UnreadableCassette:
+    """The error for a file, or a text, of so many bytes."""
+    return UnreadableCassette(
+        f"larger than a cassette may be: {size:,} bytes, and the cap is {MAX_BYTES:,}",
+        where=where,
+        hint="record less in one cassette",
+    )
+
+
+def _guarded(source: Any, where: str, read: Callable[[Any], Any]) -> Any:
+    parser = None
+    try:
+        parser = _Parser(source)
+        return read(parser)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = where if mark is None else f"{where}:{mark.line + 1}"
+        raise UnreadableCassette(f"no valid YAML: {error.problem or error.context}", where=place) from None
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise UnreadableCassette(f"no valid YAML: {' '.join(str(error).split())}", where=where) from None
+    finally:
+        if parser is not None and hasattr(parser, "dispose"):
+            parser.dispose()
+
+
+def _document(parser: Any, where: str) -> Any:
+    parser.get_event()  # the stream's start
+    if not isinstance(parser.get_event(), yaml.DocumentStartEvent):
+        raise UnreadableCassette("the file is empty", where=where)
+    value = _Builder(parser, where).value(parser.get_event())
+    parser.get_event()  # the document's end
+    if not isinstance(parser.get_event(), yaml.StreamEndEvent):
+        raise UnreadableCassette("more than one YAML document", where=where)
+    return value
+
+
+def _member(parser: Any, key: str, where: str) -> Any:
+    parser.get_event()
+    if not isinstance(parser.get_event(), yaml.DocumentStartEvent):
+        raise UnreadableCassette("the file is empty", where=where)
+    if not isinstance(parser.get_event(), yaml.MappingStartEvent):
+        raise UnreadableCassette("no cassette: its top is no mapping", where=where)
+    builder = _Builder(parser, where)
+    while not isinstance(event := parser.get_event(), yaml.MappingEndEvent):
+        name = builder.value(event)
+        value = builder.value(parser.get_event())
+        if name == key:
+            return value
+    return None
+
+
+class _Builder:
+    """Values from events. One for a whole document, so that anchors and the count of values span it."""
+
+    def __init__(self, parser: Any, where: str) -> None:
+        self._next = parser.get_event
+        self._where = where
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._values = 0
+
+    def value(self, event: Any) -> Any:
+        """The value that begins with this event. A loop with a stack of its own: depth costs nothing."""
+        next_event, scalar_event = self._next, yaml.ScalarEvent
+        stack: list[tuple[Any, str | None, int]] = []  # what is open, its anchor, the count of values before it
+        keys: list[Any] = []  # for each open mapping the key that waits for its value, or _NONE
+        while True:
+            kind = event.__class__
+            if kind is scalar_event:
+                self._values += 1
+                value = self._scalar(event)
+                if event.anchor is not None:
+                    self._anchors[event.anchor] = (value, 1)
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                self._open(event, len(stack))
+                stack.append(({} if kind is yaml.MappingStartEvent else [], event.anchor, self._values))
+                keys.append(_NONE)
+                self._values += 1
+                event = next_event()
+                continue
+            elif kind is yaml.AliasEvent:
+                value = self._alias(event)
+            else:  # the end of what is open
+                value, anchor, before = stack.pop()
+                keys.pop()
+                if anchor is not None:
+                    self._anchors[anchor] = (value, self._values - before)
+            if self._values > MAX_VALUES:
+                raise self._bad(f"more than {MAX_VALUES:,} values; aliases multiply", event)
+            if not stack:
+                return value
+            into = stack[-1][0]
+            if into.__class__ is list:
+                into.append(value)
+            elif keys[-1] is _NONE:
+                keys[-1] = self._key(value, into, event)
+            else:
+                into[keys[-1]] = value
+                keys[-1] = _NONE
+            event = next_event()
+
+    def _open(self, event: Any, depth: int) -> None:
+        if depth >= MAX_DEPTH:
+            raise self._bad(f"nested deeper than {MAX_DEPTH} levels", event)
+        if event.tag is not None and event.tag not in _COLLECTIONS:
+            raise self._bad(f"not plain data: the tag {event.tag!r}", event)
+
+    def _alias(self, event: Any) -> Any:
+        if event.anchor not in self._anchors:
+            raise self._bad(f"the alias *{event.anchor} stands for nothing that is finished", event)
+        value, count = self._anchors[event.anchor]
+        self._values += count
+        return value
+
+    def _key(self, value: Any, into: dict[Any, Any], event: Any) -> Any:
+        if value == "<<":
+            raise self._bad("a merge key (<<): cassettes have none", event)
+        if not isinstance(value, str):
+            raise self._bad(f"a member's name that is a {type(value).__name__}, not text", event)
+        if value in into:
+            raise self._bad(f"the member {value!r} stands there twice", event)
+        return value
+
+    def _scalar(self, event: Any) -> Any:
+        tag, text = event.tag, event.value
+        if tag is None or tag == "!":
+            # implicit[0]: written without quotes, so that it may be a number, a date or nothing
+            if not event.implicit[0] or _PERHAPS_TYPED.match(text) is None:
+                return text
+            tag = _implied(text)
+        if tag in _TEXT:
+            return text
+        construct = _TYPED.get(tag)
+        if construct is None:
+            raise self._bad(f"not plain data: the tag {tag!r}", event)
+        try:
+            return construct(_constructor, yaml.ScalarNode(tag, text))
+        except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError) as error:
+            reason = getattr(error, "problem", None) or error
+            raise self._bad(f"{text[:40]!r} cannot be read as {tag.removeprefix(_TAG)}: {reason}", event) from None
+
+    def _bad(self, what: str, event: Any) -> UnreadableCassette:
+        mark = event.start_mark
+        return UnreadableCassette(what, where=self._where if mark is None else f"{self._where}:{mark.line + 1}")
+
+
+_NONE = object()
+
+
+@lru_cache(maxsize=1024)
+def _implied(text: str) -> str:
+    tag: str = _resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    return tag
+
+
+class _Nameless:
+    """A stream without a ``name``, which the parser would put in front of every message."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size)

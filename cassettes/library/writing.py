@@ -1,0 +1,291 @@
+"""Writing a cassette: whole, or not at all. The old file stands until the new one is on disk and passed every gate.
+
+The text is plain vcrpy YAML, made for reading: the metadata first, members in one order, bodies as block literals. It
+is ASCII, because vcrpy reads in the encoding of the machine; what is not ASCII stands escaped, in quotes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from normalizer.errors import CassetteNotWritten, ToolparityError
+
+from . import files, plain, provenance
+from .digest import digest
+from .provenance import Provenance
+
+if yaml.__with_libyaml__:
+    _BaseDumper: Any = yaml.CSafeDumper
+else:  # the same, slower
+    _BaseDumper = yaml.SafeDumper
+
+try:
+    import fcntl
+except ImportError:  # not on this system: what a killed recording left behind is left to the user
+    fcntl = None  # type: ignore[assignment]
+
+#: Looks at the new cassette before it takes the old one's place: gets its path, raises ToolparityError to refuse it.
+Gate = Callable[[Path], None]
+
+#: What vcrpy writes.
+_FORMAT_VERSION = 1
+#: The order of members in what is written; others come between, in the order of the alphabet, and the body last.
+_REQUEST_ORDER = ("method", "uri", "headers")
+_RESPONSE_ORDER = ("status", "headers")
+_LAST = "body"
+_WORTH_A_BLOCK = 60
+
+
+class _Dumper(_BaseDumper):  # type: ignore[misc]
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: Any, text: str) -> Any:
+    # In a block, readers turn \r into \n; libyaml itself keeps blocks from what else cannot stand in one.
+    block = "\r" not in text and ("\n" in text or (len(text) > _WORTH_A_BLOCK and '"' in text))
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if block else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
+    """vcrpy's request and response as the plain data that is written. Raises CassetteNotWritten where they are none."""
+    asked = {
+        "method": request.method,
+        "uri": request.uri,
+        "headers": {name: [request.headers[name]] for name in sorted(request.headers, key=str.lower)},
+        "body": request.body_bytes,
+    }
+    return {"request": _request(asked), "response": _response(response)}
+
+
+def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> bytes:
+    """The file's content. Nothing is checked here."""
+    content = {"metadata": dict(metadata), "version": _FORMAT_VERSION, "interactions": interactions}
+    written: bytes = yaml.dump(
+        content if metadata else {name: content[name] for name in ("version", "interactions")},
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=False,
+        width=2**30,
+        line_break="\n",
+        encoding="ascii",
+    )
+    return written
+
+
+def save(
+    path: str | os.PathLike[str],
+    interactions: Iterable[Mapping[str, Any]],
+    told: Provenance,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    gates: Iterable[Gate] = (),
+) -> Provenance:
+    """Put a cassette in its place, in one step that cannot be seen half done; returns its provenance with the digest.
+
+    ``interactions``: plain data, each a ``request`` and a ``response``; ``metadata``: what stands beside ours. The text
+    is read back, and must hold what was given, before any gate is asked. Raises what a gate raises,
+    InvalidProvenance, CassetteNotWritten; whatever happens, a process that is killed included, the file at ``path`` is
+    the old one or the new one, whole.
+    """
+    path = Path(path)
+    made = [{"request": _request(one["request"]), "response": _response(one["response"])} for one in interactions]
+    told = msgspec.structs.replace(told, digest=digest(made))
+    told = provenance.read(told.as_metadata(), os.fspath(path))
+    text = text_of(made, {provenance.KEY: told.as_metadata(), **_beside(metadata)})
+    if len(text) > plain.MAX_BYTES:
+        raise plain.too_large(len(text), os.fspath(path))
+    read_back = plain.load(text, os.fspath(path))
+    if digest(read_back["interactions"]) != told.digest:
+        raise CassetteNotWritten("what was written reads as something else", where=os.fspath(path))
+    replace(path, text, gates)
+    return told
+
+
+def replace(path: Path, content: bytes, gates: Iterable[Gate] = ()) -> None:
+    """Put a file in its place, or leave the old one there. Raises CassetteNotWritten, and what a gate raises."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        with _draft(path) as (draft, descriptor):
+            _write(descriptor, content)
+            os.fsync(descriptor)
+            _ask(gates, draft, path)
+            os.replace(draft, path)
+        _settle(path.parent)
+    except ToolparityError:
+        raise
+    except OSError as error:
+        raise CassetteNotWritten(f"cannot be written: {error.strerror or error}", where=os.fspath(path)) from error
+
+
+class Persister:
+    """For vcrpy: ``VCR().register_persister(Persister(...))``. Reads through `files.load`, writes through `save`.
+
+    The provenance is taken from the cassette's metadata, where the recorder has put it (its digest is filled in here),
+    or from ``told``. Only YAML is written: the serializer that vcrpy was told is not asked.
+    """
+
+    def __init__(self, *gates: Gate, told: Provenance | None = None) -> None:
+        self._gates = gates
+        self._told = told
+
+    def load_cassette(self, cassette_path: str | os.PathLike[str], serializer: Any = None) -> tuple[Any, ...]:
+        """Requests, responses, metadata. Raises vcrpy's CassetteNotFoundError, and UnreadableCassette."""
+        from vcr.persisters.filesystem import CassetteNotFoundError
+        from vcr.request import Request
+
+        if not os.path.exists(cassette_path):
+            raise CassetteNotFoundError()
+        loaded = files.load(cassette_path)
+        # vcrpy's filters change requests in place; responses it copies itself.
+        requests = [Request(one.method, one.uri, one.body, dict(one.headers)) for one in loaded.requests]
+        return requests, list(loaded.responses), dict(loaded.metadata)
+
+    def save_cassette(
+        self, cassette_path: str | os.PathLike[str], cassette_dict: Mapping[str, Any], serializer: Any = None
+    ) -> None:
+        """Raises what `save` raises."""
+        metadata = dict(cassette_dict.get("metadata") or {})
+        given = metadata.pop(provenance.KEY, None)
+        if given is None and self._told is not None:
+            given = self._told.as_metadata()
+        told = provenance.read(given, os.fspath(cassette_path), written=False)
+        pairs = zip(cassette_dict["requests"], cassette_dict["responses"], strict=True)
+        made = [interaction(request, response) for request, response in pairs]
+        save(cassette_path, made, told, metadata=metadata, gates=self._gates)
+
+
+def _beside(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in (metadata or {}).items() if name != provenance.KEY}
+
+
+def _request(request: Mapping[str, Any]) -> dict[str, Any]:
+    made = _ordered(request, _REQUEST_ORDER)
+    made[_LAST] = _body(made.get(_LAST))
+    return made
+
+
+def _response(response: Mapping[str, Any]) -> dict[str, Any]:
+    made = _ordered(response, _RESPONSE_ORDER)
+    body = made.get(_LAST)
+    made[_LAST] = {**body, "string": _body(body["string"])} if isinstance(body, dict) and "string" in body else body
+    return made
+
+
+def _ordered(half: Mapping[str, Any], first: tuple[str, ...]) -> dict[str, Any]:
+    names = [name for name in first if name in half]
+    names += sorted(name for name in half if name not in first and name != _LAST)
+    made = {name: _plain(half[name]) for name in [*names, _LAST] if name in half}
+    if isinstance(made.get("headers"), dict):
+        made["headers"] = {name: made["headers"][name] for name in sorted(made["headers"], key=str.lower)}
+    return made
+
+
+def _body(body: Any) -> Any:
+    """Text where it is UTF-8: what vcrpy writes, and reads back as bytes."""
+    if not isinstance(body, bytes):
+        return body
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body
+
+
+def _plain(value: Any) -> Any:
+    """Nothing but what every YAML reader makes again; subclasses (an HTTPStatus) lose their class."""
+    if value is None or isinstance(value, (bool, bytes)):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {_name(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    raise CassetteNotWritten(f"it holds a {type(value).__name__}, which no cassette can hold")
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise CassetteNotWritten(f"it holds a member whose name is a {type(name).__name__}")
+    return str.__str__(name)
+
+
+@contextlib.contextmanager
+def _draft(path: Path) -> Iterator[tuple[Path, int]]:
+    """A new file beside the cassette, locked as long as its writer lives; gone afterwards, unless it was moved."""
+    while True:
+        draft = Path(tempfile.mktemp(".tmp", f".{path.name}.", path.parent))
+        try:
+            descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except FileExistsError:
+            continue
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink == 0:  # swept away by another writer before it was locked
+                os.close(descriptor)
+                continue
+        break
+    try:
+        yield draft, descriptor
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what recordings that were killed left here: drafts that nobody holds."""
+    if fcntl is None:
+        return
+    start = f".{path.name}."
+    for name in os.listdir(path.parent):
+        if not (name.startswith(start) and name.endswith(".tmp")):
+            continue
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path.parent / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path.parent / name)
+            finally:
+                os.close(descriptor)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _ask(gates: Iterable[Gate], draft: Path, path: Path) -> None:
+    for gate in gates:
+        try:
+            gate(draft)
+        except ToolparityError as error:
+            error.where = error.where.replace(os.fspath(draft), os.fspath(path))
+            raise
+
+
+def _settle(folder: Path) -> None:
+    """So that the new name survives a power cut, too; not every file system can be asked to."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
