@@ -12,14 +12,16 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, NamedTuple
 
 from normalizer import jsontext
 from normalizer.conversation import Assistant, Request, Results, TextPart, User
 from normalizer.errors import ToolparityError
 from normalizer.requests import check_request, read_request
+from normalizer.rules import Violation
 
-from ..scripts import Call, Fault, Round, Script, scripts
+from ..scripts import Call, Fault, Part, Round, Script, scripts
 from ..surfaces import Surface
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -31,7 +33,8 @@ _TOKEN = re.compile(r"\s?[^\W_]{1,6}|\s+|.", re.DOTALL)
 class Refused(Exception):
     """The provider does not answer. ``kind``: "invalid_request", "not_found" or a fault of the script.
 
-    ``error_type``: the provider's own word for it where a rule tells it; ``path``: the member that is to blame.
+    ``error_type``: the provider's own word for it where a rule tells it; ``rule``: that rule's id; ``path``: the
+    member that is to blame, and ``value``: what stands there (for "authentication" the key, null where none came).
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class Refused(Exception):
         error_type: str | None = None,
         path: str | None = None,
         retry_after: int | None = None,
+        rule: str | None = None,
+        value: Any = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -51,6 +56,12 @@ class Refused(Exception):
         self.error_type = error_type
         self.path = path
         self.retry_after = retry_after
+        self.rule = rule
+        self.value = value
+
+
+class Reset(Exception):
+    """The script breaks the connection here: nothing more is sent, not even the end of the stream."""
 
 
 class Usage(NamedTuple):
@@ -78,6 +89,20 @@ class Play(NamedTuple):
     def model(self) -> str:
         """Who answers: whoever was asked."""
         return self.request.model or self.surface.model
+
+    @property
+    def parts(self) -> list[Part]:
+        """What the model says and does: no call where the caller forbade them, one where it forbade several."""
+        choice = self.request.tool_choice
+        forbidden = choice is not None and choice.mode == "none"
+        allowed = 0 if forbidden else 1 if self.request.parallel is False else len(self.round.calls)
+        made = count()
+        return [part for part in self.round.parts if not isinstance(part, Call) or next(made) < allowed]
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls for the caller that are made."""
+        return [part for part in self.parts if isinstance(part, Call)]
 
     @property
     def created(self) -> int:
@@ -131,20 +156,25 @@ class Held:
     """What a provider keeps between requests: which answer an id stands for (``previous_response_id``)."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, tuple[str, int]] = {}
+        self._answers: dict[str, Play] = {}
 
     def keep(self, id: str, play: Play) -> None:
-        self._answers[id] = (play.script.id, play.number)
+        self._answers[id] = play
 
     def find(self, id: str) -> tuple[str, int] | None:
         """The script and the round that the answer with this id was."""
+        found = self._answers.get(id)
+        return (found.script.id, found.number) if found is not None else None
+
+    def answer(self, id: str) -> Play | None:
+        """The answer with this id, to be spelled again."""
         return self._answers.get(id)
 
 
 def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] | None = None) -> Play:
     """What answers a request. Raises Refused where the provider would refuse it, or the script lets it."""
     for violation in check_request(body, surface.wire, provider=surface.provider):
-        raise _refused(surface, violation.rule, violation.path, violation.message)
+        raise _refused(surface, body, violation)
     try:
         request = read_request(body, surface.wire, provider=surface.provider)
     except ToolparityError as error:
@@ -161,14 +191,34 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
     return Play(surface, script, number, round, request, body)
 
 
-def _refused(surface: Surface, rule: str, path: str, message: str) -> Refused:
+def _refused(surface: Surface, body: Any, violation: Violation) -> Refused:
     from importlib import import_module
 
     from normalizer.wires import WIRES
 
     rules = import_module(f"normalizer.wires.{WIRES[surface.wire]}.rules").RULES
-    found = next(one for one in rules if one.id == rule)
-    return Refused("invalid_request", message, status=found.status, error_type=found.error_type, path=path)
+    found = next(one for one in rules if one.id == violation.rule)
+    return Refused(
+        "invalid_request",
+        violation.message,
+        status=found.status,
+        error_type=found.error_type,
+        path=violation.path,
+        rule=violation.rule,
+        value=_at(body, violation.path),
+    )
+
+
+def _at(body: Any, path: str) -> Any:
+    """What stands at a path like ``messages[3].content[0]``; null where nothing does."""
+    for step in re.findall(r"[^.\[\]]+", path):
+        if isinstance(body, dict):
+            body = body.get(step)
+        elif isinstance(body, list) and step.isdigit() and int(step) < len(body):
+            body = body[int(step)]
+        else:
+            return None
+    return body
 
 
 def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple[Script, int]:

@@ -1,0 +1,201 @@
+"""The emulated providers' HTTP endpoints: a table of paths, and the way from a request to an answer that all share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from normalizer import jsontext
+
+from ..scripts import Script
+from ..surfaces import SURFACES
+from .play import Held, Play, Refused, Reset, play
+
+#: A key that begins so is none that the emulated providers know; every other one is.
+BAD_KEY = "invalid"
+
+
+class Spelling(Protocol):
+    """What a wire's module offers."""
+
+    def answer(self, play: Play) -> dict[str, Any]:
+        """The plain body."""
+
+    def events(self, play: Play) -> Iterator[bytes]:
+        """The pieces of the streamed body. Raises Reset."""
+
+    def error(self, refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+        """Status, further headers and body of a refusal."""
+
+    def headers(self, play: Play) -> dict[str, str]:
+        """What stands beside an answer."""
+
+
+class Endpoint(NamedTuple):
+    """``module``: of this package, spells the answers. ``streamed``: the content type of a stream.
+
+    ``indented``: the provider sends its plain bodies pretty-printed. ``keeps``: answers can be asked for by their id.
+    """
+
+    path: str
+    surface: str
+    module: str
+    streamed: str = "text/event-stream; charset=utf-8"
+    indented: bool = False
+    keeps: bool = False
+
+    @property
+    def spelling(self) -> Spelling:
+        return cast(Spelling, import_module(f".{self.module}", __package__))
+
+
+ENDPOINTS = (
+    Endpoint("/openai/v1/chat/completions", "openai.chat", "openai_chat", indented=True),
+    Endpoint("/openai/v1/responses", "openai.responses", "openai_responses", indented=True, keeps=True),
+    Endpoint("/xai/v1/chat/completions", "xai.chat", "xai_chat", "text/event-stream"),
+    Endpoint("/xai/v1/responses", "xai.responses", "xai_responses", "text/event-stream", keeps=True),
+    Endpoint("/anthropic/v1/messages", "anthropic.messages", "anthropic_messages"),
+)
+
+
+def application(library: Mapping[str, Script] | None = None) -> Starlette:
+    """The ASGI application of all endpoints. ``library``: the scripts they play, by id; those that are shipped."""
+    held = Held()
+    routes = []
+    for endpoint in ENDPOINTS:
+        routes.append(Route(endpoint.path, _asked(endpoint, held, library), methods=["POST"]))
+        if endpoint.keeps:
+            routes.append(Route(endpoint.path + "/{id}", _asked_again(endpoint, held), methods=["GET"]))
+    return Starlette(routes=routes, exception_handlers={HTTPException: _nowhere})
+
+
+def _asked(endpoint: Endpoint, held: Held, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
+    async def respond(request: Request) -> Response:
+        spelling = endpoint.spelling
+        try:
+            _check_key(request)
+            body = _parsed(request.headers.get("content-type", ""), await request.body())
+            found = play(SURFACES[endpoint.surface], body, held, library)
+            stream = body.get("stream") is True
+            if not stream:
+                _no_plain_answer(found)
+        except Refused as refused:
+            return _refusal(endpoint, refused)
+        if endpoint.keeps and body.get("store") is not False:
+            held.keep(spelling.answer(found)["id"], found)
+        headers = spelling.headers(found)
+        if stream:
+            return _Pieces(spelling.events(found), {**headers, "content-type": endpoint.streamed})
+        data = _json(spelling.answer(found), endpoint.indented)
+        if found.fault() is not None:
+            return _Pieces(_half(data), {**headers, "content-type": "application/json"})
+        return Response(data, headers=headers, media_type="application/json")
+
+    return respond
+
+
+def _asked_again(endpoint: Endpoint, held: Held) -> Callable[[Request], Any]:
+    async def respond(request: Request) -> Response:
+        spelling = endpoint.spelling
+        id = request.path_params["id"]
+        try:
+            _check_key(request)
+            found = held.answer(id)
+            if found is None or found.surface.name != endpoint.surface:
+                raise Refused("not_found", f"Response with id '{id}' not found.")
+        except Refused as refused:
+            return _refusal(endpoint, refused)
+        data = _json(spelling.answer(found), endpoint.indented)
+        return Response(data, headers=spelling.headers(found), media_type="application/json")
+
+    return respond
+
+
+async def _nowhere(request: Request, error: Exception) -> Response:
+    """A path or method that no provider has, refused by the one under whose path it stands."""
+    endpoint = next((e for e in ENDPOINTS if e.path.split("/")[1] == request.url.path.split("/")[1]), ENDPOINTS[0])
+    path = request.url.path.removeprefix("/" + endpoint.path.split("/")[1])
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    words = f"Invalid URL ({request.method} {path})"
+    return _refusal(endpoint, Refused("not_found", words, status=status))
+
+
+def _check_key(request: Request) -> None:
+    given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    if not given.strip() or given.startswith(BAD_KEY):
+        raise Refused("authentication", "the key is missing or unknown", value=given.strip() or None)
+
+
+def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        words = f"Unsupported content type: '{content_type}'. This API method only accepts 'application/json' requests."
+        raise Refused("invalid_request", words, rule="content-type")
+    try:
+        body = jsontext.decode(data)
+    except ValueError:
+        raise Refused("invalid_request", "We could not parse the JSON body of your request.", rule="json") from None
+    if not isinstance(body, dict):
+        raise Refused("invalid_request", "The JSON body of your request is no object.", rule="json")
+    return body
+
+
+def _no_plain_answer(found: Play) -> None:
+    """What goes wrong in the midst of a streamed answer goes wrong with a plain one, too."""
+    fault = found.fault()
+    if fault is not None and fault.kind not in ("cut", "reset"):
+        raise Refused(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
+
+
+def _refusal(endpoint: Endpoint, refused: Refused) -> Response:
+    status, headers, body = endpoint.spelling.error(refused)
+    return Response(_json(body, endpoint.indented), status, headers, "application/json")
+
+
+def _json(body: dict[str, Any], indented: bool) -> bytes:
+    if indented:
+        try:
+            return json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n"
+        except UnicodeEncodeError:  # half a surrogate pair, which scripts may put into arguments
+            return json.dumps(body, indent=2).encode() + b"\n"
+    return jsontext.encode(body)
+
+
+def _half(data: bytes) -> Iterator[bytes]:
+    yield data[: len(data) // 2]
+    raise Reset
+
+
+class _Pieces(Response):
+    """A body that leaves in pieces, and may break: then the server closes the connection without an end of the body."""
+
+    def __init__(self, pieces: Iterator[bytes], headers: Mapping[str, str]) -> None:
+        super().__init__(None, headers=headers)
+        self._pieces = pieces
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        try:
+            async for piece in _one_by_one(self._pieces):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        except Reset:
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Each piece on its own: other callers get their turn, and the network its piece."""
+    import asyncio
+
+    for piece in pieces:
+        yield piece
+        await asyncio.sleep(0)

@@ -1,0 +1,201 @@
+"""Chat Completions as OpenAI spells them. Reasoning is not shown, only counted.
+
+Shapes are those of recorded traffic: the head of a single call stands in the first chunk, heads of several in chunks
+of their own; models before GPT-5 say ``logprobs``; ``obfuscation`` fills chunks up to like lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from normalizer import jsontext
+
+from ..scripts import Call, Part, Refuse, Say, Think
+from . import sse
+from .openai_rest import body, error, headers, offered, snapshot
+from .play import Play, Refused, Reset
+
+__all__ = ("answer", "error", "events", "headers")
+
+_ENDINGS = {"length": "length", "content_filter": "content_filter"}
+
+
+def answer(play: Play) -> dict[str, Any]:
+    """The plain body."""
+    choice: dict[str, Any] = {"index": 0, "message": _message(play)}
+    if _scored(play):
+        choice["logprobs"] = None
+    choice["finish_reason"] = _finish(play)
+    return {
+        "id": _id(play),
+        "object": "chat.completion",
+        "created": play.created,
+        "model": snapshot(play.model),
+        "choices": [choice],
+        "usage": _usage(play),
+        "service_tier": "default",
+        "system_fingerprint": _fingerprint(play),
+    }
+
+
+def events(play: Play) -> Iterator[bytes]:
+    """The streamed body. Raises Reset where the script breaks the connection."""
+    stream = _Stream(play)
+    fault = play.fault()
+    parts = play.parts
+    shown = parts if fault is None else parts[: fault.after]
+    for delta in _deltas(play, shown):
+        yield stream.chunk(delta)
+    if fault is not None:
+        if fault.kind == "reset":
+            raise Reset
+        if fault.kind != "cut":
+            yield sse.data({"error": body(Refused(fault.kind, "", retry_after=fault.retry_after))})
+        return
+    yield stream.chunk({}, _finish(play))
+    if stream.counts:
+        yield stream.usage()
+    yield sse.DONE
+
+
+class _Stream:
+    """The chunks of one stream around their deltas."""
+
+    def __init__(self, play: Play) -> None:
+        options = play.body.get("stream_options") or {}
+        self._play = play
+        self._padded = options.get("include_obfuscation") is not False
+        self._sent = 0
+        self.counts = options.get("include_usage") is True
+
+    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice: dict[str, Any] = {"index": 0, "delta": delta}
+        if _scored(self._play):
+            choice["logprobs"] = None
+        choice["finish_reason"] = finish
+        return self._send([choice], None, -len(jsontext.encode(delta)) % 24)
+
+    def usage(self) -> bytes:
+        return self._send([], _usage(self._play), 8)
+
+    def _send(self, choices: list[Any], usage: dict[str, Any] | None, room: int) -> bytes:
+        chunk: dict[str, Any] = {
+            "id": _id(self._play),
+            "object": "chat.completion.chunk",
+            "created": self._play.created,
+            "model": snapshot(self._play.model),
+            "service_tier": "default",
+            "system_fingerprint": _fingerprint(self._play),
+            "choices": choices,
+        }
+        if self.counts:
+            chunk["usage"] = usage
+        if self._padded:
+            self._sent += 1
+            chunk["obfuscation"] = self._play.id(f"pad {self._sent}", room)
+        return sse.data(chunk)
+
+
+def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
+    """What each chunk adds, the role first."""
+    made = play.calls
+    heads = [_head(play, call) for call in made]
+    spoken = [part for part in shown if not isinstance(part, Think)]
+    first = spoken[0] if spoken else None
+    alone = isinstance(first, Call) and len(made) == 1
+    if alone:
+        yield {"role": "assistant", "content": None, "tool_calls": heads, "refusal": None}
+    elif isinstance(first, Call):
+        yield {"role": "assistant", "content": None}
+    elif isinstance(first, Refuse):
+        yield {"role": "assistant", "content": None, "refusal": ""}
+    else:
+        yield {"role": "assistant", "content": "", "refusal": None}
+    number = 0
+    for part in spoken:
+        if isinstance(part, Say):
+            yield from ({"content": piece} for piece in play.pieces(part.text))
+        elif isinstance(part, Refuse):
+            yield from ({"refusal": piece} for piece in play.pieces(part.text))
+        elif isinstance(part, Call):
+            head = heads[number]
+            number += 1
+            if not alone:
+                yield {"tool_calls": [head]}
+            inner, member = _inner(play, part)
+            for piece in play.pieces(part.text):
+                yield {"tool_calls": [{"index": head["index"], inner: {member: piece}}]}
+
+
+def _message(play: Play) -> dict[str, Any]:
+    said = "".join(part.text for part in play.parts if isinstance(part, Say))
+    refused = "".join(part.text for part in play.parts if isinstance(part, Refuse))
+    calls = [_call(play, call, number) for number, call in enumerate(play.calls)]
+    message: dict[str, Any] = {"role": "assistant", "content": said or (None if calls or refused else "")}
+    if calls:
+        message["tool_calls"] = calls
+    message["refusal"] = refused or None
+    message["annotations"] = []
+    return message
+
+
+def _call(play: Play, call: Call, number: int) -> dict[str, Any]:
+    inner, member = _inner(play, call)
+    return {"id": _call_id(play, call, number), "type": inner, inner: {"name": call.tool, member: call.text}}
+
+
+def _head(play: Play, call: Call) -> dict[str, Any]:
+    number = next(number for number, made in enumerate(play.calls) if made is call)
+    inner, member = _inner(play, call)
+    return {
+        "index": number if call.index is None else call.index,
+        "id": _call_id(play, call, number),
+        "type": inner,
+        inner: {"name": call.tool, member: ""},
+    }
+
+
+def _inner(play: Play, call: Call) -> tuple[str, str]:
+    """The member that holds a call, and the member of that which holds its arguments."""
+    return ("custom", "input") if offered(play, call).kind == "custom" else ("function", "arguments")
+
+
+def _call_id(play: Play, call: Call, number: int) -> str:
+    return call.id if call.id is not None else "call_" + play.id(f"call {number}")
+
+
+def _id(play: Play) -> str:
+    return "chatcmpl-" + play.id("answer", 29)
+
+
+def _finish(play: Play) -> str:
+    if play.round.ending in _ENDINGS:
+        return _ENDINGS[play.round.ending]
+    return "tool_calls" if play.calls else "stop"
+
+
+def _usage(play: Play) -> dict[str, Any]:
+    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
+    used = play.usage(shown, "".join(part.text for part in play.parts if isinstance(part, Think)))
+    return {
+        "prompt_tokens": used.input,
+        "completion_tokens": used.output,
+        "total_tokens": used.input + used.output,
+        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": used.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def _scored(play: Play) -> bool:
+    """Whether the model knows log probabilities: those that reason do not."""
+    return play.model.startswith(("gpt-4", "gpt-3.5"))
+
+
+def _fingerprint(play: Play) -> str | None:
+    return "fp_" + play.hex("fingerprint", 10) if _scored(play) else None

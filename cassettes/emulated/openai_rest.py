@@ -1,0 +1,177 @@
+"""What OpenAI's two wires share: snapshots of models, response headers, refusals.
+
+Sources: recorded responses and error bodies; OpenAI's guide on error codes and rate limits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..scripts import Call, Offer
+from .play import Play, Refused
+
+#: The snapshot that answers for a name without a date.
+SNAPSHOTS = {
+    "gpt-4.1": "gpt-4.1-2025-04-14",
+    "gpt-4.1-mini": "gpt-4.1-mini-2025-04-14",
+    "gpt-4.1-nano": "gpt-4.1-nano-2025-04-14",
+    "gpt-4o": "gpt-4o-2024-08-06",
+    "gpt-4o-mini": "gpt-4o-mini-2024-07-18",
+    "gpt-5": "gpt-5-2025-08-07",
+    "gpt-5-mini": "gpt-5-mini-2025-08-07",
+    "gpt-5-nano": "gpt-5-nano-2025-08-07",
+    "gpt-5.1": "gpt-5.1-2025-11-13",
+    "gpt-5.2": "gpt-5.2-2025-12-11",
+    "gpt-5.4": "gpt-5.4-2026-03-05",
+    "gpt-5.4-mini": "gpt-5.4-mini-2026-03-17",
+    "o3": "o3-2025-04-16",
+    "o4-mini": "o4-mini-2025-04-16",
+}
+
+_LIMITS = "https://platform.openai.com/account/rate-limits"
+_KEYS = "https://platform.openai.com/account/api-keys"
+
+#: What refuses for other reasons than the request: status, type, code and words.
+_FAULTS: dict[str, tuple[int, str, str | None, str]] = {
+    "overloaded": (503, "server_error", None, "The engine is currently overloaded, please try again later."),
+    "server_error": (
+        500,
+        "server_error",
+        None,
+        "The server had an error while processing your request. Sorry about that!",
+    ),
+}
+
+#: How OpenAI words the breaking of a rule, and its code; others are worded by the rule.
+_WORDS: dict[str, tuple[str | None, str]] = {
+    "call-unanswered": (
+        None,
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+        "The following tool_call_ids did not have response messages: {id}",
+    ),
+    "result-orphan": (
+        None,
+        "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    ),
+    "messages-empty": ("empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1."),
+    "calls-empty": ("empty_array", "Invalid '{path}': empty array. Expected an array with minimum length 1."),
+    "tools-count": ("empty_array", "Invalid 'tools': {message}."),
+    "id-long": ("string_above_max_length", "Invalid '{path}': string too long. {message}."),
+    "name-pattern": ("invalid_value", "Invalid '{path}': string does not match pattern. {message}."),
+    "tool-name": ("invalid_value", "Invalid '{path}': string does not match pattern. {message}."),
+    "parameters-object": ("invalid_function_parameters", "Invalid schema for function: {message}."),
+    "tool-schema": ("invalid_function_parameters", "Invalid schema for function: {message}."),
+    "tool-strict": ("invalid_function_parameters", "Invalid schema for function: {message}."),
+    "role-unknown": ("invalid_value", "Invalid value at '{path}': {message}."),
+    "role": ("invalid_value", "Invalid value at '{path}': {message}."),
+    "arguments-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
+    "call-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
+    "id-missing": ("missing_required_parameter", "Missing required parameter: '{path}'."),
+    "output-present": ("missing_required_parameter", "Missing required parameter: '{path}'."),
+    "model-missing": ("missing_required_parameter", "Missing required parameter: 'model'."),
+    "content-type": ("unsupported_content_type", "{message}"),
+    "output-limit": (
+        "integer_below_min_value",
+        "Invalid '{path}': integer below minimum value. Expected a value >= 16, but got {value} instead.",
+    ),
+    "call-answered": (None, "No tool output found for function call {id}."),
+    "output-asked-for": (None, "No tool call found for function call output with call_id {id}."),
+}
+#: Rules of which OpenAI blames the whole list and not the place.
+_LISTS = {
+    "call-unanswered": "messages",
+    "result-orphan": "messages",
+    "call-answered": "input",
+    "output-asked-for": "input",
+}
+
+
+def snapshot(model: str) -> str:
+    """Who answers for a model's name."""
+    return SNAPSHOTS.get(model, model)
+
+
+def offered(play: Play, call: Call) -> Offer:
+    """The tool that a call is for; a plain function where the model invents one."""
+    return next((tool for tool in play.script.tools if tool.name == call.tool), Offer(call.tool, ""))
+
+
+def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Status, further headers and body of a refusal."""
+    return _status(refused), _retry(refused), {"error": body(refused)}
+
+
+def body(refused: Refused) -> dict[str, Any]:
+    """The error itself, as it also stands in streams of Chat Completions."""
+    if refused.kind in _FAULTS:
+        _, error_type, code, message = _FAULTS[refused.kind]
+        return _error(message, error_type, None, code)
+    if refused.kind == "rate_limit":
+        wait = f" Please try again in {refused.retry_after}s." if refused.retry_after is not None else ""
+        message = f"Rate limit reached on requests per min (RPM): Limit 500, Used 500, Requested 1.{wait}"
+        return _error(f"{message} Visit {_LIMITS} to learn more.", "requests", None, "rate_limit_exceeded")
+    if refused.kind == "authentication":
+        return _unknown_caller(refused.value)
+    if refused.rule in _WORDS:
+        code, words = _WORDS[refused.rule]
+        message = words.format(path=refused.path, message=refused.message, value=refused.value, id=_id(refused.value))
+        param = _LISTS.get(refused.rule, refused.path)
+        return _error(message, refused.error_type or "invalid_request_error", param, code)
+    if refused.kind == "not_found" and refused.path == "previous_response_id":
+        return _error(refused.message, "invalid_request_error", refused.path, "previous_response_not_found")
+    message = f"Invalid '{refused.path}': {refused.message}." if refused.path else refused.message
+    return _error(message, refused.error_type or "invalid_request_error", refused.path, None)
+
+
+def headers(play: Play) -> dict[str, str]:
+    """What stands beside an answer."""
+    took = str(200 + int(play.hex("took", 3), 16) % 2000)
+    return {
+        "openai-organization": "emulated-org",
+        "openai-processing-ms": took,
+        "openai-project": "proj_" + play.id("project"),
+        "openai-version": "2020-10-01",
+        "x-envoy-upstream-service-time": took,
+        "x-ratelimit-limit-requests": "500",
+        "x-ratelimit-limit-tokens": "500000",
+        "x-ratelimit-remaining-requests": "499",
+        "x-ratelimit-remaining-tokens": str(500_000 - play.usage(()).input),
+        "x-ratelimit-reset-requests": "120ms",
+        "x-ratelimit-reset-tokens": "30ms",
+        "x-request-id": "req_" + play.hex("request", 32),
+    }
+
+
+def _error(message: str, error_type: str, param: str | None, code: str | None) -> dict[str, Any]:
+    return {"message": message, "type": error_type, "param": param, "code": code}
+
+
+def _unknown_caller(key: str | None) -> dict[str, Any]:
+    if not key:
+        words = "You didn't provide an API key. You need to provide your API key in an Authorization header."
+        return _error(words, "invalid_request_error", None, None)
+    shown = key if len(key) < 13 else f"{key[:8]}{'*' * (len(key) - 12)}{key[-4:]}"
+    words = f"Incorrect API key provided: {shown}. You can find your API key at {_KEYS}."
+    return _error(words, "invalid_request_error", None, "invalid_api_key")
+
+
+def _status(refused: Refused) -> int:
+    if refused.status is not None:
+        return refused.status
+    if refused.kind in _FAULTS:
+        return _FAULTS[refused.kind][0]
+    return {"rate_limit": 429, "authentication": 401, "not_found": 400 if refused.path else 404}.get(refused.kind, 400)
+
+
+def _retry(refused: Refused) -> dict[str, str]:
+    """OpenAI's SDK waits by these."""
+    if refused.retry_after is None:
+        return {}
+    return {"retry-after": str(refused.retry_after), "retry-after-ms": str(1000 * refused.retry_after)}
+
+
+def _id(value: Any) -> Any:
+    """The id of the call that a rule is about, from what stands at the place it names."""
+    if isinstance(value, dict):
+        return value.get("call_id") or value.get("id")
+    return value

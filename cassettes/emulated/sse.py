@@ -1,0 +1,19 @@
+"""Server-sent events as the providers frame them: one piece for the network each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from normalizer import jsontext
+
+DONE = b"data: [DONE]\n\n"
+
+
+def data(payload: dict[str, Any]) -> bytes:
+    """An event without a name (Chat Completions)."""
+    return b"data: " + jsontext.encode(payload) + b"\n\n"
+
+
+def named(payload: dict[str, Any]) -> bytes:
+    """An event that is named by its payload's ``type`` (Responses, Messages)."""
+    return b"event: " + payload["type"].encode() + b"\ndata: " + jsontext.encode(payload) + b"\n\n"

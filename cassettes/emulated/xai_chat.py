@@ -1,0 +1,141 @@
+"""Chat Completions as xAI spells them.
+
+What differs from OpenAI's: reasoning stands in ``reasoning_content`` and is not part of ``completion_tokens``; a
+stream has no chunk for the role alone, brings each call whole (the last one with the reason of the end), and says
+members only where they hold something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..scripts import Call, Part, Refuse, Say, Think
+from . import sse
+from .play import Play, Refused, Reset
+from .xai_rest import answering, body, error, headers
+
+__all__ = ("answer", "error", "events", "headers")
+
+_ENDINGS = {"length": "length", "content_filter": "content_filter"}
+
+
+def answer(play: Play) -> dict[str, Any]:
+    """The plain body."""
+    return {
+        "id": _id(play),
+        "object": "chat.completion",
+        "created": play.created,
+        "model": answering(play.model),
+        "choices": [{"index": 0, "message": _message(play), "finish_reason": _finish(play)}],
+        "usage": _usage(play),
+        "system_fingerprint": _fingerprint(play),
+    }
+
+
+def events(play: Play) -> Iterator[bytes]:
+    """The streamed body. Raises Reset where the script breaks the connection."""
+    fault = play.fault()
+    deltas = list(_deltas(play, play.parts if fault is None else play.parts[: fault.after])) or [{"content": ""}]
+    deltas[0]["role"] = "assistant"
+    if fault is None and "tool_calls" not in deltas[-1]:
+        deltas.append({})
+    for delta in deltas:
+        last = fault is None and delta is deltas[-1]
+        finish = {"finish_reason": _finish(play)} if last else {}
+        yield _chunk(play, [{"index": 0, "delta": delta, **finish}])
+    if fault is not None:
+        if fault.kind == "reset":
+            raise Reset
+        if fault.kind != "cut":
+            yield sse.data(body(Refused(fault.kind, "", retry_after=fault.retry_after)))
+        return
+    if (play.body.get("stream_options") or {}).get("include_usage") is True:
+        yield _chunk(play, [], _usage(play))
+    yield sse.DONE
+
+
+def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
+    number = 0
+    for part in shown:
+        if isinstance(part, Think):
+            if not part.withheld:
+                yield from ({"reasoning_content": piece} for piece in play.pieces(part.text))
+        elif isinstance(part, Say):
+            yield from ({"content": piece} for piece in play.pieces(part.text))
+        elif isinstance(part, Refuse):
+            yield from ({"refusal": piece} for piece in play.pieces(part.text))
+        elif isinstance(part, Call):
+            call = _call(play, part, number)
+            index = number if part.index is None else part.index
+            yield {"tool_calls": [{"id": call["id"], "function": call["function"], "index": index, "type": "function"}]}
+            number += 1
+
+
+def _chunk(play: Play, choices: list[Any], usage: dict[str, Any] | None = None) -> bytes:
+    chunk: dict[str, Any] = {
+        "id": _id(play),
+        "object": "chat.completion.chunk",
+        "created": play.created,
+        "model": answering(play.model),
+        "choices": choices,
+    }
+    if usage is not None:
+        chunk["usage"] = usage
+    chunk["system_fingerprint"] = _fingerprint(play)
+    return sse.data(chunk)
+
+
+def _message(play: Play) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": _joined(play, Say)}
+    if shown := "".join(part.text for part in play.parts if isinstance(part, Think) and not part.withheld):
+        message["reasoning_content"] = shown
+    if play.calls:
+        message["tool_calls"] = [_call(play, call, number) for number, call in enumerate(play.calls)]
+    message["refusal"] = _joined(play, Refuse) or None
+    return message
+
+
+def _call(play: Play, call: Call, number: int) -> dict[str, Any]:
+    id = call.id if call.id is not None else "call_" + play.id(f"call {number}", 8, alphabet="0123456789")
+    return {"id": id, "function": {"name": call.tool, "arguments": call.text}, "type": "function"}
+
+
+def _joined(play: Play, kind: type[Say | Refuse | Think]) -> str:
+    return "".join(part.text for part in play.parts if isinstance(part, kind))
+
+
+def _id(play: Play) -> str:
+    return play.uuid("answer") + "_us-east-1"
+
+
+def _finish(play: Play) -> str:
+    if play.round.ending in _ENDINGS:
+        return _ENDINGS[play.round.ending]
+    return "tool_calls" if play.calls else "stop"
+
+
+def _usage(play: Play) -> dict[str, Any]:
+    used = play.usage([part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))], _joined(play, Think))
+    return {
+        "prompt_tokens": used.input,
+        "completion_tokens": used.output - used.reasoning,
+        "total_tokens": used.input + used.output,
+        "prompt_tokens_details": {
+            "text_tokens": used.input,
+            "audio_tokens": 0,
+            "image_tokens": 0,
+            "cached_tokens": 0,
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": used.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+        "num_sources_used": 0,
+    }
+
+
+def _fingerprint(play: Play) -> str:
+    return "fp_" + play.hex("fingerprint", 10)

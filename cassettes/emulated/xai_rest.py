@@ -1,0 +1,78 @@
+"""What xAI's two REST wires share: who answers for a model's name, response headers, refusals.
+
+Sources: recorded responses and error bodies; xAI's REST API reference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .play import Play, Refused
+
+#: Who answers for a name.
+MODELS = {
+    "grok-4": "grok-4-0709",
+    "grok-4-fast": "grok-4-fast-reasoning",
+    "grok-4-1-fast": "grok-4-1-fast-reasoning",
+    "grok-3-latest": "grok-3",
+    "grok-3-mini-latest": "grok-3-mini",
+}
+
+_INVALID = "Client specified an invalid argument"
+_MISSING = "Some requested entity was not found"
+#: What refuses for other reasons than the request: status, code and words.
+_FAULTS = {
+    "rate_limit": (
+        429,
+        "Some resource has been exhausted",
+        "Too many requests for this team and model. Your team's rate limit is 1 request per second.",
+    ),
+    "overloaded": (
+        503,
+        "The service is currently unavailable",
+        "The model is at capacity and currently cannot serve this request. Please try again later.",
+    ),
+    "server_error": (500, "Internal error", "Internal error while processing the request."),
+}
+
+
+def answering(model: str) -> str:
+    """Who answers for a model's name."""
+    return MODELS.get(model, model)
+
+
+def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Status, further headers and body of a refusal."""
+    retry = {"retry-after": str(refused.retry_after)} if refused.retry_after is not None else {}
+    status, code, words = _told(refused)
+    return status, retry, {"code": code, "error": words}
+
+
+def body(refused: Refused) -> dict[str, Any]:
+    """The error itself, as it also stands in streams of Chat Completions."""
+    return error(refused)[2]
+
+
+def headers(play: Play) -> dict[str, str]:
+    """What stands beside an answer."""
+    return {
+        "x-metrics-e2e-ms": f"{200 + int(play.hex('took', 3), 16) % 2000}.0",
+        "x-ratelimit-limit-requests": "480",
+        "x-ratelimit-limit-tokens": "4000000",
+        "x-ratelimit-remaining-requests": "479",
+        "x-ratelimit-remaining-tokens": str(4_000_000 - play.usage(()).input),
+        "x-request-id": play.uuid("request"),
+    }
+
+
+def _told(refused: Refused) -> tuple[int, str, str]:
+    if refused.kind in _FAULTS:
+        return _FAULTS[refused.kind]
+    if refused.kind == "authentication":
+        if not refused.value:
+            return 401, "Unauthenticated", "No API key was provided. Send one as a bearer token."
+        return 400, _INVALID, f"Incorrect API key provided: {refused.value[:2]}***{refused.value[-2:]}."
+    if refused.kind == "not_found":
+        return refused.status or 404, _MISSING, refused.message
+    words = f"{refused.path}: {refused.message}" if refused.path else refused.message
+    return refused.status or 400, _INVALID, words
