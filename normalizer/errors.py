@@ -123,7 +123,7 @@ class InvalidScenario(ToolparityError, ValueError):
     """A scenario does not say what it has to say, or contradicts its script."""
 
 
-class UnreadableCassette(ToolparityError, ValueError):
+class UnreadableCassette(UnreadableSource, ValueError):
     """A file of the library is no cassette, is damaged, or is built to do harm; nothing of it was acted on."""
 
 
