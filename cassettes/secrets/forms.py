@@ -1,0 +1,237 @@
+"""What a secret looks like: the forms that the scrubber replaces, wherever they stand.
+
+Each form has hints (one of them stands in every text that holds it), a pattern whose group ``it`` is what gets
+replaced, and whether it is strong: sure enough to be replaced in binary data too. Adding a form is adding a row.
+
+Ids that replay needs are no secrets and have no row: of responses and messages (``chatcmpl-``, ``resp_``, ``msg_``),
+of calls (``call_``, ``toolu_``, ``srvtoolu_``, ``fc_``), of items, files and containers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from .placeholder import email_placeholder, is_placeholder, placeholder
+
+
+class Form(NamedTuple):
+    """One form of secret; ``plausible`` may refuse a match, ``stand_in`` makes the placeholder."""
+
+    kind: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+    strong: bool = False
+    plausible: Callable[[str], bool] = lambda text: True
+    stand_in: Callable[[str], str] = placeholder
+
+
+class Found(NamedTuple):
+    """A match: what to replace from ``start`` on, by what."""
+
+    kind: str
+    start: int
+    secret: str
+    stand_in: str
+
+
+def forms_in(text: str, *, strong_only: bool = False) -> list[Form]:
+    """The forms of which ``text`` holds a hint: most texts hold none, and cost a few searches for a word."""
+    lowered = text.lower()
+    return [
+        form
+        for form in FORMS
+        if (form.strong or not strong_only)
+        and any(hint in (lowered if form.pattern.flags & re.IGNORECASE else text) for hint in form.hints)
+    ]
+
+
+def matches(form: Form, text: str) -> Iterator[Found]:
+    """Every match of one form; they do not overlap."""
+    for match in form.pattern.finditer(text):
+        secret = match["it"]
+        start = match.start("it")
+        if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
+            continue  # behind a backslash stands an escape, and the layer that reads it was searched before
+        yield Found(form.kind, start, secret, form.stand_in(secret))
+
+
+def _mixed(text: str) -> bool:
+    """Random letters and digits, not words joined by hyphens."""
+    return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+
+
+def _mixed_or_long(text: str) -> bool:
+    return _mixed(text) or (len(text) >= 40 and not re.search(r"[a-z]{4,}[-_.][a-z]{3,}", text))
+
+
+def _no_stand_in_by_hand(text: str) -> bool:
+    """Not what people write where a secret belongs: ``<token>``, ``${TOKEN}``, ``{{ token }}``, ``***``, ``xxxx``."""
+    return text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text
+
+
+def _id_like(text: str) -> bool:
+    return _UUID.fullmatch(text) is not None or (len(text) >= 16 and _mixed(text))
+
+
+def _somebodys(address: str) -> bool:
+    """Whether an address can be a person's: RFC 2606's domains, and senders that are no one, are not."""
+    local, _, domain = address.lower().partition("@")
+    if is_placeholder(address.partition("@")[0]) or local in _NOBODY:
+        return False
+    labels = domain.split(".")
+    return labels[-1] not in _RESERVED_TLDS and labels[-2] != "example" and labels[-1] not in _FILE_ENDINGS
+
+
+_NOBODY = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
+_RESERVED_TLDS = frozenset({"test", "example", "invalid", "localhost", "local", "internal"})
+#: ``icon@2x.png``, ``loader@1.0.js``: what stands behind the last dot is no domain.
+_FILE_ENDINGS = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "css", "json", "html", "py"})
+
+_UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_UUID = re.compile(_UUID_TEXT)
+
+#: No word character or hyphen before: inside a long base64url text there is none, so a blob cannot match by chance.
+_START = r"(?<![A-Za-z0-9_-])"
+_QUOTE = r"""\\*["']"""
+
+_TOKEN_PREFIXES: tuple[tuple[str, str, str], ...] = (
+    ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    ("Google token", "ya29.", r"ya29\.[A-Za-z0-9_.-]{20,}"),
+    ("xAI key", "xai-", r"xai-(?:token-)?[A-Za-z0-9]{32,}"),
+    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{32,}"),
+    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{28,}"),
+    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{30,}"),
+    ("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{32,}"),
+    ("Fireworks key", "fw_", r"fw_[A-Za-z0-9]{20,}"),
+    ("NVIDIA key", "nvapi-", r"nvapi-[A-Za-z0-9_-]{40,}"),
+    ("Cerebras key", "csk-", r"csk-[A-Za-z0-9]{32,}"),
+    ("Tavily key", "tvly-", r"tvly-[A-Za-z0-9_-]{24,}"),
+    ("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])"),
+    ("LangSmith key", "lsv2_", r"lsv2_[a-z]{2}_[a-f0-9]{32}(?:_[a-f0-9]{8,})?"),
+    ("AWS key id", "A", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    ("GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,}"),
+    ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{50,}"),
+    ("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("Slack token", "xox", r"xox[abposre]-[A-Za-z0-9-]{20,}"),
+    ("Stripe key", "k_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{24,}"),
+    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36,}"),
+    ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{60,}"),
+    ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    ("JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+)
+
+_SECRET_NAMES = (
+    r"(?:x-)?(?:goog-)?api[-_]?key|api[-_]?token|(?:proxy-)?authorization(?:[-_]token)?|bearer[-_]?token|auth[-_]?token"
+    r"|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token|client[-_]?secret|secret[-_]?key"
+    r"|(?:aws[-_])?secret[-_]?access[-_]?key|private[-_]?key|password|passwd|passphrase|(?:set-)?cookie"
+    r"|x-amz-security-token|subscription-key|webhook[-_]?secret|signing[-_]?secret"
+)
+_ID_NAMES = (
+    r"(?:x-)?request[-_]?id|openai-organization|organization(?:[-_]?id)?|org[-_]id|project[-_]id|workspace[-_]id"
+    r"|team[-_]id|account[-_]id|user[-_]id|cf-ray|api_key_id|teamId|userId|accountId|organizationId|projectId|requestId"
+)
+_QUERY_NAMES = (
+    r"api[-_]?key|x-api-key|access_token|refresh_token|id_token|client_secret|sig|signature|password"
+    r"|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
+)
+
+FORMS: tuple[Form, ...] = (
+    Form(
+        "private key",
+        ("PRIVATE KEY",),
+        re.compile(
+            r"(?P<it>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:.{0,20000}?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\\\s]*))",
+            re.DOTALL,
+        ),
+        strong=True,
+    ),
+    Form(
+        "credentials in a URL",
+        ("://",),
+        re.compile(r"://(?P<it>[^\s:/?#\[\]@\"'<>\\]{1,200}:[^\s/?#\[\]@\"'<>\\]{1,200})@"),
+        plausible=_no_stand_in_by_hand,
+    ),
+    Form("key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed),
+    *(
+        Form(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_mixed)
+        for kind, hint, pattern in _TOKEN_PREFIXES
+    ),
+    Form(
+        "masked key",  # what providers show of a wrong key: its beginning and its end
+        ("api key", "api_key", "sk-"),
+        re.compile(
+            r"(?:api[ _-]?key[^\"*]{0,60}?|(?<![\w-])(?=sk-))(?<![\w-])(?P<it>[\w-]{2,24}\*{2,}[\w-]{1,8})",
+            re.IGNORECASE,
+        ),
+    ),
+    Form(
+        "token",
+        ("bearer ",),
+        re.compile(r"\bbearer\s+(?P<it>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE),
+        plausible=_mixed_or_long,
+    ),
+    Form(
+        "credentials",
+        ("basic ",),
+        re.compile(r"authorization[\"'\\\s:=]{1,12}basic\s+(?P<it>[A-Za-z0-9+/_-]{6,}={0,2})", re.IGNORECASE),
+    ),
+    Form(
+        "named secret",
+        ("key", "token", "secret", "authorization", "passw", "passphrase", "cookie"),
+        re.compile(
+            rf"{_QUOTE}(?:{_SECRET_NAMES}){_QUOTE}\s*:\s*{_QUOTE}(?:(?:bearer|basic|token)\s+)?(?P<it>[^\"\\]{{6,}})",
+            re.IGNORECASE,
+        ),
+        plausible=_no_stand_in_by_hand,
+    ),
+    Form(
+        "named secret",
+        ("KEY", "TOKEN", "SECRET", "PASSW"),
+        re.compile(
+            r"\b[A-Z0-9_]*(?:API_KEY|SECRET|ACCESS_KEY|TOKEN|PASSWORD|PASSWD)[ \t]?=[ \t]?[\"'\\]*"
+            r"(?P<it>[A-Za-z0-9_+/=.-]{16,})"
+        ),
+        plausible=_mixed,
+    ),
+    Form(
+        "named secret",  # Azure's connection strings
+        ("AccountKey=", "SharedAccessKey="),
+        re.compile(r"(?:AccountKey|SharedAccessKey)=(?P<it>[A-Za-z0-9+/]{40,}={0,2})"),
+    ),
+    Form(
+        "key in a URL",
+        tuple(f"{name}=" for name in ("key", "token", "secret", "sig", "signature", "password", "credential", "keyid")),
+        re.compile(rf"[?&;](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),
+        plausible=_mixed,
+    ),
+    Form(
+        "organisation id", ("org-", "org_"), re.compile(_START + r"(?P<it>org[-_][A-Za-z0-9]{16,})"), plausible=_mixed
+    ),
+    Form("project id", ("proj_",), re.compile(_START + r"(?P<it>proj_[A-Za-z0-9]{16,})"), plausible=_mixed),
+    Form("request id", ("req_",), re.compile(_START + r"(?P<it>req_[A-Za-z0-9_]{16,})"), plausible=_mixed),
+    Form("user id", ("user-",), re.compile(_START + r"(?P<it>user-[A-Za-z0-9]{20,})"), plausible=_mixed),
+    Form(
+        "account id",
+        ("team", "account", "user", "api key id"),
+        re.compile(rf"(?:team|account|user|api key id)s?[ /:=_]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE),
+    ),
+    Form(
+        "account id",
+        ("request", "organization", "org", "project", "workspace", "team", "account", "user", "cf-ray", "api_key_id"),
+        re.compile(rf"{_QUOTE}(?:{_ID_NAMES}){_QUOTE}\s*:\s*{_QUOTE}(?P<it>[^\"\\\s]{{8,}})", re.IGNORECASE),
+        plausible=_id_like,
+    ),
+    Form(
+        "e-mail address",
+        ("@",),
+        re.compile(
+            r"(?<![A-Za-z0-9._%+/@-])(?P<it>[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.)+"
+            r"[A-Za-z]{2,24})(?![A-Za-z0-9@])"
+        ),
+        plausible=_somebodys,
+        stand_in=email_placeholder,
+    ),
+)

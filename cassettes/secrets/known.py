@@ -1,0 +1,84 @@
+"""Secrets known by value: those of the environment, and those the traffic itself sent as credentials.
+
+They need no form to be found, so they are looked for everywhere, also within what must stay as it is otherwise
+(signatures, encrypted reasoning, binary data).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+
+from .forms import Found
+from .placeholder import is_placeholder, placeholder
+
+#: Shorter values stand in ordinary text by chance.
+MIN_LENGTH = 8
+
+_NAMES = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL|AUTH|COOKIE|PRIVATE|(?:^|_)(?:PAT|PWD|DSN)$", re.I
+)
+_PLACES = re.compile(r"(?:/|~|\.{1,2}/|[A-Za-z]:\\)[^\n]*")
+_WORD = re.compile(r"[a-z]+(?:[-_ ][a-z]+)?|[A-Z]+(?:[-_ ][A-Z]+)?|[A-Z][a-z]+|[0-9.]+")
+
+
+def from_environment(environ: Mapping[str, str]) -> list[str]:
+    """The values of the variables that are named as secrets are, but for paths and single words."""
+    return [
+        value.strip()
+        for name, value in environ.items()
+        if _NAMES.search(name) and name not in {"PWD", "OLDPWD"} and is_telling(value.strip())
+    ]
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value is long and odd enough to be searched for."""
+    if len(value) < MIN_LENGTH or _PLACES.fullmatch(value) or is_placeholder(value):
+        return False
+    return len(set(value)) > 3 and (len(value) >= 24 or not _WORD.fullmatch(value))
+
+
+class Known:
+    """A set of values, each searched for in the spellings that the views do not undo: base64 at any offset, and hex."""
+
+    def __init__(self, values: list[str]) -> None:
+        self._kinds: dict[str, str] = {}
+        self._needles: list[tuple[str, str, str]] = []  # longest first: (needle, its stand-in, kind)
+        self.add(values, "environment key")
+
+    def add(self, values: list[str], kind: str) -> None:
+        """Learn values; those known already, and those that are too short or too plain, are left out."""
+        new = [value for value in values if value not in self._kinds and is_telling(value)]
+        for value in new:
+            self._kinds[value] = kind
+            spellings = zip(_spellings(value), _spellings(placeholder(value)), strict=True)
+            self._needles += [(needle, stand_in, kind) for needle, stand_in in spellings if len(needle) >= MIN_LENGTH]
+        if new:
+            self._needles = sorted(dict.fromkeys(self._needles), key=lambda needle: -len(needle[0]))
+
+    def find(self, text: str) -> Iterator[Found]:
+        """Every place of every value, the longest first: nothing is told twice."""
+        taken: list[tuple[int, int]] = []
+        for needle, stand_in, kind in self._needles:
+            at = text.find(needle)
+            while at >= 0:
+                end = at + len(needle)
+                if not any(at < high and low < end for low, high in taken):
+                    taken.append((at, end))
+                    yield Found(kind, at, needle, stand_in)
+                at = text.find(needle, end)
+
+
+def _spellings(value: str) -> list[str]:
+    data = value.encode("utf-8", "surrogateescape")
+    packed = [_base64_at(data, offset) for offset in range(3)]
+    urlsafe = [text.replace("+", "-").replace("/", "_") for text in packed]
+    return [value, *packed, *urlsafe, data.hex(), data.hex().upper()]
+
+
+def _base64_at(data: bytes, offset: int) -> str:
+    """The base64 letters that ``data`` alone decides when it begins ``offset`` bytes into a group of three."""
+    text = base64.b64encode(b"\0" * offset + data).decode()
+    whole = (offset + len(data)) * 8 // 6
+    return text[(0, 2, 3)[offset] : whole]

@@ -1,0 +1,88 @@
+"""The strings of streamed JSON, by the path on which a reader puts them together.
+
+A delta repeats one path event after event (``choices.delta.content``, ``delta.partial_json``): what stands on one path
+is one text. Where several texts are streamed at once, the numbers beside them (``index``, ``output_index``,
+``content_index``, …) tell them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+Span = tuple[int, int]
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_DATA_LINE = re.compile(r"^data:[ \t]?([^\r\n]*)", re.MULTILINE)
+_OBJECT_LINE = re.compile(r"^[ \t]*(\{[^\r\n]*)", re.MULTILINE)
+
+
+class _Leaf(NamedTuple):
+    path: tuple[str, ...]
+    holders: tuple[dict[str, str], ...]  # of each object above it, the members that number it
+    span: Span
+
+
+def streamed_texts(text: str) -> Iterator[list[Span]]:
+    """The pieces (spans between the quotes) of each text that ``text``, a body, streams; nothing where it does not."""
+    events = _events(text)
+    if len(events) == 1 and '"messages"' not in text:
+        return
+    by_index: dict[tuple[object, ...], list[Span]] = {}
+    by_path: dict[tuple[object, ...], list[Span]] = {}
+    for start, end in events:
+        for leaf in list(_leaves(text, start, end)):  # a number may follow the text that it numbers
+            numbers = tuple(tuple(sorted(holder.items())) for holder in leaf.holders)
+            by_index.setdefault((leaf.path, numbers), []).append(leaf.span)
+            by_path.setdefault(leaf.path, []).append(leaf.span)
+    groups = {tuple(spans): spans for spans in (*by_index.values(), *by_path.values()) if len(spans) > 1}
+    yield from groups.values()
+
+
+def members(text: str, path: tuple[str, ...]) -> list[Span]:
+    """The string values (between their quotes) on one path of a JSON document; lists on the way add nothing to it."""
+    return [leaf.span for leaf in _leaves(text, 0, len(text)) if tuple(filter(None, leaf.path)) == path]
+
+
+def _events(text: str) -> list[Span]:
+    spans = [found.span(1) for found in _DATA_LINE.finditer(text)]
+    if not spans and text.lstrip()[:1] == "{":
+        spans = [found.span(1) for found in _OBJECT_LINE.finditer(text)]
+    return spans if len(spans) > 1 else [(0, len(text))]
+
+
+def _leaves(text: str, start: int, end: int) -> Iterator[_Leaf]:
+    """Every string value of one JSON document; of one that is cut, those before the cut."""
+    path: list[str] = []
+    holders: list[dict[str, str]] = []
+    objects: list[bool] = []  # what is open: an object, or an array
+    name = ""
+    value_next = False
+    for found in _TOKEN.finditer(text, start, end):
+        token = found.group()
+        first = token[0]
+        if first == '"':
+            if objects and objects[-1] and not value_next:
+                name = token[1:-1]
+            else:
+                yield _Leaf((*path, name), tuple(holders), (found.start() + 1, found.end() - 1))
+        elif first == ":":
+            value_next = True
+        elif first == ",":
+            value_next = False
+        elif first in "{[":
+            objects.append(first == "{")
+            path.append(name)
+            if first == "{":
+                holders.append({})
+            value_next, name = False, "" if first == "{" else name
+        elif first in "}]":
+            if not objects:
+                return
+            if objects.pop():
+                holders.pop()
+            name = path.pop()
+            value_next = False
+        elif value_next and holders and objects[-1] and (name == "index" or name.endswith("_index")):
+            holders[-1][name] = token

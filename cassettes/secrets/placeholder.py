@@ -1,0 +1,71 @@
+"""What stands where a secret stood: as long, the same for the same secret, and telling next to nothing about it.
+
+Same length, in characters and in UTF-8 bytes, keeps every count right that a body carries: protobuf's length prefixes,
+content-length, chunk sizes, offsets of annotations. The same value gives the same placeholder in any cassette and any
+order, so that a request scrubbed on replay still matches the recorded one. Four characters tell values apart: 20 bits
+of a hash, too few to confirm a guess at an address or a password.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_FILLER = "REDACTED"
+_TAG_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_TAG_LENGTH = 4
+_TAG = re.compile(f"[{_TAG_LETTERS}]{{{_TAG_LENGTH}}}")
+
+#: Kept where they stand: JSON may spell them with two characters (``\\n``, ``\\"``, ``\\/``); letters have no such form.
+_KEPT = re.compile(r'[\x00-\x20"\\/\x7f\ud800-\udfff]')
+#: One character of each UTF-8 length, for the secrets that are not ASCII.
+_WIDE = {2: "\u00d8", 3: "\u2588", 4: "\U0001f636"}
+
+_RESERVED_TLD = ".test"  # RFC 2606: nobody's
+
+
+def placeholder(secret: str) -> str:
+    """A stand-in for ``secret``."""
+    replaced = sum(1 for char in secret if not _KEPT.match(char))
+    letters = iter(_letters(secret, replaced))
+    out = []
+    for char in secret:
+        if _KEPT.match(char):
+            out.append(char)
+            continue
+        letter = next(letters)
+        out.append(letter if char.isascii() else _WIDE[len(char.encode())])
+    return "".join(out)
+
+
+def email_placeholder(address: str) -> str:
+    """A stand-in for an e-mail address that is one itself, under a domain nobody has, where the length allows."""
+    local, _, domain = address.partition("@")
+    room = len(domain) - len(_RESERVED_TLD)
+    if room < 1 or not address.isascii():
+        return placeholder(address)
+    letters = _letters(address, len(local) + room).lower()
+    return f"{letters[room:]}@{letters[:room]}{_RESERVED_TLD}"
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether this module wrote ``text``: scrubbing twice changes nothing."""
+    core = _KEPT.sub("", text)
+    body = len(core) - _TAG_LENGTH
+    if body < 1:
+        return False
+    return core[:body] == _filler(body) and _TAG.fullmatch(core[body:]) is not None
+
+
+def _letters(secret: str, length: int) -> str:
+    number = int.from_bytes(hashlib.sha256(b"toolparity placeholder\0" + _utf8(secret)).digest()[:8], "big")
+    tag = "".join(_TAG_LETTERS[(number >> shift) & 31] for shift in range(0, 5 * _TAG_LENGTH, 5))
+    return (_filler(max(length - _TAG_LENGTH, 0)) + tag)[:length]
+
+
+def _filler(length: int) -> str:
+    return (_FILLER * (length // len(_FILLER) + 1))[:length]
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,247 @@
+"""The scrubber: vcrpy's two hooks, and a pass over a whole cassette before it is written.
+
+    scrubber = Scrubber()
+    with vcr.use_cassette(path, before_record_request=scrubber.before_record_request,
+                          before_record_response=scrubber.before_record_response):
+        ...
+    scrubber.report.counts     # {"header": 14, "e-mail address": 2, …}: kinds and numbers, never a value
+
+The hooks run on replay too, on what is asked and what was recorded: scrubbing what was scrubbed changes nothing.
+One scrubber serves one cassette; what requests sent as credentials is looked for in everything that follows.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from . import headers as header_rules
+from . import known as known_values
+from .grpc_bodies import rewritten
+from .known import Known
+from .placeholder import is_placeholder, placeholder
+from .texts import TextScrubber
+from .views import Source, Text, spliced, unquoted
+
+_QUERY_SECRET = re.compile(r"[?&;](?P<name>[^=&#;]{1,80})=(?P<value>[^&#;]{6,})")
+_SECRET_PARAMETER = re.compile(
+    r"(?:.*[-_.])?(?:key|api-?key|apikey|token|secret|password|passwd|pwd|auth|authorization|sig|signature|credential"
+    r"|credentials|session|code|awsaccesskeyid|user|email)",
+    re.IGNORECASE,
+)
+_USER_INFO = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<it>[^/?#@]+)@", re.IGNORECASE)
+
+#: Members of a response that are headers under another name.
+_HEADER_MEMBERS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata", "metadata"})
+
+
+@dataclass(frozen=True)
+class Scrubbed:
+    """What was replaced or dropped, by kind. A secret that stands in several spellings counts once for each place."""
+
+    counts: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def __str__(self) -> str:
+        return ", ".join(f"{kind}: {count}" for kind, count in sorted(self.counts.items())) or "nothing"
+
+
+class Scrubber:
+    """Scrubs the interactions of one cassette.
+
+    ``environ`` gives the keys to look for by value (default: the process's own). ``keep_headers``: names to keep
+    beside the allow-list (`headers.KEPT`).
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None, *, keep_headers: Iterable[str] = ()) -> None:
+        self._known = Known(known_values.from_environment(os.environ if environ is None else environ))
+        self._texts = TextScrubber(self._known)
+        self._keep = frozenset(name.lower() for name in keep_headers)
+
+    @property
+    def report(self) -> Scrubbed:
+        """What was done so far."""
+        return Scrubbed(dict(self._texts.counts))
+
+    def before_record_request(self, request: Any) -> Any:
+        """vcrpy's hook; ``request`` is vcrpy's own copy, and is changed."""
+        self._learn(request.uri, request.headers)
+        body = _read(request.body)
+        request.uri = self.uri(request.uri)
+        if body is not None:
+            scrubbed = self.body(body)
+            if scrubbed != body or not isinstance(request.body, bytes):
+                request.body = scrubbed
+        request.headers = self.headers(request.headers, len(request.body or b""))
+        return request
+
+    def before_record_response(self, response: dict[str, Any]) -> dict[str, Any]:
+        """vcrpy's hook; gives a new response."""
+        return self._part(response)
+
+    def cassette(self, cassette: Mapping[str, Any]) -> dict[str, Any]:
+        """A cassette as it is about to be written: vcrpy's ``{"requests", "responses", …}``, or as it stands in a file.
+
+        Metadata is scrubbed as well. The cassette given is not changed.
+        """
+        out: dict[str, Any] = dict(cassette)
+        interactions = out.get("interactions") or []
+        for request in [*(out.get("requests") or []), *(each["request"] for each in interactions)]:
+            self._learn(*((request["uri"], request["headers"]) if isinstance(request, Mapping) else _address(request)))
+        for name, value in out.items():
+            if name == "requests":
+                out[name] = [self._request(request) for request in value]
+            elif name == "responses":
+                out[name] = [self._part(response) for response in value]
+            elif name == "interactions":
+                out[name] = [
+                    {
+                        **{
+                            key: self._other(value) for key, value in each.items() if key not in ("request", "response")
+                        },
+                        "request": self._request(each["request"]),
+                        "response": self._part(each["response"]),
+                    }
+                    for each in value
+                ]
+            else:
+                out[name] = self._other(value)
+        return out
+
+    def headers(self, headers: Mapping[Any, Any], content_length: int | None = None) -> dict[Any, Any]:
+        """Headers or metadata by the allow-list, their values scrubbed."""
+        out: dict[Any, Any] = {}
+        for name, value in headers.items():
+            if not header_rules.is_kept(str(name), self._keep):
+                self._texts.counts["header"] += 1
+            elif str(name).lower() == "content-length" and content_length is not None:
+                out[name] = [str(content_length)] if isinstance(value, list) else str(content_length)
+            elif str(name).lower() == "location":
+                out[name] = [self.uri(str(v)) for v in value] if isinstance(value, list) else self.uri(str(value))
+            else:
+                out[name] = self._other(value)
+        return out
+
+    def uri(self, uri: str) -> str:
+        """An address without credentials: those of its authority part, and the query members named as secrets are."""
+        source = Source(uri)
+        user_info = _USER_INFO.match(uri)
+        spans = [user_info.span("it")] if user_info else []
+        spans += [
+            match.span("value")
+            for match in _QUERY_SECRET.finditer(uri)
+            if _SECRET_PARAMETER.fullmatch(unquote(match["name"]))
+        ]
+        for span in spans:
+            view: Text = spliced(source, [span])
+            view = unquoted(view) or view
+            if not is_placeholder(view.text):
+                self._texts.counts["credentials in a URL"] += 1
+                view.write(0, placeholder(view.text))
+        return self._texts.text(source.text)
+
+    def body(self, body: bytes) -> bytes:
+        """The bytes of a request or response body."""
+        return self._texts.body(rewritten(body, self._texts.messages))
+
+    def _learn(self, uri: str, headers: Mapping[Any, Any]) -> None:
+        values = header_rules.credentials_in(headers)
+        user_info = _USER_INFO.match(uri)
+        if user_info:
+            values.append(unquote(user_info["it"]).partition(":")[2])
+        values += [
+            unquote(match["value"])
+            for match in _QUERY_SECRET.finditer(uri)
+            if _SECRET_PARAMETER.fullmatch(unquote(match["name"]))
+        ]
+        self._known.add(values, "credential of the request")
+
+    def _request(self, request: Any) -> Any:
+        if not isinstance(request, Mapping):
+            copy = type(request)(request.method, request.uri, _read(request.body), dict(request.headers))
+            return self.before_record_request(copy)
+        out = self._part(request)
+        out["uri"] = self.uri(str(request["uri"]))
+        return out
+
+    def _part(self, part: Mapping[str, Any]) -> dict[str, Any]:
+        """A request or a response that is a mapping."""
+        out: dict[str, Any] = {}
+        length: int | None = None
+        if "body" in part:
+            out["body"] = self._spelled_body(part["body"])
+            length = _length(out["body"]) if out["body"] != part["body"] else None
+        for name, value in part.items():
+            if name in _HEADER_MEMBERS and isinstance(value, Mapping):
+                out[name] = self.headers(value, length if name == "headers" else None)
+            elif name not in ("body", "uri"):
+                out[name] = self._other(value)
+        return {name: out[name] for name in part if name in out}
+
+    def _spelled_body(self, body: Any) -> Any:
+        if isinstance(body, bytes):
+            return self.body(body)
+        if isinstance(body, str):
+            return self.body(body.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        if isinstance(body, Mapping):
+            return {
+                name: _to_base64(self.body(_from_base64(value)))
+                if name == "base64_string" and value is not None
+                else self._spelled_body(value)
+                for name, value in body.items()
+            }
+        return body
+
+    def _other(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._texts.text(value)
+        if isinstance(value, bytes):
+            return self._texts.body(value)
+        if isinstance(value, Mapping):
+            return {self._other(name): self._other(member) for name, member in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._other(item) for item in value]
+        return value
+
+
+def _address(request: Any) -> tuple[str, Mapping[Any, Any]]:
+    return request.uri, request.headers
+
+
+def _read(body: Any) -> bytes | None:
+    """A request's body as bytes: vcrpy gives text, bytes, files and iterators."""
+    if body is None or isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode()
+    if hasattr(body, "read"):
+        return _read(body.read())
+    return b"".join(_read(chunk) or b"" for chunk in body)
+
+
+def _length(body: Any) -> int | None:
+    if isinstance(body, Mapping):
+        return _length(body.get("string"))
+    if isinstance(body, str):
+        return len(body.encode("utf-8", "surrogatepass"))
+    return len(body) if isinstance(body, bytes) else None
+
+
+def _from_base64(text: Any) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except (binascii.Error, ValueError, TypeError):
+        return b""
+
+
+def _to_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

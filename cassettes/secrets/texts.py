@@ -1,0 +1,120 @@
+"""Scrubbing one text, or bytes: all layers of it, the pieces of its streams, and what is packed inside."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from . import forms, packed, protowire
+from .known import Known
+from .leaves import streamed_texts
+from .protowire import Field
+from .views import Source, Text, from_utf8, joined, layers, spliced, unescaped, unquoted
+
+_DEPTH = 3  # base64 in base64 in …
+
+
+class TextScrubber:
+    """Replaces what it knows and what has a secret's form; ``counts`` says how many of which kind."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.counts: Counter[str] = Counter()
+
+    def text(self, text: str, depth: int = 0) -> str:
+        """``text`` without secrets, of the same length, but where what is packed in it cannot keep its own."""
+        source = Source(text)
+        # A stream's pieces first: a piece alone can look like a whole, and hide the rest once it is replaced.
+        for spans in streamed_texts(text) if depth == 0 else ():
+            self._layers(joined(source, spans), depth)
+        self._layers(source, depth)
+        return source.text
+
+    def body(self, data: bytes, depth: int = 0) -> bytes:
+        """A body's bytes without secrets. What is not changed is the same, byte for byte."""
+        if packed.is_packed(data):
+            return packed.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
+        if _is_binary(data):
+            unpacked = packed.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
+            return self.binary(data, depth) if unpacked is data else unpacked
+        text = self.text(data.decode("utf-8", "surrogateescape"), depth)
+        return text.encode("utf-8", "surrogateescape")
+
+    def binary(self, data: bytes, depth: int) -> bytes:
+        """Bytes of no known kind, of the same length: only sure forms, and full ones in protobuf's strings."""
+        source = Source(data.decode("latin-1"))
+        for field in protowire.strings(data) or ():
+            self._field(source, [field], depth)
+        self._search(source, depth, strong_only=True)
+        wide = from_utf8(source)
+        if wide is not None:
+            self._search(wide, depth, strong_only=True)
+        return source.text.encode("latin-1")
+
+    def messages(self, serialized: list[bytes]) -> list[bytes]:
+        """The serialized messages of one gRPC stream, with the texts that run over several of them scrubbed as one."""
+        source = Source(b"".join(serialized).decode("latin-1"))
+        found: list[list[Field]] = []
+        offset = 0
+        for data in serialized:
+            fields = protowire.strings(data) or []
+            found.append([f._replace(start=f.start + offset, end=f.end + offset) for f in fields])
+            offset += len(data)
+        for pieces in protowire.streamed(found):
+            self._field(source, [field for _, field in pieces], 0)
+        data = source.text.encode("latin-1")
+        out = []
+        for message in serialized:
+            out.append(data[: len(message)])
+            data = data[len(message) :]
+        return out
+
+    def _field(self, source: Source, fields: list[Field], depth: int) -> None:
+        view = spliced(source, [(field.start, field.end) for field in fields])
+        self._layers(from_utf8(view) or view, depth)
+
+    def _layers(self, text: Text, depth: int) -> None:
+        for layer in layers(text, (unescaped, unquoted)):
+            self._search(layer, depth)
+
+    def _search(self, text: Text, depth: int, *, strong_only: bool = False) -> None:
+        for found in self.known.find(text.text):
+            self._write(text, found)
+        for form in forms.forms_in(text.text, strong_only=strong_only):
+            for found in forms.matches(form, text.text):
+                self._write(text, found)
+        if depth < _DEPTH:
+            self._packed(text, depth)
+
+    def _packed(self, text: Text, depth: int) -> None:
+        for run in packed.BASE64_RUN.finditer(text.text):
+            data = packed.from_base64(run.group())
+            if data is None:
+                continue
+            before = self.counts.copy()
+            changed = self._inside(data, depth + 1)
+            if changed == data:
+                continue
+            if len(changed) != len(data):  # nothing was written, so nothing counts
+                self.counts = before
+                continue
+            text.write(run.start(), packed.to_base64(changed, run.group()))
+
+    def _inside(self, data: bytes, depth: int) -> bytes:
+        unpacked = packed.repacked(data, lambda content: self.body(content, depth)) if depth < _DEPTH else data
+        if unpacked is not data:
+            return unpacked
+        changed = self.binary(data, depth)
+        return changed if _is_binary(changed) else self.body(changed, depth)
+
+    def _write(self, text: Text, found: forms.Found) -> None:
+        text.write(found.start, found.stand_in)
+        self.counts[found.kind] += 1
+
+
+def _is_binary(data: bytes) -> bool:
+    """Whether bytes are anything but text: not UTF-8, or with control characters that text has none of."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return True
+    return "\0" in text or any(char in text for char in "\x01\x02\x03\x04\x05\x06\x0e\x0f\x10\x11\x12\x14\x16\x17")

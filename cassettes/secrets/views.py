@@ -1,0 +1,210 @@
+"""A text as a reader of it would see it, and the way back to what stands in the file.
+
+A secret can be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream can break it into pieces. A `View` is the decoded
+text together with where each of its characters came from, so that it can be searched as one text and written through
+to the spelling and the pieces below, character for character, without a change of length anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+
+class Text(Protocol):
+    """What can be searched, and written in place."""
+
+    text: str
+
+    def write(self, start: int, new: str) -> None:
+        """Put ``new`` in place of as many characters from ``start`` on."""
+
+
+class Source:
+    """The text of a file."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def write(self, start: int, new: str) -> None:
+        self.text = self.text[:start] + new + self.text[start + len(new) :]
+
+
+class Run(NamedTuple):
+    """Neighbouring characters of a view and where they stand below: one for one, or one that is spelled out."""
+
+    at: int
+    length: int
+    below: int
+    below_length: int
+    spelled: bool
+
+
+class View:
+    """``text``, made of runs of ``below`` in order. What stands between the runs is not part of it."""
+
+    def __init__(self, below: Text, text: str, runs: list[Run]) -> None:
+        self.below = below
+        self.text = text
+        self._runs = runs
+        self._starts = [run.at for run in runs]
+
+    def write(self, start: int, new: str) -> None:
+        end = start + len(new)
+        index = max(bisect_right(self._starts, start) - 1, 0)
+        while index < len(self._runs) and self._runs[index].at < end:
+            run = self._runs[index]
+            index += 1
+            low, high = max(run.at, start), min(run.at + run.length, end)
+            if low >= high:
+                continue
+            part = new[low - start : high - start]
+            if not run.spelled:
+                self.below.write(run.below + low - run.at, part)
+            elif part != self.text[low:high]:
+                spelling = self.below.text[run.below : run.below + run.below_length]
+                self.below.write(run.below, _respelled(spelling, part))
+        self.text = self.text[:start] + new + self.text[end:]
+
+
+_JSON_ESCAPE = re.compile(r'\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|["\\/bfnrt])')
+_SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_PERCENT = re.compile(r"%[0-7][0-9a-fA-F]|%[c-fC-F][0-9a-fA-F](?:%[89abAB][0-9a-fA-F]){1,3}")
+_UTF8 = re.compile("[\xc2-\xf4][\x80-\xbf]{1,3}")
+
+
+def _json_char(spelling: str) -> str | None:
+    if spelling[1] != "u":
+        return _SIMPLE[spelling[1]]
+    if len(spelling) == 6:
+        return chr(int(spelling[2:], 16))
+    high, low = int(spelling[2:6], 16), int(spelling[8:], 16)
+    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+
+
+def _percent_char(spelling: str) -> str | None:
+    return _one_char(bytes.fromhex(spelling.replace("%", "")))
+
+
+def _utf8_char(spelling: str) -> str | None:
+    return _one_char(spelling.encode("latin-1"))
+
+
+def _one_char(data: bytes) -> str | None:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if len(text) == 1 else None
+
+
+def unescaped(below: Text) -> View | None:
+    """JSON's escapes read, one level of them; None where there are none."""
+    return _decoded(below, "\\", _JSON_ESCAPE, _json_char)
+
+
+def unquoted(below: Text) -> View | None:
+    """URL encoding read; None where there is none."""
+    return _decoded(below, "%", _PERCENT, _percent_char)
+
+
+def from_utf8(below: Text) -> View | None:
+    """Bytes, held as latin-1, read as UTF-8; None where all is ASCII."""
+    return None if below.text.isascii() else _decoded(below, "", _UTF8, _utf8_char)
+
+
+def _decoded(below: Text, mark: str, pattern: re.Pattern[str], char: Callable[[str], str | None]) -> View | None:
+    if mark not in below.text:
+        return None
+    builder = _Builder()
+    _read(builder, below.text, 0, len(below.text), pattern, char)
+    return View(below, builder.joined(), builder.runs) if builder.spelled else None
+
+
+def joined(below: Text, spans: Iterable[tuple[int, int]]) -> View:
+    """JSON strings (the spans between their quotes) read and put together to one text."""
+    builder = _Builder()
+    for start, end in spans:
+        if "\\" in below.text[start:end]:
+            _read(builder, below.text, start, end, _JSON_ESCAPE, _json_char)
+        else:
+            builder.literal(below.text, start, end)
+    return View(below, builder.joined(), builder.runs)
+
+
+def spliced(below: Text, spans: Iterable[tuple[int, int]]) -> View:
+    """Spans put together as they stand."""
+    builder = _Builder()
+    for start, end in spans:
+        builder.literal(below.text, start, end)
+    return View(below, builder.joined(), builder.runs)
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.spelled = False
+        self._parts: list[str] = []
+        self._length = 0
+
+    def literal(self, text: str, start: int, end: int) -> None:
+        if end > start:
+            self.runs.append(Run(self._length, end - start, start, end - start, False))
+            self._parts.append(text[start:end])
+            self._length += end - start
+
+    def char(self, char: str, start: int, end: int) -> None:
+        self.runs.append(Run(self._length, 1, start, end - start, True))
+        self._parts.append(char)
+        self._length += 1
+        self.spelled = True
+
+    def joined(self) -> str:
+        return "".join(self._parts)
+
+
+def _read(
+    builder: _Builder,
+    text: str,
+    start: int,
+    end: int,
+    pattern: re.Pattern[str],
+    char: Callable[[str], str | None],
+) -> None:
+    done = start
+    for found in pattern.finditer(text, start, end):
+        decoded = char(found.group())
+        if decoded is None:
+            continue
+        builder.literal(text, done, found.start())
+        builder.char(decoded, found.start(), found.end())
+        done = found.end()
+    builder.literal(text, done, end)
+
+
+def _respelled(spelling: str, char: str) -> str:
+    """``char`` in the way and the length of ``spelling``."""
+    if spelling[0] == "%":
+        return "".join(f"%{byte:02X}" for byte in char.encode())
+    if spelling[0] != "\\":
+        return char.encode().decode("latin-1")
+    if len(spelling) == 2:
+        return spelling  # placeholders keep the characters that have such a form
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def layers(below: Text, decoders: tuple[Callable[[Text], View | None], ...], depth: int = 3) -> Iterator[Text]:
+    """``below`` and all that can be read from it by any order of decoders, at most ``depth`` on top of each other.
+
+    The deepest comes first: what is found and written there is found where it begins and ends, while ``\\nsk-…``, read
+    as it stands, seems to begin with an n.
+    """
+    if depth:
+        for decode in decoders:
+            view = decode(below)
+            if view is not None:
+                yield from layers(view, decoders, depth - 1)
+    yield below
