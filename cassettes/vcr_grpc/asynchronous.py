@@ -1,0 +1,273 @@
+"""asyncio calls: grpc.aio's own call objects over a core call that records or plays.
+
+The replaced method is the constructor of ``UnaryUnaryCall`` and ``UnaryStreamCall``: a multi-callable without
+interceptors makes one, and so does the innermost step of a chain of interceptors, with the metadata they added.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from . import interaction
+from .core import EOF, PLAYED, AioStatus, StatusCode, UsageError, metadatums
+from .errors import UnsupportedCall
+from .interaction import Answer, Asked
+from .metadata import pairs_of
+from .tape import Recording, Tape, left_early
+
+_CANCELLED = StatusCode.CANCELLED.value[0]
+
+
+def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable[..., None]:
+    """The replacement for the constructor of a call with a single request."""
+
+    def replacement(
+        self: Any,
+        request: Any,
+        deadline: float | None,
+        metadata: Any,
+        credentials: Any,
+        wait_for_ready: bool | None,
+        channel: Any,
+        method: Any,
+        request_serializer: Any,
+        response_deserializer: Any,
+        *rest: Any,
+    ) -> None:
+        name = _text(method)
+        data, request_type = interaction.serialized(request, request_serializer, name)
+        asked = Asked(
+            target=_text(channel.target),
+            method=name,
+            metadata=pairs_of(metadata),
+            serialized=data,
+            request_type=request_type,
+            deserializer=response_deserializer,
+            stream=stream,
+        )
+        decided = Tape.of(cassette).decide(asked)
+        if decided is None:
+            core, data, serializer = channel, request, request_serializer
+        elif isinstance(decided, Recording):
+            core, serializer = _RecordingChannel(channel, decided), None
+        else:
+            core, serializer = _PlayingChannel(channel, decided, asked), None
+        original(
+            self,
+            data,
+            deadline,
+            metadata,
+            credentials,
+            wait_for_ready,
+            core,
+            method,
+            serializer,
+            response_deserializer,
+            *rest,
+        )
+
+    return replacement
+
+
+def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
+    """The replacement for the constructor of a call whose requests are a stream."""
+
+    def replacement(
+        self: Any,
+        request_iterator: Any,
+        deadline: float | None,
+        metadata: Any,
+        credentials: Any,
+        wait_for_ready: bool | None,
+        channel: Any,
+        method: Any,
+        *rest: Any,
+    ) -> None:
+        asked = Asked(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
+        if not Tape.of(cassette).ignores(asked):
+            raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
+        original(self, request_iterator, deadline, metadata, credentials, wait_for_ready, channel, method, *rest)
+
+    return replacement
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+# Recording
+
+
+class _RecordingChannel:
+    def __init__(self, channel: Any, recording: Recording) -> None:
+        self._channel = channel
+        self._recording = recording
+
+    def call(self, *args: Any) -> _RecordingCall:
+        try:
+            return _RecordingCall(self._channel.call(*args), self._recording)
+        except BaseException:
+            self._recording.left()  # a closed channel: there is no call
+            raise
+
+
+class _RecordingCall:
+    """grpc's core call, with what it gives seen on the way; all that is not named here is the core call's own."""
+
+    def __init__(self, call: Any, recording: Recording) -> None:
+        self._call = call
+        self._recording = recording
+        call.add_done_callback(self._done)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._call, name)
+
+    async def unary_unary(self, *args: Any) -> Any:
+        message = None
+        try:
+            message = await self._call.unary_unary(*args)
+        finally:
+            # Only a call that succeeded has an answer; what stands there otherwise is no message.
+            self._recording.read(message if self._call.done() and self._call.is_ok() else None)
+        return message
+
+    async def receive_serialized_message(self) -> Any:
+        self._recording.reading()
+        message = None
+        try:
+            message = await self._call.receive_serialized_message()
+        finally:
+            self._recording.read(message if isinstance(message, bytes) else None)
+        return message
+
+    def cancel(self, details: str) -> None:
+        self._recording.left()
+        self._call.cancel(details)
+
+    def __repr__(self) -> str:
+        return repr(self._call)
+
+    def _done(self) -> None:
+        status = self._call._status
+        if self._call.is_locally_cancelled():
+            self._recording.left()
+            return
+        self._recording.initial(self._call._initial_metadata)
+        self._recording.ended(status.code(), status.details(), status.trailing_metadata())
+
+
+# Playing
+
+
+class _PlayingChannel:
+    def __init__(self, channel: Any, answer: Answer, asked: Asked) -> None:
+        self._channel = channel
+        self._answer = answer
+        self._asked = asked
+
+    def call(self, method: Any, deadline: float | None, *_: Any) -> _PlayedCall:
+        if self._channel.closed():
+            raise UsageError("Channel is closed.")
+        return _PlayedCall(self._answer, self._asked, deadline)
+
+
+class _PlayedCall:
+    """Gives a recording as grpc's core call gives an answer of a server."""
+
+    def __init__(self, answer: Answer, asked: Asked, deadline: float | None) -> None:
+        self._answer = answer
+        self._asked = asked
+        self._deadline = deadline
+        self._messages = deque(answer.messages)
+        self._initial_metadata: tuple[Any, ...] | None = None
+        self._status: Any = None
+        self._locally_cancelled = False
+        self._callbacks: list[Callable[[], None]] = []
+        self._begun = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def unary_unary(self, *_: Any) -> bytes | None:
+        self._begin()
+        self._end_with_answer()
+        return self._messages.popleft() if self._messages else None
+
+    async def initiate_unary_stream(self, *_: Any) -> None:
+        self._begin()
+        self._end_if_read()
+
+    async def receive_serialized_message(self) -> Any:
+        if self._messages:
+            message = self._messages.popleft()
+            self._end_if_read()
+            return message
+        if not self.done():
+            raise left_early(self._answer, self._asked)
+        return EOF
+
+    async def initial_metadata(self) -> tuple[Any, ...]:
+        await self._begun.wait()
+        return self._initial_metadata or ()
+
+    async def status(self) -> Any:
+        await self._ended.wait()
+        return self._status
+
+    def cancel(self, details: str) -> None:
+        self._locally_cancelled = True
+        self._messages.clear()
+        self._begun.set()
+        self._end(AioStatus(_CANCELLED, details, (), PLAYED))
+
+    def done(self) -> bool:
+        return self._status is not None
+
+    def cancelled(self) -> bool:
+        return self.done() and self._status.code() == _CANCELLED
+
+    def is_locally_cancelled(self) -> bool:
+        return self._locally_cancelled
+
+    def is_ok(self) -> bool:
+        return self.done() and self._status.code() == 0
+
+    def add_done_callback(self, callback: Callable[[], None]) -> None:
+        if self.done():
+            callback()
+        else:
+            self._callbacks.append(callback)
+
+    def time_remaining(self) -> float | None:
+        return None if self._deadline is None else max(0.0, self._deadline - time.time())
+
+    def set_internal_error(self, details: str) -> None:
+        self._end(AioStatus(StatusCode.INTERNAL.value[0], details, (), PLAYED))
+
+    def __repr__(self) -> str:
+        return f"<{PLAYED}: {self._asked.uri}>"
+
+    def _begin(self) -> None:
+        self._initial_metadata = metadatums(self._answer.initial)
+        self._begun.set()
+
+    def _end_if_read(self) -> None:
+        # grpc's core tells the status when the last message was taken, not before and not only on a further read.
+        if not self._messages and not self._answer.left:
+            self._end_with_answer()
+
+    def _end_with_answer(self) -> None:
+        answer = self._answer
+        debug = f"{PLAYED}: {answer.details}"
+        self._end(AioStatus(answer.code, answer.details, metadatums(answer.trailing), debug))
+
+    def _end(self, status: Any) -> None:
+        if self.done():
+            return
+        self._status = status
+        self._ended.set()
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()

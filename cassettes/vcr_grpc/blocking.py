@@ -1,0 +1,257 @@
+"""Synchronous calls: grpc's own multi-callables over a core channel that records or plays.
+
+What the caller gets (``_InactiveRpcError``, ``_MultiThreadedRendezvous``, …) is grpc's own object in both cases.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from . import interaction
+from .core import PLAYED, Operation, ReceiveMessage, metadatums
+from .errors import UnsupportedCall
+from .interaction import Answer, Asked
+from .metadata import pairs_of
+from .tape import Recording, Tape, left_early
+
+_Handler = Callable[[Any], bool]
+
+
+def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[..., Any]:
+    """The replacement for a multi-callable's method with a single request."""
+
+    def replacement(
+        multi: Any, request: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
+    ) -> Any:
+        method = multi._method.decode()
+        data, request_type = interaction.serialized(request, multi._request_serializer, method)
+        asked = Asked(
+            target=multi._target.decode(),
+            method=method,
+            metadata=pairs_of(metadata),
+            serialized=data,
+            request_type=request_type,
+            deserializer=multi._response_deserializer,
+            stream=stream,
+        )
+        decided = Tape.of(cassette).decide(asked)
+        if decided is None:
+            return original(multi, request, timeout, metadata, *rest, **more)
+        stand_in = copy.copy(multi)
+        stand_in._request_serializer = None  # the bytes are there already
+        if isinstance(decided, Recording):
+            stand_in._channel = _RecordingChannel(multi._channel, decided)
+            # The single-threaded kind has no such member; its class takes one all the same.
+            stand_in._managed_call = _recording_managed_call(getattr(multi, "_managed_call", None), decided)
+        else:
+            stand_in._channel = _PlayingChannel(decided, asked)
+            stand_in._managed_call = _playing_managed_call(decided, asked)
+        return original(stand_in, data, timeout, metadata, *rest, **more)
+
+    return replacement
+
+
+def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
+    """The replacement for a multi-callable's method whose requests are a stream."""
+
+    def replacement(multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any) -> Any:
+        method = multi._method.decode()
+        asked = Asked(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
+        if Tape.of(cassette).ignores(asked):
+            return original(multi, request_iterator, timeout, metadata, *rest)
+        raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
+
+    return replacement
+
+
+# Recording: core calls whose events are seen on their way to grpc.
+
+
+def _recording_managed_call(managed_call: Any, recording: Recording) -> Callable[..., Any]:
+    # grpc: create(flags, method, host, deadline, metadata, credentials, operations, event_handler, …)
+    def create(*args: Any) -> Any:
+        args = (*args[:7], _seen(args[7], recording), *args[8:])
+        return _RecordingCall(_started(recording, lambda: managed_call(*args)), recording)
+
+    return create
+
+
+class _RecordingChannel:
+    def __init__(self, channel: Any, recording: Recording) -> None:
+        self._channel = channel
+        self._recording = recording
+
+    def segregated_call(self, *args: Any) -> Any:
+        started = _started(self._recording, lambda: self._channel.segregated_call(*args))
+        return _RecordingCall(started, self._recording)
+
+
+def _started(recording: Recording, start: Callable[[], Any]) -> Any:
+    try:
+        return start()
+    except BaseException:
+        recording.left()  # a closed channel: there is no call
+        raise
+
+
+class _RecordingCall:
+    def __init__(self, call: Any, recording: Recording) -> None:
+        self._call = call
+        self._recording = recording
+
+    def operate(self, operations: Iterable[Any], handler: _Handler | None) -> Any:
+        reads = any(isinstance(operation, ReceiveMessage) for operation in operations)
+        if reads:
+            self._recording.reading()
+        operating = self._call.operate(operations, handler and _seen(handler, self._recording))
+        if reads and not operating:
+            self._recording.unread()
+        return operating
+
+    def next_event(self) -> Any:
+        event = self._call.next_event()
+        _see(event, self._recording)
+        return event
+
+    def cancel(self, *args: Any) -> Any:
+        self._recording.left()
+        return self._call.cancel(*args)
+
+
+def _seen(handler: _Handler, recording: Recording) -> _Handler:
+    def handle(event: Any) -> bool:
+        _see(event, recording)
+        return handler(event)
+
+    return handle
+
+
+def _see(event: Any, recording: Recording) -> None:
+    for operation in event.batch_operations or ():
+        match operation.type():
+            case Operation.receive_initial_metadata:
+                recording.initial(operation.initial_metadata())
+            case Operation.receive_message:
+                recording.read(operation.message())
+            case Operation.receive_status_on_client:
+                recording.ended(operation.code(), _text(operation.details()), operation.trailing_metadata())
+
+
+def _text(details: Any) -> str:
+    return details.decode("utf-8", "replace") if isinstance(details, bytes) else details or ""
+
+
+# Playing: core calls that give what a recording holds.
+
+
+class _Operation(NamedTuple):
+    """One finished operation, with the accessors of grpc's core."""
+
+    kind: Any
+    value: Any = None
+
+    def type(self) -> Any:
+        return self.kind
+
+    def initial_metadata(self) -> Any:
+        return self.value
+
+    def message(self) -> Any:
+        return self.value
+
+    def trailing_metadata(self) -> Any:
+        return metadatums(self.value.trailing)
+
+    def code(self) -> int:
+        code: int = self.value.code
+        return code
+
+    def details(self) -> str:
+        details: str = self.value.details
+        return details
+
+    def error_string(self) -> str:
+        return f"{PLAYED}: {self.value.details}"
+
+
+class _Event(NamedTuple):
+    batch_operations: tuple[_Operation, ...]
+
+
+class _PlayedCall:
+    """Gives a recording's events, each as soon as grpc asks for it; to a handler at once, else to `next_event`."""
+
+    def __init__(self, answer: Answer, asked: Asked, handler: _Handler | None) -> None:
+        self._answer = answer
+        self._asked = asked
+        self._handler = handler
+        self._messages = deque(answer.messages)
+        self._events: deque[_Event] = deque()
+        self._over = False
+        begun = (
+            _Operation(Operation.send_initial_metadata),
+            _Operation(Operation.send_message),
+            _Operation(Operation.send_close_from_client),
+            _Operation(Operation.receive_initial_metadata, metadatums(answer.initial)),
+        )
+        if asked.stream:
+            self._give(handler, *begun)
+            self._end_if_read()
+        else:
+            message = answer.messages[0] if answer.messages else None
+            self._over = True
+            self._give(handler, *begun, _Operation(Operation.receive_message, message), self._status())
+
+    def operate(self, operations: Iterable[Any], handler: _Handler | None) -> bool:
+        """A message is asked for: grpc does nothing else with a call that has one request."""
+        if self._messages:
+            self._give(handler, _Operation(Operation.receive_message, self._messages.popleft()))
+            self._end_if_read()
+        elif self._over:
+            self._give(handler, _Operation(Operation.receive_message))
+        else:
+            raise left_early(self._answer, self._asked)
+        return True
+
+    def next_event(self) -> _Event:
+        return self._events.popleft()
+
+    def cancel(self, code: int, details: str) -> None:
+        if not self._over:
+            self._over = True
+            cancelled = Answer((), (), (), int(code), details)
+            self._give(self._handler, _Operation(Operation.receive_status_on_client, cancelled))
+
+    def _status(self) -> _Operation:
+        return _Operation(Operation.receive_status_on_client, self._answer)
+
+    def _end_if_read(self) -> None:
+        # grpc's core tells the status when the last message was taken, not before and not only on a further read.
+        if not self._messages and not self._answer.left:
+            self._over = True
+            self._give(self._handler, self._status())
+
+    def _give(self, handler: _Handler | None, *operations: _Operation) -> None:
+        if handler is None:
+            self._events.append(_Event(operations))
+        else:
+            handler(_Event(operations))
+
+
+class _PlayingChannel:
+    def __init__(self, answer: Answer, asked: Asked) -> None:
+        self._answer = answer
+        self._asked = asked
+
+    def segregated_call(self, *_: Any) -> _PlayedCall:
+        return _PlayedCall(self._answer, self._asked, None)
+
+
+def _playing_managed_call(answer: Answer, asked: Asked) -> Callable[..., _PlayedCall]:
+    def create(*args: Any) -> _PlayedCall:
+        return _PlayedCall(answer, asked, args[7])
+
+    return create

@@ -1,0 +1,185 @@
+"""A gRPC call as an ordinary vcrpy interaction, and back.
+
+    request:
+      method: POST
+      uri: grpc://host:port/package.Service/Method
+      headers: {…metadata…}
+      body: '{"message": {…}, "serialized": "…", "type": "package.Request"}'
+    response:
+      status: {code: 200, message: OK}         # of the HTTP/2 response that carries every gRPC answer
+      headers: {…initial metadata…}
+      body: {string: '{"messages": [{"message": {…}, "serialized": "…"}, …], "type": "package.Response"}'}
+      trailers: {…trailing metadata…}
+      grpc: {code: NOT_FOUND, details: "…", stream: false}     # or {left_by_caller: true, stream: true}
+
+The address says ``grpc`` for plain and for encrypted channels alike: grpcio does not tell which one a stub was made
+from. JSON texts have sorted keys, so equal requests have equal bodies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from google.protobuf.message import Message
+from vcr.request import Request
+
+from . import messages
+from .core import STATUS_BY_NUMBER, StatusCode
+from .errors import Disagreement, UnreadableInteraction, UnserializableRequest
+from .metadata import Pairs, from_headers, to_headers, to_request_headers
+
+SCHEME = "grpc"
+_RESOLVER = re.compile(r"^(?:dns:(?://[^/]*/)?|ipv[46]:|passthrough:/*)")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call before it is made; ``serialized`` is what is sent and recorded, ``method`` "/package.Service/Method"."""
+
+    target: str
+    method: str
+    metadata: Pairs
+    serialized: bytes
+    request_type: messages.MessageType | None
+    deserializer: messages.Deserializer
+    stream: bool
+
+    @property
+    def uri(self) -> str:
+        """Where the call goes, without the resolver's prefix that grpcio adds to some targets."""
+        host = quote(_RESOLVER.sub("", self.target), safe="[]:.,-_~")
+        return f"{SCHEME}://{host}{self.method}"
+
+    def request(self) -> Any:
+        """The vcrpy request: what hooks, filters and matchers see."""
+        entry = messages.written(self.serialized, self.request_type)
+        if self.request_type is not None:
+            entry["type"] = messages.name_of(self.request_type)
+        return Request("POST", self.uri, _json(entry), to_request_headers(self.metadata))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back. ``code`` is None where the caller left the stream before its end (``left``)."""
+
+    initial: Pairs
+    messages: tuple[bytes, ...]
+    trailing: Pairs
+    code: int | None
+    details: str
+    left: bool = False
+
+
+def serialized(request: Any, serializer: Any, where: str) -> tuple[bytes, messages.MessageType | None]:
+    """The request's bytes, and its type where it is a protobuf message. Raises UnserializableRequest.
+
+    A message is written in protobuf's deterministic form where the stub's serializer is protobuf's own: map entries
+    have an order then, equal requests have equal bytes, and what is recorded is what is sent.
+    """
+    try:
+        data = request if serializer is None else serializer(request)
+    except Exception as error:
+        raise UnserializableRequest(f"the request cannot be serialized: {error}", where=where) from error
+    if not isinstance(data, bytes):
+        raise UnserializableRequest(f"the request was serialized to {type(data).__name__}, not to bytes", where=where)
+    if not isinstance(request, Message):
+        return data, None
+    if data == request.SerializeToString():
+        data = request.SerializeToString(deterministic=True)
+    return data, type(request)
+
+
+def response(answer: Answer, asked: Asked) -> dict[str, Any]:
+    """The vcrpy response."""
+    type_ = messages.type_of(asked.deserializer, answer.messages[0] if answer.messages else None)
+    body: dict[str, Any] = {"messages": [messages.written(message, type_) for message in answer.messages]}
+    if type_ is not None:
+        body["type"] = messages.name_of(type_)
+    if answer.left:
+        ended: dict[str, Any] = {"left_by_caller": True}
+    else:
+        status = STATUS_BY_NUMBER.get(answer.code or 0)
+        ended = {"code": answer.code if status is None else status.name, "details": answer.details}
+    return {
+        "status": {"code": 200, "message": "OK"},
+        "headers": to_headers(answer.initial),
+        "body": {"string": _json(body).encode("ascii")},
+        "trailers": to_headers(answer.trailing),
+        "grpc": {**ended, "stream": asked.stream},
+    }
+
+
+def answer(recorded: Any, asked: Asked, where: str) -> Answer:
+    """A recorded response. Raises UnreadableInteraction; Disagreement where readable and exact form differ."""
+    ended = recorded.get("grpc") if isinstance(recorded, dict) else None
+    if not isinstance(ended, dict):
+        raise UnreadableInteraction("the interaction was not recorded from a gRPC call", where=where)
+    body = _parsed((recorded.get("body") or {}).get("string"), where)
+    entries = body.get("messages")
+    if not isinstance(entries, list):
+        raise UnreadableInteraction("its body holds no list of messages", where=where)
+    plain = [messages.read(entry, None, f"{where}, message {n}") for n, entry in enumerate(entries, 1)]
+    type_ = messages.type_of(asked.deserializer, plain[0] if plain else None, body.get("type"))
+    for n, entry in enumerate(entries, 1):
+        messages.read(entry, type_, f"{where}, message {n}")
+    left = ended.get("left_by_caller") is True
+    code = None if left else _number(ended.get("code"), where)
+    if not asked.stream and code == 0 and len(plain) != 1:
+        raise UnreadableInteraction(f"{len(plain)} messages where one call has one answer", where=where)
+    return Answer(
+        initial=from_headers(recorded.get("headers"), where),
+        messages=tuple(plain),
+        trailing=from_headers(recorded.get("trailers"), where),
+        code=code,
+        details=str(ended.get("details") or ""),
+        left=left,
+    )
+
+
+def check_request(body: Any, type_: messages.MessageType | None, where: str) -> None:
+    """Hold a recorded request's two forms against each other. Raises Disagreement.
+
+    What a hook left there in another shape is nobody's mistake: only the answer is played.
+    """
+    try:
+        messages.read(_parsed(body, where), type_, where)
+    except Disagreement:
+        raise
+    except UnreadableInteraction:
+        return
+
+
+def message_of(body: Any) -> Any:
+    """The readable message in a recorded request's body; None where there is none."""
+    try:
+        return _parsed(body, "").get("message")
+    except UnreadableInteraction:
+        return None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _parsed(text: Any, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnreadableInteraction(f"its body is no JSON: {error}", where=where) from None
+    if not isinstance(value, dict):
+        raise UnreadableInteraction("its body is no JSON object", where=where)
+    return value
+
+
+def _number(code: Any, where: str) -> int:
+    if isinstance(code, int):
+        return code
+    status = getattr(StatusCode, code, None) if isinstance(code, str) else None
+    if status is None:
+        raise UnreadableInteraction(f"{code!r} is no gRPC status", where=where)
+    number: int = status.value[0]
+    return number

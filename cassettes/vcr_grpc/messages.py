@@ -1,0 +1,153 @@
+"""One protobuf message in a cassette: readable and exact, side by side.
+
+    {"message": {…protobuf JSON, the proto's own names…}, "serialized": "<base64>", "unknown_fields": true}
+
+``serialized`` is the truth, and what is played. ``message`` is absent where the type is not known or has no JSON form.
+``unknown_fields`` stands where the bytes hold fields that the recording side's type did not know: these are in the
+bytes only. Where the type is known on reading too, the two forms are held against each other.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import ParseError as JsonParseError
+from google.protobuf.message import DecodeError, Message
+
+from .errors import Disagreement, UnreadableInteraction
+
+MessageType = type[Message]
+Deserializer = Callable[[bytes], Any] | None
+
+
+def type_of(deserializer: Deserializer, sample: bytes | None = None, name: str | None = None) -> MessageType | None:
+    """The message class behind a stub's deserializer.
+
+    Generated stubs pass ``SomeMessage.FromString``, bound to its class; any other is tried on ``sample``; at last the
+    ``name`` is looked up among the types that this process has imported.
+    """
+    owner = getattr(deserializer, "__self__", None)
+    if isinstance(owner, type) and issubclass(owner, Message):
+        return owner
+    if deserializer is not None and sample is not None:
+        try:
+            parsed = deserializer(sample)
+        except Exception:  # the stub's own code, about to fail in the caller's sight as well
+            return None
+        if isinstance(parsed, Message):
+            return type(parsed)
+    if name:
+        try:
+            found: MessageType = message_factory.GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(name))
+        except KeyError:
+            return None
+        return found
+    return None
+
+
+def name_of(type: MessageType | None) -> str | None:
+    """The type's full name, "package.Message"."""
+    return None if type is None else str(type.DESCRIPTOR.full_name)
+
+
+def written(serialized: bytes, type: MessageType | None) -> dict[str, Any]:
+    """The message as it stands in a cassette."""
+    exact = {"serialized": base64.b64encode(serialized).decode("ascii")}
+    if type is None:
+        return exact
+    try:
+        parsed = type.FromString(serialized)
+        entry: dict[str, Any] = {"message": _readable(parsed), **exact}
+    except (DecodeError, TypeError, ValueError, RecursionError):
+        return exact  # no message of this type, or one that has no JSON form (an Any of a type not at hand)
+    if _holds_unknown_fields(parsed):
+        entry["unknown_fields"] = True
+    return entry
+
+
+def read(entry: Any, type: MessageType | None, where: str) -> bytes:
+    """The serialized message. Raises UnreadableInteraction; Disagreement where the readable form says otherwise."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("serialized"), str):
+        raise UnreadableInteraction("a message without its serialized bytes", where=where)
+    try:
+        serialized = base64.b64decode(entry["serialized"], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise UnreadableInteraction(f"the serialized message is no base64: {error}", where=where) from None
+    if type is not None and "message" in entry:
+        _compare(entry, serialized, type, where)
+    return serialized
+
+
+def differences(recorded: Any, now: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    """Where two JSON values differ: path, value there, value here; `ABSENT` where one has none."""
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        return [
+            found
+            for key in sorted({*recorded, *now})
+            for found in differences(
+                recorded.get(key, ABSENT), now.get(key, ABSENT), f"{path}.{key}" if path else str(key)
+            )
+        ]
+    if isinstance(recorded, list) and isinstance(now, list):
+        return [
+            found
+            for n in range(max(len(recorded), len(now)))
+            for found in differences(
+                recorded[n] if n < len(recorded) else ABSENT, now[n] if n < len(now) else ABSENT, f"{path}[{n}]"
+            )
+        ]
+    return [] if recorded == now and type(recorded) is type(now) else [(path, recorded, now)]
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
+
+
+def _readable(message: Message) -> dict[str, Any]:
+    plain: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    return plain
+
+
+def _holds_unknown_fields(message: Message) -> bool:
+    known = type(message)()
+    known.CopyFrom(message)
+    known.DiscardUnknownFields()
+    return known.ByteSize() != message.ByteSize()
+
+
+def _compare(entry: dict[str, Any], serialized: bytes, type: MessageType, where: str) -> None:
+    try:
+        exact = type.FromString(serialized)
+    except DecodeError as error:
+        raise Disagreement(
+            f"its bytes are no {name_of(type)}, though a readable form stands beside them: {error}", where=where
+        ) from None
+    unknown_now = _holds_unknown_fields(exact)
+    try:
+        # A type older than the recording's does not know every member of the readable form either.
+        told = ParseDict(entry["message"], type(), ignore_unknown_fields=unknown_now)
+        readable, derived = _readable(told), _readable(exact)
+    except (JsonParseError, TypeError, ValueError, RecursionError) as error:
+        raise Disagreement(f"its readable form is no {name_of(type)}: {error}", where=where) from None
+    # A type newer than the recording's reads fields that were unknown then.
+    told_apart = [
+        found
+        for found in differences(readable, derived)
+        if not (found[1] is ABSENT and entry.get("unknown_fields") is True)
+    ]
+    if told_apart:
+        path, readable_value, exact_value = told_apart[0]
+        raise Disagreement(
+            f"the readable form and the serialized bytes disagree at {path}: "
+            f"readable {readable_value!r}, bytes {exact_value!r}",
+            where=where,
+        )
