@@ -1,0 +1,48 @@
+"""Chat Completions through the `openai` SDK: OpenAI's own, and xAI's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import CUT_AT, Asking, AsyncSent, Sent
+from .openai_common import REFUSALS, async_client, client, members, refused
+
+__all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
+
+#: This wire has no tools that the provider runs.
+HOSTED: dict[str, dict[str, Any]] = {}
+
+
+def settings(asking: Asking) -> dict[str, Any]:
+    """Usage in streams, and reasoning where the script has some (xAI's model reasons unasked)."""
+    made: dict[str, Any] = {}
+    if asking.stream:
+        made |= {"stream": True, "stream_options": {"include_usage": True}}
+    if asking.thinks and asking.surface.provider == "openai":
+        made["reasoning_effort"] = "low"
+    if asking.cut:
+        made["max_completion_tokens"] = CUT_AT
+    return made
+
+
+def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
+    """ChatCompletion, or its chunks."""
+    create = client.chat.completions.create
+    answer = create(**members(create, body))
+    if not stream:
+        yield answer
+        return
+    with answer:
+        yield from answer
+
+
+async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
+    """The same, asynchronous."""
+    create = client.chat.completions.create
+    answer = await create(**members(create, body))
+    if not stream:
+        yield answer
+        return
+    async with answer:
+        async for chunk in answer:
+            yield chunk

@@ -1,0 +1,57 @@
+"""The Responses interface through the `openai` SDK: OpenAI's own, and xAI's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import CUT_AT, Asking, AsyncSent, Sent
+from .openai_common import REFUSALS, async_client, client, members, refused
+
+__all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
+
+HOSTED: dict[str, dict[str, Any]] = {
+    "openai": {
+        "web_search": {"type": "web_search"},
+        "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+    },
+    "xai": {
+        "web_search": {"type": "web_search"},
+        "x_search": {"type": "x_search"},
+        "code_execution": {"type": "code_interpreter"},
+    },
+}
+
+
+def settings(asking: Asking) -> dict[str, Any]:
+    """Where the model reasons, its reasoning travels encrypted with the history: the provider keeps nothing."""
+    made: dict[str, Any] = {}
+    if asking.stream:
+        made["stream"] = True
+    if asking.thinks:
+        made |= {"store": False, "include": ["reasoning.encrypted_content"]}
+        if asking.surface.provider == "openai":
+            made["reasoning"] = {"effort": "low", "summary": "auto"}
+    if asking.cut:
+        made["max_output_tokens"] = CUT_AT
+    return made
+
+
+def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
+    """Response, or its events."""
+    answer = client.responses.create(**members(client.responses.create, body))
+    if not stream:
+        yield answer
+        return
+    with answer:
+        yield from answer
+
+
+async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
+    """The same, asynchronous."""
+    answer = await client.responses.create(**members(client.responses.create, body))
+    if not stream:
+        yield answer
+        return
+    async with answer:
+        async for event in answer:
+            yield event

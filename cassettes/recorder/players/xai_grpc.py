@@ -1,0 +1,99 @@
+"""xAI's Chat service through `xai-sdk`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import grpc
+import xai_sdk
+
+from normalizer.model import Response
+
+from ..decoded import rpc_refusal
+from . import CUT_AT, Asking, AsyncSent, Link, Sent
+
+REFUSALS = (grpc.RpcError,)
+
+HOSTED: dict[str, dict[str, Any]] = {
+    "xai": {
+        "web_search": {"web_search": {}},
+        "x_search": {"x_search": {}},
+        "code_execution": {"code_execution": {}},
+    }
+}
+
+#: gRPC itself tries again where a server is unavailable.
+_NO_RETRIES = [("grpc.enable_retries", 0)]
+
+
+def settings(asking: Asking) -> dict[str, Any]:
+    """The state that only the provider reads travels with the history wherever there is some."""
+    made: dict[str, Any] = {}
+    if asking.thinks or asking.script.hosted:
+        made["use_encrypted_content"] = True
+    if asking.cut:
+        made["max_tokens"] = CUT_AT
+    return made
+
+
+@contextlib.contextmanager
+def client(link: Link) -> Iterator[Any]:
+    """A client without retries; the host that the SDK itself would take is left to it."""
+    made = xai_sdk.Client(api_key=link.key, **_reach(link))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.asynccontextmanager
+async def async_client(link: Link) -> AsyncIterator[Any]:
+    """The same, asynchronous."""
+    made = xai_sdk.AsyncClient(api_key=link.key, **_reach(link))
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def sent(client: Any, body: Any, stream: bool) -> Sent:
+    """The SDK's Response, or its chunks."""
+    chat = client.chat.create(**_arguments(body))
+    if not stream:
+        yield chat.sample()
+        return
+    for _, chunk in chat.stream():
+        yield chunk
+
+
+async def async_sent(client: Any, body: Any, stream: bool) -> AsyncSent:
+    """The same, asynchronous."""
+    chat = client.chat.create(**_arguments(body))
+    if not stream:
+        yield await chat.sample()
+        return
+    async for _, chunk in chat.stream():
+        yield chunk
+
+
+def refused(error: Any) -> Response | None:
+    """A status that is not OK, as an answer."""
+    code = error.code()
+    return None if code is None else rpc_refusal(code.name, error.details() or "")
+
+
+def _reach(link: Link) -> dict[str, Any]:
+    host = link.base.removeprefix("https://")
+    return {
+        "api_host": host,
+        "use_insecure_channel": not link.secure,
+        "timeout": link.timeout,
+        "channel_options": _NO_RETRIES,
+    }
+
+
+def _arguments(body: Any) -> dict[str, Any]:
+    """The request's fields as arguments of ``chat.create``."""
+    return {field.name: value for field, value in body.ListFields()}

@@ -1,0 +1,102 @@
+"""A cassette played again: its script through the official SDK, with the network cut and nothing but the cassette."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from normalizer.errors import ReplayFailed, RequestNotRecorded, ToolparityError
+from normalizer.model import Response
+
+from ..library import files
+from ..library.provenance import Provenance
+from ..scripts import Script, scripts
+from ..surfaces import Surface, surface
+from . import network
+from .decoded import interactions
+from .players import Caller, Link
+from .rounds import conversation
+from .vcr import playing
+
+#: What stands where a key belongs; cassettes hold none.
+NO_KEY = "replayed-without-a-key"
+
+
+def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
+    """Play the cassette's scenario through the SDK. ``script``: instead of the shipped one of that name.
+
+    It has to send just the requests that are recorded, play every interaction, and hear through the SDK what the
+    recorded bytes say. An imported cassette has no scenario: of it, every interaction has to be readable. Raises
+    ReplayFailed, UnreadableCassette, InvalidProvenance.
+    """
+    loaded = files.load(path)
+    where = os.fspath(path)
+    told = loaded.provenance
+    at = _surface(told, where)
+    try:
+        recorded = [one.response for one in interactions(at, list(zip(loaded.requests, loaded.responses, strict=True)))]
+    except (ToolparityError, ValueError, LookupError, TypeError) as error:
+        raise ReplayFailed(f"its interactions cannot be decoded: {error}", where=where) from error
+    if told.scenario is None:
+        return
+    script = script or scripts().get(told.scenario)
+    if script is None:
+        raise ReplayFailed(f"no scenario is called {told.scenario!r}", where=where)
+    if script.hash != told.scenario_hash:
+        hint = "record it again: toolparity record --rerecord " + script.id
+        raise ReplayFailed("its scenario has changed since it was recorded", where=where, hint=hint)
+    _compare(recorded, _heard(path, script, at, told), where)
+
+
+def _surface(told: Provenance, where: str) -> Surface:
+    from ..surfaces import surface_of
+
+    found = surface(told.surface) if told.surface else surface_of(told.provider, told.wire)
+    if found is None:
+        raise ReplayFailed(f"no SDK of ours reaches {told.provider} on {told.wire}", where=where)
+    return found
+
+
+def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Response]:
+    """What the SDK gives for the whole cassette."""
+    heard: list[Response] = []
+    where = os.fspath(path)
+    talk = conversation(script, at, stream=told.stream, model=told.model)
+    with playing(path) as cassette, network.cut():
+        try:
+            with Caller(at, Link(at.base, NO_KEY), told.stream) as caller:
+                body = next(talk)
+                while True:
+                    heard.append(caller.ask(body).response)
+                    body = talk.send(heard[-1])
+        except StopIteration:
+            pass
+        except Exception as error:
+            miss = next((one for one in _chain(error) if isinstance(one, RequestNotRecorded)), None)
+            if miss is not None:
+                raise ReplayFailed(f"round {len(heard) + 1}: {miss.what.rstrip()}", where=where, hint=miss.hint) from None
+            raise ReplayFailed(f"round {len(heard) + 1}: {_words(error)}", where=where) from error
+        left = [n + 1 for n in range(len(cassette)) if not cassette.play_counts[n]]
+    if left:
+        raise ReplayFailed(f"interaction {', '.join(map(str, left))} of {len(cassette)} was not played", where=where)
+    return heard
+
+
+def _compare(recorded: list[Response], heard: list[Response], where: str) -> None:
+    for number, (told, said) in enumerate(zip(recorded, heard, strict=True), 1):
+        if said != told:
+            from .diff import first_difference
+
+            place = first_difference(told, said)
+            raise ReplayFailed(f"round {number}: through the SDK {place}", where=where)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what caused it: SDKs wrap what their transport raised."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

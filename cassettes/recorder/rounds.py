@@ -1,0 +1,109 @@
+"""What the caller says next: a script played from the caller's side, without a client and without I/O.
+
+    talk = conversation(script, surface, stream=True)
+    body = next(talk)                    # the first request
+    body = talk.send(response)           # the next one, until StopIteration
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from msgspec.structs import replace
+
+from normalizer import select
+from normalizer.answers import Outcome, answer
+from normalizer.conversation import Request, Result, System, TextPart, Tool, Turn, User
+from normalizer.errors import RecordingFailed
+from normalizer.model import Response
+from normalizer.requests import write_request
+
+from ..scripts import Call, Round, Script
+from ..surfaces import Surface
+from .players import Asking, player
+
+#: What a tool returns to a call that no script foresaw.
+UNFORESEEN = {"ok": True}
+
+Talk = Generator[Any, Response, None]
+
+
+def conversation(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Talk:
+    """The bodies of the requests, in order; each answer is sent in. It ends with the script, or where the model does.
+
+    Raises RecordingFailed where the wire cannot say what the script says.
+    """
+    request = opening(script, surface, stream=stream, model=model)
+    for number, round in enumerate(script.rounds):
+        encoded = write_request(request, surface.wire, provider=surface.provider)
+        if encoded.losses:
+            lost = "; ".join(f"{loss.code}: {loss.message}" for loss in encoded.losses)
+            raise RecordingFailed(f"the request cannot say all of the script: {lost}", where=script.id)
+        response = yield encoded.body
+        following = script.rounds[number + 1] if number + 1 < len(script.rounds) else None
+        turns = _next(response, round, following, encoded.names)
+        if turns is None:
+            return
+        request = replace(request, turns=[*request.turns, *turns])
+
+
+def opening(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Request:
+    """The first request. ``model``: whom to ask instead of the surface's own choice."""
+    sends = player(surface)
+    turns: list[Turn] = [System([TextPart(script.system)])] if script.system else []
+    turns.append(User([TextPart(script.ask)]))
+    tools = [
+        Tool(
+            offer.name,
+            offer.description,
+            offer.parameters or None,
+            offer.strict,
+            offer.kind,
+            waiting_hint=offer.waiting_hint,
+        )
+        for offer in script.tools
+    ]
+    definitions = sends.HOSTED.get(surface.provider, {})
+    tools += [Tool(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
+    return Request(
+        surface.wire,
+        model or surface.model,
+        turns,
+        tools,
+        parallel=script.parallel,
+        provider=surface.provider,
+        params=sends.settings(Asking(script, surface, stream)),
+    )
+
+
+def _next(response: Response, round: Round, following: Round | None, names: dict[str, str]) -> list[Turn] | None:
+    """The turns that follow an answer; null where the conversation is over."""
+    if following is None or response.error is not None or not response.complete or not response.choices:
+        return None
+    selection = select(response)
+    turns = answer(response, selection, _outcomes(response, {ref.id for ref in selection.kept}, round, names))
+    if response.calls or response.choices[0].stop.reason == "pause":
+        return turns
+    return [*turns, User([TextPart(following.ask)])] if following.ask is not None else None
+
+
+def _outcomes(response: Response, kept: set[str], round: Round, names: dict[str, str]) -> dict[str, Outcome]:
+    """What the tools return: to each call what the script has for the next call of that tool."""
+    foreseen = list(round.calls)
+    outcomes: dict[str, Outcome] = {}
+    for call in response.calls:
+        name = names.get(call.name, call.name)
+        match = next((one for one in foreseen if one.tool == name), None)
+        if match is not None:
+            foreseen.remove(match)
+        if call.id in kept:
+            outcomes[call.id] = UNFORESEEN if match is None else _returned(match)
+    return outcomes
+
+
+def _returned(call: Call) -> Outcome:
+    if not call.failed:
+        return call.result
+    text = call.result if isinstance(call.result, str) else str(call.result)
+    return Result("", [TextPart(text)], is_error=True, name=call.tool)

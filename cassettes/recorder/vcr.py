@@ -1,0 +1,107 @@
+"""vcrpy, configured: gRPC and HTTP in one cassette, requests matched by what they say, secrets scrubbed on the way in.
+
+    with recording(places) as cassette: ...      # everything is sent and kept: cassette.data
+    with playing(path) as cassette: ...          # everything is answered from the file, or not at all
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from vcr import VCR
+from vcr.cassette import Cassette
+from vcr.persisters.filesystem import CassetteNotFoundError
+from vcr.request import Request
+
+from ..library.writing import Persister
+from ..matching import Unrecorded, register
+from ..secrets import Scrubber
+from ..vcr_grpc import custom_patches
+from .streams import live_streams
+
+
+class Strict(Cassette):  # type: ignore[misc]
+    """A cassette that says what a request lacks which it does not hold. ``missed``: every one of those requests."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.missed: list[Unrecorded] = []
+
+    def can_play_response_for(self, request: Request) -> bool:
+        """What every stub asks first. Raises Unrecorded where it could neither be played nor be recorded."""
+        playable = bool(super().can_play_response_for(request))
+        if not playable and self.write_protected and self.filter_request(request):
+            self.missed.append(Unrecorded(cassette=self, failed_request=request))
+            raise self.missed[-1]
+        return playable
+
+
+class Recorder(VCR):  # type: ignore[misc]
+    """vcrpy's own VCR with our cassettes and matchers, with gRPC and with a scrubber; for one cassette.
+
+    ``moved``: what happens to a request before anything else.
+    """
+
+    def __init__(self, *, moved: Callable[[Request], Request] | None = None, **settings: Any) -> None:
+        self.scrubber = Scrubber()
+        hooks = [self.scrubber.before_record_request]
+        super().__init__(
+            custom_patches=custom_patches(),
+            before_record_request=[moved, *hooks] if moved is not None else hooks,
+            before_record_response=self.scrubber.before_record_response,
+            **settings,
+        )
+        self.match_on = register(self)
+
+    def _use_cassette(self, with_current_defaults: bool = False, **settings: Any) -> Any:
+        if with_current_defaults:
+            return Strict.use(**self.get_merged_config(**settings))
+        return Strict.use_arg_getter(functools.partial(self.get_merged_config, **settings))
+
+
+class _Nowhere:
+    """A persister without a file: what is recorded is for the caller to keep."""
+
+    @staticmethod
+    def load_cassette(path: Any, serializer: Any) -> Any:
+        raise CassetteNotFoundError
+
+    @staticmethod
+    def save_cassette(path: Any, cassette_dict: Any, serializer: Any) -> None:
+        return
+
+
+@contextlib.contextmanager
+def recording(places: Mapping[str, str]) -> Iterator[Strict]:
+    """Everything that is asked in the block is sent, and kept in the cassette's ``data``, scrubbed.
+
+    ``places``: the beginning of an address -> what stands for it in the cassette. The caller gets a stream as it
+    arrives (`streams`).
+    """
+    recorder = Recorder(
+        record_mode="all", decode_compressed_response=True, moved=functools.partial(_moved, places=places)
+    )
+    with (
+        recorder.use_cassette("the recording", persister=_Nowhere) as cassette,
+        live_streams(cassette),
+    ):
+        yield cassette
+
+
+@contextlib.contextmanager
+def playing(path: str | os.PathLike[str]) -> Iterator[Strict]:
+    """Only what stands in the cassette is answered, each interaction once; for the rest Unrecorded is raised."""
+    recorder = Recorder(record_mode="none")
+    with recorder.use_cassette(os.fspath(path), persister=Persister()) as cassette:
+        yield cassette
+
+
+def _moved(request: Request, places: Mapping[str, str]) -> Request:
+    for here, there in places.items():
+        if request.uri.startswith(here):
+            request.uri = there + request.uri[len(here) :]
+    return request
