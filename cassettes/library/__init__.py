@@ -8,7 +8,7 @@ save(path, interactions, told, gates=(scanned, replays))
 from __future__ import annotations
 
 from .digest import digest
-from .files import RECORDED, Loaded, Place, file_for, find, forget, load, path_for, provenance_of
+from .files import RECORDED, Loaded, Place, exchanges, file_for, find, forget, load, path_for, provenance_of
 from .provenance import KEY, ORIGINS, Origin, Provenance, now
 from .writing import Gate, Persister, interaction, save
 
@@ -23,6 +23,7 @@ __all__ = [
     "Place",
     "Provenance",
     "digest",
+    "exchanges",
     "file_for",
     "find",
     "forget",

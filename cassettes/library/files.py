@@ -21,7 +21,6 @@ from msgspec import Struct
 from normalizer.errors import UnreadableCassette
 
 from .. import sources
-from ..sources import vcrpy as vcrpy_format
 from ..surfaces import Surface, surface
 from . import plain, provenance
 from .digest import digest
@@ -115,7 +114,7 @@ class Loaded:
     def exchanges(self) -> list[sources.Exchange]:
         """The interactions as exchanges, not decoded yet. Raises UnreadableSource where one is of another shape."""
         return [
-            vcrpy_format.exchange(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
+            sources.interaction(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
         ]
 
     def _no_vcrpy(self, number: int, what: str, error: Exception) -> UnreadableCassette:
@@ -198,6 +197,11 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     if len(_kept) > KEPT:
         _kept.popitem(last=False)
     return loaded
+
+
+def exchanges(path: str | os.PathLike[str]) -> list[sources.Exchange]:
+    """What the cassette's interactions say, not decoded yet. Raises UnreadableCassette, UnreadableSource."""
+    return load(path).exchanges
 
 
 def forget() -> None:
