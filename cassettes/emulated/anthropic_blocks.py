@@ -1,0 +1,175 @@
+"""Content blocks of Anthropic's Messages API, from the parts of a script.
+
+A block is spelled three times: whole, as it starts in a stream, and as the deltas that fill it. Source: recorded
+responses and streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from normalizer import jsontext
+
+from ..scripts import Call, Hit, Part, Refuse, Say, ServerCall, Think
+from . import sealed
+from .play import Play
+
+#: What stands in Anthropic's ids: no letter or figure that looks like another.
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+class Block(NamedTuple):
+    """``start``: as its stream begins; ``deltas``: what fills it; ``cut``: the answer ended in the midst of it."""
+
+    whole: dict[str, Any]
+    start: dict[str, Any]
+    deltas: list[dict[str, Any]]
+    cut: bool = False
+
+
+def blocks(play: Play, parts: list[Part]) -> Iterator[Block]:
+    """The blocks of the first parts of an answer."""
+    found: list[Hit] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, Think):
+            if thinks(play):
+                yield _thought(play, part, number)
+        elif isinstance(part, ServerCall):
+            found = [*found, *part.hits] if part.tool == "web_search" else found
+            yield from _SERVED[part.tool](play, part, number)
+        elif isinstance(part, Call):
+            yield _call(play, part, number)
+        elif isinstance(part, Say):
+            yield _text(play, part, number, found)
+            found = []
+        else:
+            yield _text(play, part, number, [])
+
+
+def identity(play: Play, prefix: str, what: str) -> str:
+    """An id as Anthropic makes them."""
+    return f"{prefix}01{play.id(what, 22, alphabet=BASE58)}"
+
+
+def thinks(play: Play) -> bool:
+    """Whether the caller asked to see the reasoning."""
+    return _thinking(play).get("type") in ("enabled", "adaptive")
+
+
+def _thinking(play: Play) -> dict[str, Any]:
+    asked = play.body.get("thinking")
+    return asked if isinstance(asked, dict) else {}
+
+
+def _thought(play: Play, part: Think, number: int) -> Block:
+    if part.withheld:
+        whole = {"type": "redacted_thinking", "data": sealed.framed(play, f"withheld {number}", 480)}
+        return Block(whole, whole, [])
+    said = "" if _thinking(play).get("display") == "omitted" else part.text
+    signature = sealed.framed(play, f"signature {number}", 280)
+    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in play.pieces(said)]
+    return Block(
+        {"type": "thinking", "thinking": said, "signature": signature},
+        {"type": "thinking", "thinking": "", "signature": ""},
+        [*deltas, {"type": "signature_delta", "signature": signature}],
+    )
+
+
+def _text(play: Play, part: Say | Refuse, number: int, found: list[Hit]) -> Block:
+    """``found``: what the searches before it found; the text goes by the first of it."""
+    deltas = [{"type": "text_delta", "text": piece} for piece in play.pieces(part.text)]
+    if not found:
+        return Block({"type": "text", "text": part.text}, {"type": "text", "text": ""}, deltas)
+    citation = {
+        "type": "web_search_result_location",
+        "cited_text": found[0].text,
+        "url": found[0].url,
+        "title": found[0].title,
+        "encrypted_index": sealed.framed(play, f"index {number}", 143),
+    }
+    return Block(
+        {"citations": [citation], "type": "text", "text": part.text},
+        {"citations": [], "type": "text", "text": ""},
+        [{"type": "citations_delta", "citation": citation}, *deltas],
+    )
+
+
+def _call(play: Play, part: Call, number: int) -> Block:
+    id = part.id if part.id is not None else identity(play, "toolu_", f"call {number}")
+    cut = play.round.ending == "length" and part is play.parts[-1]
+    whole = _use("tool_use", id, part.tool, _input(part.text)) | {"caller": {"type": "direct"}}
+    return Block(whole, whole | {"input": {}}, _written(play, part.text), cut)
+
+
+def _use(type: str, id: str, name: str, input: Any) -> dict[str, Any]:
+    return {"type": type, "id": id, "name": name, "input": input}
+
+
+def _input(text: str) -> Any:
+    """What a plain body makes of the model's text: a value always, so nothing stays of a text that is none."""
+    try:
+        return jsontext.decode(text) if text else {}
+    except ValueError:
+        return {}
+
+
+def _written(play: Play, text: str) -> list[dict[str, Any]]:
+    """The first delta is empty, and the only one where the input is."""
+    pieces = ["", *(play.pieces(text) if text != "{}" else [])]
+    return [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+
+
+def _asked(play: Play, id: str, name: str, input: dict[str, Any]) -> Block:
+    whole = _use("server_tool_use", id, name, input)
+    return Block(whole, whole | {"input": {}}, _written(play, jsontext.text(input)))
+
+
+def _answered(type: str, id: str, content: Any) -> Block:
+    whole = {"type": type, "tool_use_id": id, "content": content}
+    return Block(whole, whole, [])
+
+
+def _searched(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
+    id = identity(play, "srvtoolu_", f"server {number}")
+    yield _asked(play, id, "web_search", part.arguments)
+    content: Any = [
+        {
+            "type": "web_search_result",
+            "title": hit.title,
+            "url": hit.url,
+            "encrypted_content": sealed.framed(play, f"content {number}.{place}", 600),
+            "page_age": None if place % 2 else "December 12, 2025",
+        }
+        for place, hit in enumerate(part.hits)
+    ]
+    if part.failed is not None:
+        content = {"type": "web_search_tool_result_error", "error_code": part.failed}
+    result = _answered("web_search_tool_result", id, content).whole | {"caller": {"type": "direct"}}
+    yield Block(result, result, [])
+
+
+def _executed(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
+    """The first version of the tool runs Python, the later ones a shell."""
+    id = identity(play, "srvtoolu_", f"server {number}")
+    code = str(part.arguments.get("code", ""))
+    shell = all(tool.get("type") != "code_execution_20250522" for tool in play.body.get("tools") or [])
+    name = "bash_code_execution" if shell else "code_execution"
+    yield _asked(play, id, name, {"command": f"python3 - <<'EOF'\n{code}\nEOF"} if shell else {"code": code})
+    content: dict[str, Any] = {
+        "type": f"{name}_result",
+        "stdout": part.output or "",
+        "stderr": "",
+        "return_code": 0,
+        "content": [],
+    }
+    if part.failed is not None:
+        content = {"type": f"{name}_tool_result_error", "error_code": part.failed}
+    yield _answered(f"{name}_tool_result", id, content)
+
+
+#: Canonical tool -> how its calls and their results are spelled.
+_SERVED: dict[str, Callable[[Play, ServerCall, int], Iterator[Block]]] = {
+    "code_execution": _executed,
+    "web_search": _searched,
+}
