@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from normalizer.errors import UnreadableCassette
 
-from .. import sources
+from ..sources import Exchange
+from ..sources import vcrpy as vcrpy_format
 from ..surfaces import Surface, surface
 from . import plain, provenance
 from .digest import digest
@@ -111,10 +112,10 @@ class Loaded:
         return made
 
     @cached_property
-    def exchanges(self) -> list[sources.Exchange]:
+    def exchanges(self) -> list[Exchange]:
         """The interactions as exchanges, not decoded yet. Raises UnreadableSource where one is of another shape."""
         return [
-            sources.interaction(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
+            vcrpy_format.exchange(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
         ]
 
     def _no_vcrpy(self, number: int, what: str, error: Exception) -> UnreadableCassette:
@@ -199,7 +200,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     return loaded
 
 
-def exchanges(path: str | os.PathLike[str]) -> list[sources.Exchange]:
+def exchanges(path: str | os.PathLike[str]) -> list[Exchange]:
     """What the cassette's interactions say, not decoded yet. Raises UnreadableCassette, UnreadableSource."""
     return load(path).exchanges
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from normalizer.errors import UnreadableSource
 
-from . import har, jsonfile, recordings, single, vcr_grpc, vcr_ruby, vcrpy, xai_proto, yamlfile
+from . import har, jsonfile, recordings, single, vcr_ruby, vcrpy, xai_proto, yamlfile
 from .files import STDIN, Opened, opened, plain_name, size_of, walk
 from .model import Exchange, Found, Piece, Problem
 
@@ -42,8 +42,6 @@ MEMBERS: dict[str, _Reads] = {
     "http_interactions": vcr_ruby.exchange,
     "log.entries": har.exchange,
 }
-#: What an interaction may be instead, which says so itself, whatever file it stands in.
-_ELSE = (xai_proto, vcr_grpc)
 _KEYS = tuple(MEMBERS)
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
@@ -184,28 +182,12 @@ def _interaction(path: str, number: int, line: int | None, key: str, item: Any) 
             raise item
         if not isinstance(item, dict):
             raise UnreadableSource(f"no recorded interaction: it is a {type(item).__name__}")
-        return interaction(source, line, item, key)
+        reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
+        return reads(source, line, item)
     except UnreadableSource as error:
         return Problem(source, error.what, error.hint, line)
 
 
-def interaction(source: str, line: int | None, item: dict[str, Any], key: str = "interactions") -> Exchange:
-    """One recorded interaction. ``key``: the member of the file that held it. Raises UnreadableSource."""
-    reads = next((form.exchange for form in _ELSE if form.claims(item)), MEMBERS[key])
-    return reads(source, line, item)
-
-
 _READERS: dict[str, Callable[[Opened, str | None], Iterator[Found]]] = {"yaml": _yaml, "json": _json, "body": _body}
 
-__all__ = [
-    "SUFFIXES",
-    "Exchange",
-    "Found",
-    "Piece",
-    "Problem",
-    "disk_size",
-    "interaction",
-    "pieces",
-    "read",
-    "read_piece",
-]
+__all__ = ["SUFFIXES", "Exchange", "Found", "Piece", "Problem", "disk_size", "pieces", "read", "read_piece"]

@@ -1,0 +1,97 @@
+"""What a library lacks, holds too much, and holds too long. Looks at provenance and names only, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+
+from msgspec import Struct
+
+from normalizer.errors import ToolparityError
+
+from ..scripts import Script, scripts
+from ..surfaces import SURFACES, Surface
+from . import files
+from .files import Place
+from .provenance import Provenance
+
+
+class Known(Struct, frozen=True):
+    """A cassette with its provenance, or with the error why it has none."""
+
+    place: Place
+    told: Provenance | None = None
+    error: ToolparityError | None = None
+
+
+class Lacking(Struct, frozen=True):
+    """A scenario that a surface can play, and no cassette of it."""
+
+    scenario: str
+    surface: str
+    stream: bool
+    path: str
+
+
+class Stray(Struct, frozen=True):
+    """A cassette that no scenario accounts for."""
+
+    place: Place
+    origin: str
+    why: str
+
+
+def known(places: Iterable[Place]) -> Iterator[Known]:
+    """The provenance of each, read from the beginning of its file."""
+    for place in places:
+        try:
+            yield Known(place, files.provenance_of(place.path))
+        except ToolparityError as error:
+            yield Known(place, error=error)
+
+
+def lacking(
+    root: str | os.PathLike[str] | None = None,
+    library: dict[str, Script] | None = None,
+    surfaces: Iterable[Surface] = SURFACES.values(),
+) -> Iterator[Lacking]:
+    """Scenarios without a cassette, plain and streamed, on every surface that can play them; no file is opened."""
+    for script in (scripts() if library is None else library).values():
+        for surface in surfaces:
+            if not surface.plays(script):
+                continue
+            for stream in modes(script):
+                path = files.path_for(surface, script.id, stream, root)
+                if not path.is_file():
+                    base = files.RECORDED if root is None else Path(root)
+                    yield Lacking(script.id, surface.name, stream, path.relative_to(base).as_posix())
+
+
+def modes(script: Script) -> tuple[bool, ...]:
+    """Whether a script is played streamed: both ways, but where its fault is one of streams alone."""
+    streamed_only = any(round.fault is not None and round.fault.after is not None for round in script.rounds)
+    return (True,) if streamed_only else (False, True)
+
+
+def strays(cassettes: Iterable[Known], library: dict[str, Script] | None = None) -> Iterator[Stray]:
+    """Cassettes whose scenario is not there any more, or cannot be played where they were recorded.
+
+    An imported cassette of no scenario is none.
+    """
+    library = scripts() if library is None else library
+    for one in cassettes:
+        if one.told is None or (one.told.scenario is None and one.told.origin == "imported"):
+            continue
+        script = library.get(one.told.scenario or "")
+        if script is None:
+            yield Stray(one.place, one.told.origin, f"no scenario is called {one.told.scenario!r}")
+        elif one.told.surface is not None and not SURFACES[one.told.surface].plays(script):
+            yield Stray(one.place, one.told.origin, f"{one.told.surface} cannot play {script.id}")
+
+
+def oldest_first(cassettes: Iterable[Known], today: date) -> list[tuple[Known, int]]:
+    """Those with provenance and their age in days."""
+    aged = [(one, one.told.age(today)) for one in cassettes if one.told is not None]
+    return sorted(aged, key=lambda pair: (-pair[1], pair[0].place.path))

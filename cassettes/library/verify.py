@@ -1,0 +1,269 @@
+"""Is every cassette what it says it is? What CI runs: the steps of `STEPS`, in order, for each file of a library.
+
+Nothing of a file is trusted before the step that shows it: a hostile file ends in a `Problem`, not in an event. A step
+that cannot be judged, because an earlier one failed or because an imported cassette tells too little, is named as such.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct, field
+
+from normalizer.errors import ToolparityError, UnreadableCassette, UnreadableSource
+from normalizer.model import Response
+
+from ..scripts import Script, scripts
+from ..surfaces import SURFACES, Surface, surface_of
+from . import files
+from .files import Loaded, Place
+from .provenance import Origin, Provenance
+
+RECORD_AGAIN = "record it again: toolparity record --rerecord"
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong with a cassette. ``step``: who found it; ``fault``: the step itself failed, nothing was judged."""
+
+    step: str
+    place: str
+    what: str
+    hint: str = ""
+    fault: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.step}: {self.what}" + (f" ({self.hint})" if self.hint else "")
+
+
+class Verified(Struct):
+    """The verdict on one cassette. ``origin`` null: it does not say. ``open``: step -> why it was not judged."""
+
+    place: Place
+    origin: Origin | None = None
+    passed: list[str] = field(default_factory=list)
+    open: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class NotJudged(Exception):
+    """Raised by a step: this cassette is outside of it."""
+
+
+class Subject:
+    """A cassette under verification: each part is read by the step that vouches for it, and used by those after."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.where = place.shown
+
+    @property
+    def loaded(self) -> Loaded:
+        return files.load(self.place.path)
+
+    @property
+    def told(self) -> Provenance:
+        return self.loaded.provenance
+
+    @property
+    def script(self) -> Script:
+        """The shipped script that the cassette is of. Raises NotJudged where it is of none."""
+        if self.told.scenario is None:
+            raise NotJudged("imported, of no scenario")
+        found = scripts().get(self.told.scenario)
+        if found is None:
+            raise NotJudged("its scenario is not known")
+        return found
+
+
+Judge = Callable[[Subject], Iterable[str | ToolparityError]]
+
+
+class Step(Struct, frozen=True):
+    """``shows``: what holds where it passes. ``judge`` yields what is wrong, or raises it; ``needs``: earlier steps."""
+
+    name: str
+    shows: str
+    judge: Judge
+    needs: tuple[str, ...] = ("readable", "provenance")
+
+
+def _readable(subject: Subject) -> Iterator[str]:
+    path, root = subject.place.path, subject.place.root
+    home = os.path.realpath(root)
+    if os.path.commonpath([home, os.path.realpath(path)]) != home:
+        raise UnreadableCassette("it is a link that leads out of the library", where=subject.where)
+    loaded = subject.loaded
+    if not loaded.interactions:
+        yield "it holds no interaction"
+    _ = loaded.requests, loaded.responses
+
+
+def _provenance(subject: Subject) -> Iterator[str]:
+    _ = subject.told
+    return iter(())
+
+
+def _place(subject: Subject) -> Iterator[str]:
+    told, place = subject.told, subject.place
+    name = told.scenario or place.name or ""
+    try:
+        path = files.file_for(told.provider, told.wire, name, told.stream, place.root)
+    except UnreadableCassette as error:
+        yield error.what
+        return
+    if path != place.path:
+        yield f"by its provenance it belongs at {path.relative_to(place.root).as_posix()}"
+
+
+def _digest(subject: Subject) -> Iterator[str]:
+    if subject.loaded.digest != subject.told.digest:
+        yield f"its interactions were changed: {subject.loaded.digest} is not what its provenance says"
+
+
+def _scrubbed(subject: Subject) -> Iterator[str | ToolparityError]:
+    from ..secrets.scanner import scan
+
+    loaded = subject.loaded
+    for leak in scan({"metadata": loaded.metadata, "interactions": loaded.interactions}):
+        yield str(leak)
+
+
+def _scenario(subject: Subject) -> Iterator[str]:
+    told = subject.told
+    if told.scenario is None:
+        raise NotJudged("imported, of no scenario")
+    script = scripts().get(told.scenario)
+    if script is None:
+        yield f"no scenario is called {told.scenario!r}"
+        return
+    if script.hash != told.scenario_hash:
+        yield f"its scenario has changed since it was recorded: {script.hash} is not {told.scenario_hash}"
+    if told.surface is not None and not SURFACES[told.surface].plays(script):
+        yield f"{told.surface} cannot say what the scenario says"
+
+
+def _decodes(subject: Subject) -> Iterator[str]:
+    called_for = expected(subject.script) if subject.told.scenario in scripts() else frozenset(("*",))
+    for number, response in enumerate(decoded(subject.loaded), 1):
+        for finding in response.findings:
+            if finding.severity == "error" and not _is_expected(finding.code, called_for):
+                yield f"interaction {number}: {finding.code}: {finding.message}"
+
+
+def _replays(subject: Subject) -> Iterator[str]:
+    if subject.told.scenario is None:
+        raise NotJudged("imported, of no scenario: there is no request to send again")
+    from ..recorder.replay import replay
+
+    replay(subject.place.path)
+    return iter(())
+
+
+STEPS: tuple[Step, ...] = (
+    Step("readable", "plain YAML of a cassette, inside the library, within the caps", _readable, ()),
+    Step("provenance", "complete: origin, date, who, with what, which scenario", _provenance, ("readable",)),
+    Step("place", "it stands where its provenance says", _place),
+    Step("digest", "the interactions are those that were recorded", _digest),
+    Step("scrubbed", "the scanner finds no secret in it", _scrubbed, ("readable",)),
+    Step("scenario", "its scenario is known and has not changed since", _scenario),
+    Step("decodes", "the normalizer reads it, and nothing is broken that the scenario does not break", _decodes),
+    Step("replays", "through the official SDK with the network cut, every interaction played", _replays),
+)
+
+_HINTS = {
+    "readable": "delete it, or restore it from version control",
+    "provenance": RECORD_AGAIN,
+    "place": "move it there",
+    "digest": f"restore it from version control, or {RECORD_AGAIN}",
+    "scrubbed": f"revoke the secret, then {RECORD_AGAIN}",
+    "scenario": RECORD_AGAIN,
+    "decodes": "see toolparity cassettes show",
+    "replays": RECORD_AGAIN,
+}
+
+
+def verify(places: Iterable[Place], steps: tuple[Step, ...] = STEPS) -> Iterator[Verified]:
+    """Each cassette's verdict, as soon as it is there. Never raises for what a file holds."""
+    for place in places:
+        yield verify_one(place, steps)
+
+
+def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
+    """The verdict on one cassette."""
+    verdict = Verified(place)
+    subject = Subject(place)
+    for step in steps:
+        missing = [name for name in step.needs if name not in verdict.passed]
+        if missing:
+            verdict.open[step.name] = f"not {missing[0]}"
+            continue
+        problems = []
+        try:
+            problems = [_problem(step, subject, found) for found in step.judge(subject)]
+        except NotJudged as reason:
+            verdict.open[step.name] = str(reason)
+            continue
+        except ToolparityError as error:
+            problems = [_problem(step, subject, error)]
+        except Exception as error:  # a step that falls over is a fault of ours, and never the end of the others
+            what = f"the step failed: {type(error).__name__}: {error}"
+            problems = [Problem(step.name, subject.where, what, fault=True)]
+        verdict.problems.extend(problems)
+        if not problems:
+            verdict.passed.append(step.name)
+        if step.name == "provenance" and not problems:
+            verdict.origin = subject.told.origin
+    return verdict
+
+
+def decoded(loaded: Loaded) -> list[Response]:
+    """What each interaction says. Raises UnreadableSource where one says nothing."""
+    from ..recorder.decoded import interaction
+
+    told = loaded.provenance
+    at = speaking(told)
+    pairs = zip(loaded.requests, loaded.responses, strict=True)
+    try:
+        return [interaction(at, request, response).response for request, response in pairs]
+    except (LookupError, TypeError, AttributeError) as error:
+        what = f"an interaction is of another shape: {type(error).__name__}: {error}"
+        raise UnreadableSource(what, where=os.fspath(loaded.path)) from None
+
+
+def speaking(told: Provenance) -> Surface:
+    """The surface a cassette was recorded on; for an imported one of another provider, the one with its wire."""
+    found = SURFACES.get(told.surface or "") or surface_of(told.provider, told.wire)
+    if found is not None:
+        return found
+    alike = next(surface for surface in SURFACES.values() if surface.wire == told.wire)
+    return alike._replace(provider=told.provider)
+
+
+def expected(script: Script) -> frozenset[str]:
+    """The findings of severity error that a script brings about; "arguments-*" stands for all that begin so."""
+    codes: set[str] = set()
+    for round in script.rounds:
+        if round.fault is not None:
+            codes.add("error-response")
+            if round.fault.after is not None:
+                codes |= {"stream-incomplete", "stream-error", "raw-text-in-stream", "arguments-truncated"}
+        if round.ending is not None:
+            codes |= {"arguments-truncated", "provider-rejected-call"}
+        if any(call.arguments_text is not None for call in round.calls):
+            codes |= {"arguments-*", "provider-rejected-call"}
+    return frozenset(codes)
+
+
+def _is_expected(code: str, called_for: frozenset[str]) -> bool:
+    return code in called_for or "*" in called_for or f"{code.partition('-')[0]}-*" in called_for
+
+
+def _problem(step: Step, subject: Subject, found: str | ToolparityError) -> Problem:
+    hint = _HINTS.get(step.name, "")
+    if not isinstance(found, ToolparityError):
+        return Problem(step.name, subject.where, found, hint)
+    path, where = os.fspath(subject.place.path), found.where
+    place = where.replace(path, subject.where) if path in where else subject.where
+    what = found.what if path in where or not where or where == subject.where else f"{where}: {found.what}"
+    return Problem(step.name, place, what, found.hint or hint)
