@@ -51,24 +51,18 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
         )
         decided = Tape.of(cassette).decide(asked)
         if decided is None:
-            core, data, serializer = channel, request, request_serializer
+            core, serializer, data = channel, request_serializer, request
         elif isinstance(decided, Recording):
             core, serializer = _RecordingChannel(channel, decided), None
         else:
             core, serializer = _PlayingChannel(channel, decided, asked), None
-        original(
-            self,
-            data,
-            deadline,
-            metadata,
-            credentials,
-            wait_for_ready,
-            core,
-            method,
-            serializer,
-            response_deserializer,
-            *rest,
-        )
+        head = (data, deadline, metadata, credentials, wait_for_ready)
+        try:
+            original(self, *head, core, method, serializer, response_deserializer, *rest)
+        except BaseException:
+            if isinstance(decided, Recording):
+                decided.failed()
+            raise
 
     return replacement
 
@@ -108,11 +102,7 @@ class _RecordingChannel:
         self._recording = recording
 
     def call(self, *args: Any) -> _RecordingCall:
-        try:
-            return _RecordingCall(self._channel.call(*args), self._recording)
-        except BaseException:
-            self._recording.left()  # a closed channel: there is no call
-            raise
+        return _RecordingCall(self._channel.call(*args), self._recording)
 
 
 class _RecordingCall:
@@ -141,6 +131,7 @@ class _RecordingCall:
         try:
             message = await self._call.receive_serialized_message()
         finally:
+            self._recording.initial(self._call._initial_metadata)
             self._recording.read(message if isinstance(message, bytes) else None)
         return message
 

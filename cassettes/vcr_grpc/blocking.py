@@ -49,7 +49,12 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
         else:
             stand_in._channel = _PlayingChannel(decided, asked)
             stand_in._managed_call = _playing_managed_call(decided, asked)
-        return original(stand_in, data, timeout, metadata, *rest, **more)
+        try:
+            return original(stand_in, data, timeout, metadata, *rest, **more)
+        except BaseException:
+            if isinstance(decided, Recording):
+                decided.failed()  # no effect where the exception is the answer
+            raise
 
     return replacement
 
@@ -57,11 +62,13 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
 def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
     """The replacement for a multi-callable's method whose requests are a stream."""
 
-    def replacement(multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any) -> Any:
+    def replacement(
+        multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
+    ) -> Any:
         method = multi._method.decode()
         asked = Asked(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
         if Tape.of(cassette).ignores(asked):
-            return original(multi, request_iterator, timeout, metadata, *rest)
+            return original(multi, request_iterator, timeout, metadata, *rest, **more)
         raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
 
     return replacement
@@ -74,7 +81,7 @@ def _recording_managed_call(managed_call: Any, recording: Recording) -> Callable
     # grpc: create(flags, method, host, deadline, metadata, credentials, operations, event_handler, …)
     def create(*args: Any) -> Any:
         args = (*args[:7], _seen(args[7], recording), *args[8:])
-        return _RecordingCall(_started(recording, lambda: managed_call(*args)), recording)
+        return _RecordingCall(managed_call(*args), recording)
 
     return create
 
@@ -85,16 +92,7 @@ class _RecordingChannel:
         self._recording = recording
 
     def segregated_call(self, *args: Any) -> Any:
-        started = _started(self._recording, lambda: self._channel.segregated_call(*args))
-        return _RecordingCall(started, self._recording)
-
-
-def _started(recording: Recording, start: Callable[[], Any]) -> Any:
-    try:
-        return start()
-    except BaseException:
-        recording.left()  # a closed channel: there is no call
-        raise
+        return _RecordingCall(self._channel.segregated_call(*args), self._recording)
 
 
 class _RecordingCall:

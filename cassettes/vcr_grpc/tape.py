@@ -80,6 +80,11 @@ class Recording:
             else:
                 self._write_status(self._status)
 
+    def failed(self) -> None:
+        """The call did not come to be."""
+        with _lock:
+            self._forget()
+
     def _write_if_over(self) -> None:
         if self._status is not None and not self._awaited:
             self._write_status(self._status)
