@@ -16,4 +16,5 @@ def data(payload: dict[str, Any]) -> bytes:
 
 def named(payload: dict[str, Any]) -> bytes:
     """An event that is named by its payload's ``type`` (Responses, Messages)."""
-    return b"event: " + payload["type"].encode() + b"\ndata: " + jsontext.encode(payload) + b"\n\n"
+    name: str = payload["type"]
+    return b"event: " + name.encode() + b"\ndata: " + jsontext.encode(payload) + b"\n\n"

@@ -1,0 +1,294 @@
+"""Responses as OpenAI spells them.
+
+Reasoning is an item of its own: with its words where the request asks for a summary, and with its encrypted form where
+``include`` does. A bare request for an answer echoes what was asked, with the defaults filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from normalizer import jsontext
+
+from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from . import sse
+from .openai_rest import body, error, headers, offered, snapshot
+from .play import Play, Refused, Reset
+from .responses_items import (
+    Item,
+    Json,
+    Run,
+    code_interpreter,
+    custom_call,
+    function_call,
+    hits_before,
+    message,
+    reasoning,
+    runs,
+    streamed,
+    web_search,
+)
+
+__all__ = ("answer", "error", "events", "headers")
+
+_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+#: Models that say of each message whether it is the answer or comes before calls.
+_PHASED = ("gpt-5.4", "gpt-5.5", "gpt-5.6")
+_REASONERS = ("gpt-5", "o1", "o3", "o4")
+_NO_TOKENS = {
+    "input_tokens": 0,
+    "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+    "total_tokens": 0,
+}
+
+
+def answer(play: Play) -> Json:
+    """The plain body."""
+    response = _response(play, _status(play), [item.done for item in _items(play, play.parts)])
+    response["billing"] = {"payer": "developer"}
+    return response
+
+
+def events(play: Play) -> Iterator[bytes]:
+    """The streamed body. Raises Reset where the script breaks the connection."""
+    fault = play.fault()
+    items = _items(play, play.parts if fault is None else play.parts[: fault.after])
+
+    def opening(_name: str) -> Json:
+        return _response(play, "in_progress", [])
+
+    def closing() -> Iterator[Json]:
+        output = [item.done for item in items]
+        if fault is None:
+            yield {"type": f"response.{_status(play)}", "response": _response(play, _status(play), output)}
+        elif fault.kind == "reset":
+            raise Reset
+        elif fault.kind != "cut":
+            told = body(Refused(fault.kind, "", retry_after=fault.retry_after))
+            yield {"type": "error", "error": told}
+            failed = _response(play, "failed", output)
+            failed["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
+            yield {"type": "response.failed", "response": failed}
+
+    padded = (play.body.get("stream_options") or {}).get("include_obfuscation") is not False
+    for event in streamed(items, opening, closing):
+        yield sse.named(_padded(play, event) if padded else event)
+
+
+def _padded(play: Play, event: Json) -> Json:
+    """Deltas are filled up to like lengths; those of refusals are not."""
+    if not event["type"].endswith(".delta") or event["type"] == "response.refusal.delta":
+        return event
+    room = -len(event["delta"].encode("utf-8", "surrogatepass")) % 16
+    return {**event, "obfuscation": play.id(f"pad {event['sequence_number']}", room)}
+
+
+def _items(play: Play, shown: list[Part]) -> list[Item]:
+    made: list[Item] = []
+    for run in runs(shown):
+        first = run.parts[0]
+        if isinstance(first, Think):
+            made.append(_reasoning(play, first, run.place))
+        elif isinstance(first, Call):
+            made.append(_call(play, first, run.place))
+        elif isinstance(first, ServerCall):
+            made.append(_server_call(play, first, run.place))
+        else:
+            made.append(_message(play, run))
+    if play.round.ending in _REASONS and made and len(shown) == len(play.parts):
+        made[-1] = _cut_short(made[-1])
+    return made
+
+
+def _cut_short(item: Item) -> Item:
+    """The item in which the answer ended."""
+    return item._replace(done={**item.done, "status": "incomplete"}) if "status" in item.done else item
+
+
+def _message(play: Play, run: Run) -> Item:
+    item: Json = {"id": _item_id(play, "msg", run.place), "type": "message", "status": "completed", "content": []}
+    if play.model.startswith(_PHASED):
+        item["phase"] = "commentary" if play.calls else "final_answer"
+    item["role"] = "assistant"
+    first = run.parts[0]
+    length = len(first.text) if isinstance(first, Say) else 0
+    cites = [
+        {"type": "url_citation", "end_index": length, "start_index": 0, "title": hit.title, "url": hit.url}
+        for hit in hits_before(play, run.place)
+    ]
+    return message(play, item, run, cites)
+
+
+def _reasoning(play: Play, thought: Think, place: int) -> Item:
+    item: Json = {"id": _item_id(play, "rs", place), "type": "reasoning"}
+    if "reasoning.encrypted_content" in _include(play):
+        item["content"] = []
+        item["encrypted_content"] = "gAAAAAB" + play.id(f"encrypted {place}", 180 + 8 * (len(thought.text) // 4))
+    asked = isinstance(play.body.get("reasoning"), dict) and play.body["reasoning"].get("summary")
+    return reasoning(play, item, thought.text if asked and not thought.withheld else "")
+
+
+def _call(play: Play, call: Call, place: int) -> Item:
+    custom = offered(play, call).kind == "custom"
+    item: Json = {"id": _item_id(play, "ctc" if custom else "fc", place)}
+    item["type"] = "custom_tool_call" if custom else "function_call"
+    item["status"] = "completed"
+    item["input" if custom else "arguments"] = call.text
+    item["call_id"] = call.id if call.id is not None else "call_" + play.id(f"call {place}")
+    item["name"] = call.tool
+    return (custom_call if custom else function_call)(item, play.pieces(call.text))
+
+
+def _server_call(play: Play, call: ServerCall, place: int) -> Item:
+    status = "failed" if call.failed is not None else "completed"
+    if call.tool == "code_execution":
+        code = code_of(call)
+        logs = [{"type": "logs", "logs": call.output}] if call.output is not None else []
+        shown = logs if "code_interpreter_call.outputs" in _include(play) else None
+        item: Json = {"id": _item_id(play, "ci", place), "type": "code_interpreter_call", "status": status}
+        item.update(code=code, container_id="cntr_" + play.hex("container"), outputs=shown)
+        return code_interpreter(item, play.pieces(code))
+    query = str(call.arguments.get("query", ""))
+    action: Json = {"type": "search", "queries": [query], "query": query}
+    if "web_search_call.action.sources" in _include(play):
+        action["sources"] = [{"type": "url", "url": hit.url} for hit in call.hits]
+    return web_search(
+        {"id": _item_id(play, "ws", place), "type": "web_search_call", "status": status, "action": action}
+    )
+
+
+def code_of(call: ServerCall) -> str:
+    """The code that a hosted interpreter runs."""
+    code = call.arguments.get("code")
+    return code if isinstance(code, str) else jsontext.text(call.arguments)
+
+
+def _status(play: Play) -> str:
+    return "incomplete" if play.round.ending in _REASONS else "completed"
+
+
+def _response(play: Play, status: str, output: list[Json]) -> Json:
+    """The response itself; ``status`` "in_progress" while it streams."""
+    asked = play.body
+    begins = status == "in_progress"
+    reason = _REASONS.get(play.round.ending or "") if status == "incomplete" else None
+    return {
+        "id": _id(play),
+        "object": "response",
+        "created_at": play.created,
+        "status": status,
+        "background": False,
+        "completed_at": play.created + 2 if status == "completed" else None,
+        "error": None,
+        "frequency_penalty": 0.0,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "instructions": asked.get("instructions"),
+        "max_output_tokens": asked.get("max_output_tokens"),
+        "max_tool_calls": asked.get("max_tool_calls"),
+        "model": snapshot(play.model),
+        "moderation": None,
+        "output": output,
+        "parallel_tool_calls": play.request.parallel is not False,
+        "presence_penalty": 0.0,
+        "previous_response_id": play.request.previous_response_id,
+        "prompt_cache_key": asked.get("prompt_cache_key"),
+        "prompt_cache_retention": asked.get("prompt_cache_retention"),
+        "reasoning": _effort(play),
+        "safety_identifier": asked.get("safety_identifier"),
+        "service_tier": "auto" if begins else "default",
+        "store": asked.get("store") is not False,
+        "temperature": _number(asked.get("temperature"), 1.0),
+        "text": _text(asked.get("text")),
+        "tool_choice": asked.get("tool_choice") or "auto",
+        "tool_usage": {"image_gen": _NO_TOKENS, "web_search": {"num_requests": 0 if begins else _searches(play)}},
+        "tools": [_tool(tool) for tool in asked.get("tools") or ()],
+        "top_logprobs": asked.get("top_logprobs") or 0,
+        "top_p": _number(asked.get("top_p"), 1.0),
+        "truncation": asked.get("truncation") or "disabled",
+        "usage": None if begins or status == "failed" else _usage(play),
+        "user": asked.get("user"),
+        "metadata": asked.get("metadata") or {},
+    }
+
+
+def _tool(tool: Json) -> Json:
+    """A tool as the response echoes it: what was left out is filled in."""
+    kind = tool.get("type")
+    if kind == "function":
+        strict = tool.get("strict") is not False
+        schema = tool.get("parameters")
+        return {
+            "type": "function",
+            "description": tool.get("description"),
+            "name": tool.get("name"),
+            "output_schema": None,
+            "parameters": _closed(schema) if strict and schema is not None else schema,
+            "strict": strict,
+        }
+    if kind == "custom":
+        return {"type": "custom", "format": {"type": "text"}, **tool}
+    if kind in ("web_search", "web_search_2025_08_26"):
+        place = {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None}
+        return {"type": kind, "filters": None, "search_context_size": "medium", "user_location": place, **tool}
+    return tool
+
+
+def _closed(schema: Any) -> Any:
+    """A schema as strictness wants it, which holds where nobody said otherwise: no other members, none optional."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if schema.get("type") == "object":
+        closed["required"] = list(schema.get("properties") or ())
+        closed["additionalProperties"] = False
+    return closed
+
+
+def _text(asked: Any) -> Json:
+    given = asked if isinstance(asked, dict) else {}
+    return {"format": {"type": "text"}, "verbosity": "medium", **given}
+
+
+def _effort(play: Play) -> Json:
+    default = "medium" if play.model.startswith(_REASONERS) else None
+    asked = play.body.get("reasoning")
+    given = asked if isinstance(asked, dict) else {}
+    return {"effort": given.get("effort") or default, "summary": given.get("summary")}
+
+
+def _usage(play: Play) -> Json:
+    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
+    used = play.usage(shown, "".join(part.text for part in play.parts if isinstance(part, Think)))
+    return {
+        "input_tokens": used.input,
+        "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
+        "output_tokens": used.output,
+        "output_tokens_details": {"reasoning_tokens": used.reasoning},
+        "total_tokens": used.input + used.output,
+    }
+
+
+def _searches(play: Play) -> int:
+    return sum(isinstance(part, ServerCall) and part.tool == "web_search" for part in play.parts)
+
+
+def _number(given: Any, default: float) -> float:
+    return float(given) if isinstance(given, (int, float)) else default
+
+
+def _include(play: Play) -> list[Any]:
+    return play.body.get("include") or []
+
+
+def _id(play: Play) -> str:
+    return "resp_" + play.hex("answer", 50)
+
+
+def _item_id(play: Play, prefix: str, place: int) -> str:
+    """Items of one answer begin alike."""
+    return f"{prefix}_{play.hex('answer', 50)[:18]}{play.hex(f'item {place}', 32)}"

@@ -1,0 +1,252 @@
+"""Responses as xAI spells them.
+
+What differs from OpenAI's: ids are UUIDs, nothing fills deltas up, calls come whole, reasoning always shows its words,
+searches on X are ``custom_tool_call`` items that nobody has to answer, and what server tools returned follows them as
+a reasoning item of encrypted content (``tco_``) where ``include`` asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from normalizer import jsontext
+
+from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from . import sse
+from .openai_responses import code_of
+from .play import Play, Refused, Reset
+from .responses_items import (
+    Item,
+    Json,
+    Run,
+    code_interpreter,
+    custom_call,
+    function_call,
+    hits_before,
+    message,
+    reasoning,
+    runs,
+    streamed,
+    web_search,
+)
+from .xai_rest import answering, body, error, headers
+
+__all__ = ("answer", "error", "events", "headers")
+
+_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+#: Where usage counts a server tool.
+_COUNTED = {"web_search": "web_search_calls", "x_search": "x_search_calls", "code_execution": "code_interpreter_calls"}
+
+
+def answer(play: Play) -> Json:
+    """The plain body."""
+    return _response(play, _status(play), [item.done for item in _items(play, play.parts)])
+
+
+def events(play: Play) -> Iterator[bytes]:
+    """The streamed body. Raises Reset where the script breaks the connection."""
+    fault = play.fault()
+    items = _items(play, play.parts if fault is None else play.parts[: fault.after])
+
+    def opening(_name: str) -> Json:
+        return _response(play, "in_progress", [])
+
+    def closing() -> Iterator[Json]:
+        if fault is None:
+            output = [item.done for item in items]
+            yield {"type": f"response.{_status(play)}", "response": _response(play, _status(play), output)}
+        elif fault.kind == "reset":
+            raise Reset
+        elif fault.kind != "cut":
+            yield {"type": "error", **body(Refused(fault.kind, "", retry_after=fault.retry_after))}
+
+    for event in streamed(items, opening, closing):
+        yield sse.named(event)
+
+
+def _items(play: Play, shown: list[Part]) -> list[Item]:
+    made: list[Item] = []
+    counts: dict[str, int] = {}
+    found = runs(shown)
+    for run, following in zip(found, [*found[1:], None], strict=True):
+        first = run.parts[0]
+        number = counts[type(first).__name__] = counts.get(type(first).__name__, -1) + 1
+        if isinstance(first, Think):
+            made.append(_reasoning(play, first, number))
+        elif isinstance(first, Call):
+            made.append(_call(play, first, number))
+        elif isinstance(first, ServerCall):
+            made.append(_server_call(play, first, number))
+            if not (following and isinstance(following.parts[0], ServerCall)):
+                made += _returned(play, number)
+        else:
+            made.append(_message(play, run, number))
+    if play.round.ending in _REASONS and made and len(shown) == len(play.parts):
+        last = made[-1]
+        made[-1] = last._replace(done={**last.done, "status": "incomplete"})
+    return made
+
+
+def _message(play: Play, run: Run, number: int) -> Item:
+    item: Json = {"content": [], "id": _item_id(play, "msg", number), "role": "assistant", "type": "message"}
+    first = run.parts[0]
+    length = len(first.text) if isinstance(first, Say) else 0
+    cites = [
+        {"type": "url_citation", "url": hit.url, "start_index": 0, "end_index": length, "title": str(place)}
+        for place, hit in enumerate(hits_before(play, run.place), 1)
+    ]
+    return message(play, {**item, "status": "completed"}, run, cites)
+
+
+def _reasoning(play: Play, thought: Think, number: int) -> Item:
+    item: Json = {"id": _item_id(play, "rs", number), "summary": [], "type": "reasoning"}
+    shown = "" if thought.withheld else thought.text
+    made = reasoning(play, {**item, "status": "completed"}, shown)
+    if _encrypts(play):
+        made.done["encrypted_content"] = play.id(f"encrypted {number}", 160 + 8 * (len(thought.text) // 4))
+    return made._replace(added={**item, "status": "in_progress"})
+
+
+def _returned(play: Play, number: int) -> list[Item]:
+    """What the server tools returned, for the model's eyes alone."""
+    if not _encrypts(play):
+        return []
+    id = f"tco_{_id(play)}_{_server_id(play, number)}"
+    item: Json = {"id": id, "summary": [], "type": "reasoning"}
+    secret = f"{id}_{play.id(f'returned {number}', 400)}"
+    return [Item({**item, "status": "in_progress"}, [], {**item, "status": "completed", "encrypted_content": secret})]
+
+
+def _call(play: Play, call: Call, number: int) -> Item:
+    call_id = call.id if call.id is not None else f"call-{play.uuid('calls')}-{number}"
+    item: Json = {"arguments": call.text, "call_id": call_id, "name": call.tool, "type": "function_call"}
+    item["id"] = f"fc_{_id(play)}_{number}"
+    item["status"] = "completed"
+    return function_call(item, [call.text] if call.text else [])
+
+
+def _server_call(play: Play, call: ServerCall, number: int) -> Item:
+    status = "failed" if call.failed is not None else "completed"
+    if call.tool == "x_search":
+        id = "xs_call_" + play.id(f"search {number}", 8, alphabet="0123456789")
+        text = jsontext.text(call.arguments)
+        item: Json = {"call_id": id, "input": text, "name": "x_keyword_search", "type": "custom_tool_call"}
+        item.update(id=f"ctc_{_id(play)}_{id}", status=status)
+        return custom_call(item, [text])
+    id = f"{_id(play)}_{_server_id(play, number)}"
+    if call.tool == "code_execution":
+        code = code_of(call)
+        item = {"id": f"ci_{id}", "type": "code_interpreter_call", "status": status, "code": code}
+        item["container_id"] = ""
+        item["outputs"] = [{"type": "logs", "logs": call.output}] if call.output is not None else []
+        return code_interpreter(item, [code])
+    sources = [{"type": "url", "url": hit.url} for hit in call.hits]
+    action = {"type": "search", "query": str(call.arguments.get("query", "")), "sources": sources}
+    return web_search({"id": f"ws_{id}", "type": "web_search_call", "status": status, "action": action})
+
+
+def _status(play: Play) -> str:
+    return "incomplete" if play.round.ending in _REASONS else "completed"
+
+
+def _response(play: Play, status: str, output: list[Json]) -> Json:
+    """The response itself; ``status`` "in_progress" while it streams."""
+    asked = play.body
+    begins = status == "in_progress"
+    reason = _REASONS.get(play.round.ending or "") if status == "incomplete" else None
+    return {
+        "created_at": play.created,
+        "completed_at": play.created + 2 if status == "completed" else None,
+        "id": _id(play),
+        "max_output_tokens": asked.get("max_output_tokens"),
+        "model": answering(play.model),
+        "object": "response",
+        "output": output,
+        "parallel_tool_calls": play.request.parallel is not False,
+        "previous_response_id": play.request.previous_response_id,
+        "reasoning": _effort(asked.get("reasoning"), streamed=asked.get("stream") is True),
+        "temperature": _number(asked.get("temperature"), 0.7),
+        "text": {"format": {"type": "text"}, **(asked.get("text") or {})},
+        "tool_choice": asked.get("tool_choice") or "auto",
+        "tools": [_tool(tool) for tool in asked.get("tools") or ()],
+        "top_p": _number(asked.get("top_p"), 0.95),
+        "usage": None if begins else _usage(play),
+        "user": asked.get("user"),
+        "incomplete_details": {"reason": reason} if reason else None,
+        "status": status,
+        "store": asked.get("store") is not False,
+        "metadata": {**(asked.get("metadata") or {}), "system_fingerprint": "fp_" + play.hex("fingerprint", 16)},
+        "background": False,
+        "service_tier": "default",
+        "truncation": "disabled",
+        "top_logprobs": asked.get("top_logprobs") or 0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "prompt_cache_key": asked.get("prompt_cache_key"),
+        "max_tool_calls": asked.get("max_tool_calls"),
+        "safety_identifier": None,
+        "error": None,
+        "instructions": asked.get("instructions"),
+    }
+
+
+def _effort(asked: Any, *, streamed: bool) -> Json:
+    """Only plain bodies tell the defaults."""
+    given = asked if isinstance(asked, dict) else {}
+    default: Json = {"effort": None, "summary": None} if streamed else {"effort": "low", "summary": "detailed"}
+    return {name: given.get(name) or value for name, value in default.items()}
+
+
+def _tool(tool: Json) -> Json:
+    """A tool as the response echoes it."""
+    if tool.get("type") == "function":
+        names = ("type", "description", "name", "parameters")
+        return {**{name: tool.get(name) for name in names}, "strict": tool.get("strict") or False}
+    if tool.get("type") == "web_search":
+        return {"type": "web_search", "search_context_size": tool.get("search_context_size") or "medium"}
+    return tool
+
+
+def _usage(play: Play) -> Json:
+    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
+    used = play.usage(shown, "".join(part.text for part in play.parts if isinstance(part, Think)))
+    ran = [part.tool for part in play.parts if isinstance(part, ServerCall)]
+    usage: Json = {
+        "input_tokens": used.input,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": used.output,
+        "output_tokens_details": {"reasoning_tokens": used.reasoning},
+        "total_tokens": used.input + used.output,
+        "num_sources_used": 0,
+        "num_server_side_tools_used": len(ran),
+        "cost_in_usd_ticks": 2000 * used.input + 5000 * used.output,
+    }
+    if ran:
+        names = (*_COUNTED.values(), "file_search_calls", "mcp_calls", "document_search_calls")
+        usage["server_side_tool_usage_details"] = {
+            name: sum(_COUNTED.get(tool) == name for tool in ran) for name in names
+        }
+    usage["context_details"] = {"input_tokens": used.input, "output_tokens": used.output}
+    return usage
+
+
+def _number(given: Any, default: float) -> float:
+    return float(given) if isinstance(given, (int, float)) else default
+
+
+def _encrypts(play: Play) -> bool:
+    return "reasoning.encrypted_content" in (play.body.get("include") or ())
+
+
+def _id(play: Play) -> str:
+    return play.uuid("answer")
+
+
+def _item_id(play: Play, prefix: str, number: int) -> str:
+    """The response's own, numbered from the second item of a kind on."""
+    return f"{prefix}_{_id(play)}" + (f"_{number}" if number else "")
+
+
+def _server_id(play: Play, number: int) -> str:
+    return f"call-{play.uuid('server calls')}-{number}"
