@@ -153,3 +153,17 @@ class ReplayFailed(ToolparityError):
 
 class MissingKey(ToolparityError):
     """Asking a real provider needs a key, and there is none in the environment."""
+
+
+class InvalidBaseline(ToolparityError, ValueError):
+    """A file of expected failures cannot be read."""
+
+
+class SecretsLeft(ToolparityError, ValueError):
+    """What was to be written still holds something that looks like a secret; ``leaks`` says what and where, masked."""
+
+    hint_default = "nothing was written: scrub it, or remove what it names"
+
+    def __init__(self, what: str, *, leaks: tuple[object, ...] = (), where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.leaks = leaks

@@ -16,7 +16,7 @@ _TAG_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _TAG_LENGTH = 4
 _TAG = re.compile(f"[{_TAG_LETTERS}]{{{_TAG_LENGTH}}}")
 
-#: Kept where they stand: JSON may spell them with two characters (``\\n``, ``\\"``, ``\\/``); letters have no such form.
+#: Kept where they stand: JSON may spell these with two characters (``\\n``, ``\\"``), and has no such form for letters.
 _KEPT = re.compile(r'[\x00-\x20"\\/\x7f\ud800-\udfff]')
 #: One character of each UTF-8 length, for the secrets that are not ASCII.
 _WIDE = {2: "\u00d8", 3: "\u2588", 4: "\U0001f636"}

@@ -92,7 +92,8 @@ def _is_text(data: bytes) -> bool:
 def streamed(messages: list[list[Field]]) -> Iterator[list[tuple[int, Field]]]:
     """The pieces of each text that may run over messages: (number of the message, field).
 
-    They are told apart by field, and by a number beside it. Which number tells texts apart is not on the wire: all that stand beside them are tried, and none.
+    Texts of one field are told apart by a number beside it. Which number that is, is not on the wire: each that stands
+    there is tried, and none.
     """
     groups: dict[tuple[object, ...], list[tuple[int, Field]]] = {}
     levels: dict[tuple[int, ...], set[tuple[int, int]]] = {}

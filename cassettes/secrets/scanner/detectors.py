@@ -1,0 +1,257 @@
+"""What recognises a secret by its looks.
+
+Tokens with a known beginning come from detect-secrets (the fork that is kept, bc-detect-secrets; plugins are asked for
+what they see in a text, never to verify it: that would send it) and from the table of AI providers' prefixes that it
+lacks. Names tell the rest: a member called password, an address with credentials in it.
+
+Not used of detect-secrets: entropy detectors (ids, signatures and sealed data are random by design), the keyword
+detector (prompts and tool schemas speak of keys and passwords), those for storage keys without a context (any
+base64 of their length) and for single vendors' assignments.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+_PLUGINS = (
+    ("aws", "AWSKeyDetector"),
+    ("artifactory", "ArtifactoryDetector"),
+    ("discord", "DiscordBotTokenDetector"),
+    ("github_token", "GitHubTokenDetector"),
+    ("jwt", "JwtTokenDetector"),
+    ("mailchimp", "MailchimpDetector"),
+    ("npm", "NpmDetector"),
+    ("private_key", "PrivateKeyDetector"),
+    ("sendgrid", "SendGridDetector"),
+    ("slack", "SlackDetector"),
+    ("square_oauth", "SquareOAuthDetector"),
+    ("stripe", "StripeDetector"),
+)
+
+#: How keys of AI providers and of the services around them begin -> how many more characters they have at least.
+_KEY_PREFIXES = {
+    "sk-": 16,
+    "AIza": 30,
+    "ya29.": 20,
+    "xai-": 24,
+    "gsk_": 24,
+    "hf_": 24,
+    "r8_": 24,
+    "pplx-": 24,
+    "fw_": 20,
+    "nvapi-": 30,
+    "csk-": 24,
+    "tvly-": 20,
+    "dapi": 32,
+    "lsv2_": 24,
+    "github_pat_": 40,
+    "glpat-": 20,
+    "pypi-": 50,
+    "rk_test_": 20,
+    "sk_test_": 20,
+}
+_ID_PREFIXES = {"org-": 16, "org_": 16, "proj_": 16, "req_": 16, "user-": 20}
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{15,}")
+_AFTER_SCHEME = re.compile(r"\b(bearer|basic) +([A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>\\`\])}]+", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_ACCOUNT = re.compile(r"\b(?:team|account|user|api key id)s?[^A-Za-z0-9]{1,4}$", re.IGNORECASE)
+_STARRED = re.compile(r"(?<![\w*-])[\w-]{2,24}\*{2,}[\w-]{1,8}(?![\w*-])")
+_ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]*) ?= ?[\"']?([A-Za-z0-9_+/=.-]{16,})")
+_CONNECTION = re.compile(r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,}=*)")
+_AT = re.compile(r"([A-Za-z0-9._%+-]+)@([A-Za-z0-9.-]+)")
+
+#: Names without case, hyphens and underscores.
+_SECRET_NAMES = re.compile(
+    "x?(?:goog)?apikey|apitoken|(?:proxy)?authorization(?:token)?|(?:bearer|auth|access|refresh|id|session)token"
+    "|clientsecret|secretkey|(?:aws)?secretaccesskey|privatekey|password|passwd|passphrase|(?:set)?cookie"
+    "|xamzsecuritytoken|subscriptionkey|(?:webhook|signing)secret"
+)
+_ID_NAMES = re.compile(
+    "x?requestid|openaiorganization|organization|(?:organization|org|project|workspace|team|account|user|apikey)id|cfray"
+)
+_QUERY_NAMES = re.compile(
+    "key|x?apikey|(?:access|refresh|id)?token|clientsecret|sig|signature|password|xamz(?:signature|credential|securitytoken)"
+    "|xgoog(?:signature|credential)|awsaccesskeyid"
+)
+
+#: RFC 2606, and endings of file names that read like addresses (icon@2x.png).
+_NO_DOMAINS = re.compile(
+    "test|example|invalid|localhost|local|internal|png|jpe?g|gif|svg|webp|ico|m?js|css|json|html|py"
+)
+_NO_ONE = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
+
+Detector = Callable[[str], Iterator[str]]
+
+
+def in_text(text: str) -> Iterator[tuple[str, str]]:
+    """(kind, what was found) for all that the detectors see in a text."""
+    for kind, detect in _detectors():
+        for secret in detect(text):
+            if secret and not is_masked(secret):
+                yield kind, secret
+
+
+def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """(kind, value) where a member's name says that its value is a secret or an account's id."""
+    name = _plain(name)
+    if not value or is_masked(value):
+        return
+    if _SECRET_NAMES.fullmatch(name):
+        scheme, _, rest = value.partition(" ")
+        value = rest if scheme.lower() in ("bearer", "basic", "token") else value
+        made_up = value[:1] in tuple("<${[*") or len(set(value)) < 4
+        if len(value) >= 8 and " " not in value and not made_up and not is_masked(value):
+            yield "named secret", value
+    elif _ID_NAMES.fullmatch(name) and _is_id(value):
+        yield "account or request id", value
+
+
+def in_address(uri: str) -> Iterator[tuple[str, str]]:
+    """(kind, value) for the credentials in an address that was called: here a name is enough."""
+    try:
+        parts = urlsplit(uri)
+        credentials = [value for value in (parts.username, parts.password) if value]
+    except ValueError:
+        return
+    named = [value for name, value in parse_qsl(parts.query) if _names_secret(name) and len(value) >= 8]
+    for value in (*credentials, *named):
+        if not is_masked(value):
+            yield "credentials in a URL", value
+
+
+def is_masked(secret: str) -> bool:
+    """Whether somebody has been here before: a placeholder, not a secret."""
+    letters = re.sub(r"[^A-Za-z0-9]", "", secret)
+    return letters.upper().startswith("REDA") or "REDACTED" in secret
+
+
+@cache
+def _detectors() -> tuple[tuple[str, Detector], ...]:
+    found: list[tuple[str, Detector]] = []
+    for module, name in _PLUGINS:
+        plugin: Any = getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name)()
+        found.append((plugin.secret_type, plugin.analyze_string))
+    return (
+        *found,
+        ("provider key", _keys),
+        ("account or request id", _ids),
+        ("account or request id", _account_uuids),
+        ("authorization", _authorizations),
+        ("masked key", _starred),
+        ("named secret", _assigned),
+        ("credentials in a URL", _in_urls),
+        ("e-mail address", _addresses),
+    )
+
+
+def _keys(text: str) -> Iterator[str]:
+    return _words(text, _KEY_PREFIXES, entropy=2.8)
+
+
+def _ids(text: str) -> Iterator[str]:
+    return _words(text, _ID_PREFIXES, entropy=2.5)
+
+
+def _words(text: str, prefixes: dict[str, int], entropy: float) -> Iterator[str]:
+    beginnings = tuple(prefixes)
+    if not any(beginning in text for beginning in beginnings):
+        return
+    for word in _WORD.findall(text):
+        if word.startswith(beginnings):
+            prefix = next(beginning for beginning in beginnings if word.startswith(beginning))
+            rest = word[len(prefix) :]
+            if len(rest) >= prefixes[prefix] and _is_mixed(rest) and _entropy(rest) >= entropy:
+                yield word
+
+
+def _account_uuids(text: str) -> Iterator[str]:
+    for found in _UUID.finditer(text):
+        if _ACCOUNT.search(text, max(found.start() - 20, 0), found.start()):
+            yield found[0]
+
+
+def _authorizations(text: str) -> Iterator[str]:
+    for scheme, token in _AFTER_SCHEME.findall(text):
+        if _is_mixed(token) and _entropy(token) >= 2.5 and (scheme.lower() == "bearer" or _is_pair(token)):
+            yield token
+
+
+def _is_pair(token: str) -> bool:
+    """Whether Basic's token is what it has to be: base64 of name:password."""
+    try:
+        return b":" in base64.b64decode(token, validate=True)
+    except ValueError:
+        return False
+
+
+def _starred(text: str) -> Iterator[str]:
+    for found in _STARRED.finditer(text):
+        before = text[max(found.start() - 80, 0) : found.start()].lower()
+        if found[0].startswith("sk-") or "api key" in before or "api_key" in before:
+            yield found[0]
+
+
+def _assigned(text: str) -> Iterator[str]:
+    for name, value in _ASSIGNED.findall(text):
+        if name.endswith(("API_KEY", "SECRET", "ACCESS_KEY", "TOKEN", "PASSWORD", "PASSWD")) and _is_mixed(value):
+            yield value
+    yield from _CONNECTION.findall(text)
+
+
+def _in_urls(text: str) -> Iterator[str]:
+    if "://" not in text:
+        return
+    for url in _URL.findall(text):
+        try:
+            parts = urlsplit(url)
+            password = parts.password
+        except ValueError:
+            continue
+        if password and password[0] not in "<${[*" and len(set(password)) > 2:
+            yield password
+        for name, value in parse_qsl(parts.query):
+            if _QUERY_NAMES.fullmatch(_plain(name)) and len(value) >= 12 and _is_mixed(value):
+                yield value
+
+
+def _addresses(text: str) -> Iterator[str]:
+    if "@" not in text:
+        return
+    for found in _AT.finditer(text):
+        labels = found[2].rstrip(".-").lower().split(".")
+        nobodys = _NO_DOMAINS.fullmatch(labels[-1]) or labels[-2:-1] == ["example"] or found[1].lower() in _NO_ONE
+        whole = len(labels) > 1 and all(labels) and labels[-1].isalpha() and len(labels[-1]) > 1
+        if whole and not nobodys and found[1][-1] != ".":
+            yield found[0]
+
+
+def _is_id(value: str) -> bool:
+    return bool(_UUID.fullmatch(value)) or (len(value) >= 16 and _is_mixed(value) and " " not in value)
+
+
+def _names_secret(name: str) -> bool:
+    plain = _plain(name)
+    return plain.endswith(("key", "token", "secret", "signature", "password", "credential", "sig", "session", "auth"))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _is_mixed(text: str) -> bool:
+    return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+
+
+def _entropy(text: str) -> float:
+    """Shannon's, in bits a character."""
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())

@@ -1,0 +1,246 @@
+"""Everything that can be read from a recorded value: JSON in JSON, events, base64, gzip, protobuf, URL encoding."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from .proto import fields_of, put_together
+
+_DEPTH = 5
+#: Characters read from one value, all readings together: beyond it something unpacks without end.
+BUDGET = 64 << 20
+
+#: Members whose value is a provider's own sealed data. Their letters are random, and detectors see patterns in random
+#: letters; the environment's keys are looked for in them all the same.
+OPAQUE = {
+    "signature": "Anthropic's seal on thinking, Google's on thoughts",
+    "thoughtSignature": "Google's seal on thoughts",
+    "thought_signature": "the same, in OpenAI-compatible answers",
+    "encrypted_content": "OpenAI's, xAI's and Anthropic's sealed reasoning and search results",
+    "encrypted_index": "Anthropic's sealed place in a search result",
+    "encrypted_stdout": "Anthropic's sealed output of a program",
+    "encrypted_reasoning": "xAI's sealed reasoning",
+    "reasoning_opaque": "sealed reasoning of OpenAI-compatible gateways",
+    "data": "Anthropic's redacted thinking, images, audio",
+    "b64_json": "images",
+    "partial_image_b64": "images",
+    "obfuscation": "OpenAI's padding against traffic analysis",
+    "page_token": "a provider's place in a list",
+}
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9_-])|[A-Za-z0-9_-]{16,}={0,2}")
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\/")
+_PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
+
+
+class Read(NamedTuple):
+    """One text: where, under what name, and whether it is sealed (``opaque``) or binary."""
+
+    path: str
+    name: str
+    text: str
+    opaque: bool = False
+
+
+class TooMuch(Exception):
+    """The value unpacks to more than `BUDGET`."""
+
+
+class Reader:
+    """Reads one value; ``read`` gives all readings. Raises TooMuch."""
+
+    def __init__(self) -> None:
+        self._left = BUDGET
+
+    def raw(self, data: bytes, path: str = "", name: str = "", depth: int = 0) -> Iterator[Read]:
+        """All readings of bytes."""
+        self._spend(len(data))
+        unpacked = self._unpacked(data)
+        if unpacked is not None and depth < _DEPTH:
+            yield from self.raw(unpacked, f"{path}<unpacked>", name, depth + 1)
+            return
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = ""
+        if text:
+            yield from self.text(text, path, name, depth)
+        if not text or not text.isprintable():
+            for field in fields_of(data):
+                yield from self.text(field.text, f"{path}<protobuf {field.place}>", name, depth + 1)
+            if not text:
+                yield Read(path, name, data.decode("utf-8", "replace"), opaque=True)
+                yield Read(path, name, data.decode("latin-1"), opaque=True)
+
+    def text(self, text: str, path: str = "", name: str = "", depth: int = 0, opaque: bool = False) -> Iterator[Read]:
+        """All readings of a text."""
+        self._spend(len(text))
+        value = _json(text)
+        if depth >= _DEPTH:
+            yield Read(path, name, text, opaque)
+            return
+        if isinstance(value, dict | list | str):
+            yield from self.value(value, path, name, depth + 1, opaque)
+            return
+        events = _events(text)
+        if events:
+            yield from self._stream(events, text, path, depth)
+            return
+        yield Read(path, name, text, opaque)
+        if "\\" in text and _ESCAPE.search(text):
+            yield from self.text(_unescaped(text), f"{path}<unescaped>", name, depth + 1, opaque)
+        if "%" in text and _PERCENT.search(text):
+            yield from self.text(unquote(text), f"{path}<unquoted>", name, depth + 1, opaque)
+        if len(text) >= 16:
+            for run in _BASE64.findall(text):
+                data = _from_base64(run)
+                if data is None:
+                    continue
+                if opaque:
+                    yield Read(f"{path}<base64>", name, data.decode("utf-8", "replace"), opaque=True)
+                else:
+                    yield from self.raw(data, f"{path}<base64>", name, depth + 1)
+
+    def value(self, value: Any, path: str, name: str, depth: int, opaque: bool = False) -> Iterator[Read]:
+        """All readings of parsed JSON."""
+        if isinstance(value, str):
+            yield from self.text(value, path, name, depth, opaque)
+        elif isinstance(value, dict):
+            if isinstance(value.get("messages"), list):
+                yield from self._messages(value["messages"], path, depth)
+            for key, member in value.items():
+                where = f"{path}.{key}" if path else key
+                if len(key) >= 16:
+                    yield Read(f"{path}<name>", "", key)
+                yield from self.value(member, where, key, depth, opaque or key in OPAQUE)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self.value(item, f"{path}[{index}]", name, depth, opaque)
+
+    def _stream(self, events: list[Any], text: str, path: str, depth: int) -> Iterator[Read]:
+        for number, event in enumerate(events):
+            yield from self.value(event, f"{path}event {number}: ", "", depth + 1)
+        rest = "\n".join(line for line in text.splitlines() if _json(line.partition(":")[2]) is None)
+        yield Read(f"{path}<between events>", "", rest)
+        yield from self._put_together(events, path, depth)
+
+    def _messages(self, messages: list[Any], path: str, depth: int) -> Iterator[Read]:
+        """The messages of a gRPC stream, both halves, as the events they are."""
+        if len(messages) < 2:
+            return
+        yield from self._put_together([m.get("message") for m in messages if isinstance(m, dict)], path, depth)
+        fields = [fields_of(_from_base64(m["serialized"]) or b"") for m in messages if _is_recorded(m)]
+        for place, text in put_together(fields):
+            yield from self.text(text, f"{path}<protobuf {place} put together>", "", depth + 1)
+
+    def _put_together(self, events: list[Any], path: str, depth: int) -> Iterator[Read]:
+        pieces: dict[tuple[str, str], list[str]] = {}
+        for event in events:
+            for place, numbers, text in _leaves(event, "", ""):
+                pieces.setdefault((place, numbers), []).append(text)
+                if numbers:
+                    pieces.setdefault((place, ""), []).append(text)
+        for (place, numbers), texts in pieces.items():
+            name = place.rpartition(".")[2]
+            if len(texts) > 1:
+                yield from self.text(
+                    "".join(texts), f"{path}{place} {numbers}put together", name, depth + 1, name in OPAQUE
+                )
+
+    def _unpacked(self, data: bytes) -> bytes | None:
+        try:
+            if data[:2] == b"\x1f\x8b":
+                return _limited(gzip.GzipFile(fileobj=io.BytesIO(data)).read(self._left + 1), self._left)
+            if data[:1] == b"\x78" and len(data) > 8 and int.from_bytes(data[:2], "big") % 31 == 0:
+                return _limited(zlib.decompressobj().decompress(data, self._left + 1), self._left)
+        except (OSError, EOFError, zlib.error):
+            return None
+        return None
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise TooMuch
+
+
+def _limited(data: bytes, limit: int) -> bytes:
+    if len(data) > limit:
+        raise TooMuch
+    return data
+
+
+def _json(text: str) -> Any:
+    """The parsed text; None where it is no JSON that holds text."""
+    start = text.lstrip()[:1]
+    if not start or start not in '{["':
+        return None
+    try:
+        return json.loads(text, object_pairs_hook=_all_members)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _all_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of a name that stands there twice, both values."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        for name, value in pairs:
+            if members[name] is not value:
+                members[f"{name} (before)"] = value
+    return members
+
+
+def _events(text: str) -> list[Any]:
+    """The JSON of each event or line, where there are at least two of them."""
+    if "\n" not in text and "\r" not in text:
+        return []
+    found = []
+    for line in text.splitlines():
+        name, colon, payload = line.partition(":")
+        value = _json(payload) if colon and name == "data" else _json(line)
+        if isinstance(value, dict | list):
+            found.append(value)
+    return found if len(found) > 1 else []
+
+
+def _leaves(value: Any, place: str, numbers: str) -> Iterator[tuple[str, str, str]]:
+    """(names on the way, numbers beside them, text) of each string."""
+    if isinstance(value, str):
+        yield place, numbers, value
+    elif isinstance(value, dict):
+        for key, number in value.items():
+            if isinstance(number, int) and key.endswith("index"):
+                numbers += f"{key} {number} "
+        for key, member in value.items():
+            yield from _leaves(member, f"{place}.{key}" if place else key, numbers)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, place, numbers)
+
+
+def _is_recorded(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("serialized"), str)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: "/" if found[0] == "\\/" else chr(int(found[0][2:], 16)), text)
+
+
+def _from_base64(run: str) -> bytes | None:
+    letters = run.rstrip("=")
+    if len(letters) % 4 == 1:
+        return None
+    standard = letters.replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(standard + "=" * (-len(standard) % 4))
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,158 @@
+"""A whole cassette, looked at part by part."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cassettes.sources.bodies import unpacked
+from normalizer.errors import UnreadableSource
+
+from . import detectors
+from .leak import Leak, masked
+from .own import own_keys
+from .readings import Read, Reader, TooMuch
+
+#: What no header's name may hold. Numbers of limits are named after tokens, and are none.
+_HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
+_NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
+
+_HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata"})
+
+
+def scan(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> list[Leak]:
+    """Everything in a cassette that looks like a secret, one leak for each secret and part.
+
+    ``cassette``: vcrpy's ``{"requests", "responses", …}``, or as it stands in a file (``interactions``).
+    ``environ``: where the own keys stand; the process's environment if not told.
+    """
+    keys = own_keys(environ)
+    found: dict[tuple[int, str, str, str], Leak] = {}
+    for interaction, part, leak in _all(cassette, keys):
+        kind, path, secret = leak
+        found.setdefault((interaction, part, kind, secret), Leak(kind, interaction, part, path, masked(secret)))
+    return list(found.values())
+
+
+_Found = tuple[str, str, str]  # kind, path, secret
+
+
+def _all(cassette: Mapping[str, Any], keys: Mapping[str, list[str]]) -> Iterator[tuple[int, str, _Found]]:
+    interactions = cassette.get("interactions")
+    if interactions is None:
+        pairs = zip(cassette.get("requests") or (), cassette.get("responses") or (), strict=True)
+        interactions = [{"request": request, "response": response} for request, response in pairs]
+    for number, interaction in enumerate(interactions, 1):
+        for name, value in interaction.items():
+            parts = _members(value) if name in ("request", "response") else {"": value}
+            for part, content in parts.items():
+                label = f"{name}.{part}" if part else name
+                for leak in _part(part, content, parts, keys):
+                    yield number, label, leak
+    for name, value in cassette.items():
+        if name not in ("interactions", "requests", "responses"):
+            for leak in _look(_values(value), keys):
+                yield 0, name, leak
+
+
+def _members(value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {"method": value.method, "uri": value.uri, "headers": dict(value.headers), "body": value.body}
+
+
+def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, list[str]]) -> Iterator[_Found]:
+    if part in _HEADER_PARTS and isinstance(content, Mapping):
+        yield from _headers(content)
+    if part in ("uri", "url") and isinstance(content, str):
+        yield from (("credentials in a URL", "", secret) for _, secret in detectors.in_address(content))
+    if part == "body":
+        content, problem = _body(content, parts.get("headers") or {})
+        if problem:
+            yield "unreadable", "", problem
+    yield from _look(_values(content), keys)
+
+
+def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
+    for name, value in headers.items():
+        lowered = str(name).lower()
+        if not any(part in lowered for part in _HEADERS) or any(part in lowered for part in _NO_SECRETS):
+            continue
+        for text in value if isinstance(value, list | tuple) else [value]:
+            plain = text.decode("latin-1") if isinstance(text, bytes) else str(text)
+            if plain and not detectors.is_masked(plain.split(" ", 1)[-1]):
+                yield "header", lowered, plain
+
+
+def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:
+    """The body's content, unpacked as its headers say, and why it cannot be."""
+    if isinstance(body, Mapping):
+        body = body.get("string") if body.get("base64_string") is None else body["base64_string"]
+    encoding = next((value for name, value in headers.items() if str(name).lower() == "content-encoding"), None)
+    if not encoding or not isinstance(body, bytes):
+        return body, ""
+    names = ", ".join(map(str, encoding)) if isinstance(encoding, list | tuple) else str(encoding)
+    try:
+        return unpacked(body, names), ""
+    except UnreadableSource as error:
+        return body, error.what
+
+
+def _values(value: Any) -> Iterator[Read]:
+    """Every reading of a value of any type. Raises TooMuch."""
+    reader = Reader()
+    if isinstance(value, bytes):
+        yield from reader.raw(value)
+        yield Read("", "", value.decode("utf-8", "replace"), opaque=True)
+    elif isinstance(value, str):
+        yield from reader.text(value)
+        yield Read("", "", value, opaque=True)
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            yield Read("", "", str(name))
+            yield from (
+                r._replace(path=f"{name}.{r.path}".rstrip("."), name=r.name or str(name)) for r in _values(member)
+            )
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _values(item)
+    elif hasattr(value, "read"):
+        yield from _values(value.read())
+
+
+def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_Found]:
+    texts: list[Read] = []
+    try:
+        for read in readings:
+            texts.append(read)
+            yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
+    except TooMuch:
+        yield "unreadable", "", "it unpacks without end"
+    everything = _Joined(texts)
+    for variable, spellings in keys.items():
+        for spelling in spellings:
+            at = everything.text.find(spelling)
+            if at >= 0:
+                yield f"value of {variable}", everything.path_at(at), spelling
+                break
+    plain = _Joined([read for read in texts if not read.opaque])
+    for kind, secret in detectors.in_text(plain.text):
+        yield kind, plain.path_at(plain.text.find(secret)), secret
+
+
+class _Joined:
+    """Many short texts as one: a detector is called once."""
+
+    def __init__(self, texts: list[Read]) -> None:
+        unique = list({read.text: read for read in texts}.values())
+        self._paths = [read.path for read in unique]
+        self._starts: list[int] = []
+        at = 0
+        for read in unique:
+            self._starts.append(at)
+            at += len(read.text) + 2
+        self.text = "\n\n".join(read.text for read in unique)
+
+    def path_at(self, at: int) -> str:
+        return self._paths[max(bisect_right(self._starts, at) - 1, 0)] if self._paths and at >= 0 else ""
