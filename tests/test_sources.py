@@ -244,6 +244,51 @@ def test_cassettes_of_xais_messages(tmp_path: Path) -> None:
     assert isinstance(bad, Problem)
 
 
+def _rpc(method: str, messages: Any, **ended: Any) -> dict[str, Any]:
+    """A call as `cassettes.vcr_grpc` writes it."""
+    asked = {"message": {"model": "grok", "tools": []}, "serialized": base64.b64encode(b"q").decode()}
+    return {
+        "request": {"method": "POST", "uri": f"grpc://127.0.0.1:1/{method}", "body": json.dumps(asked), "headers": {}},
+        "response": {
+            "status": {"code": 200, "message": "OK"},
+            "headers": {},
+            "body": {"string": json.dumps({"messages": messages})},
+            "trailers": {},
+            "grpc": {"code": "OK", "details": "", "stream": False, **ended},
+        },
+    }
+
+
+def test_grpc_calls_in_vcrpy_cassettes_are_their_serialized_messages(tmp_path: Path) -> None:
+    first, second = ({"message": {"id": "a"}, "serialized": base64.b64encode(b).decode()} for b in (b"\x01", b"\x02"))
+    chat = "xai_api.Chat/GetCompletion"
+    plain, streamed, refused, left, other = exchanges(
+        write_yaml(
+            tmp_path / "c.yaml",
+            _rpc(chat, [first]),
+            _rpc(chat + "Chunk", [first, second], stream=True),
+            _rpc(chat, [], code="RESOURCE_EXHAUSTED", details="slow down"),
+            _rpc(chat + "Chunk", [first], stream=True, code=None, left_by_caller=True),
+            _rpc("shop.Till/Pay", [first]),
+        )
+    )
+    assert (plain.wire, plain.provider, plain.stream, plain.status) == ("xai.grpc", "xai", False, 200)
+    assert (plain.frames, plain.body, plain.model) == ([b"\x01"], None, "grok")
+    assert plain.request == {"model": "grok", "tools": []}
+    assert (streamed.stream, streamed.frames) == (True, [b"\x01", b"\x02"])
+    assert (refused.status, refused.frames) == (429, None)
+    assert json.loads(refused.body or b"") == {"code": "RESOURCE_EXHAUSTED", "details": "slow down"}
+    assert (left.status, left.frames) == (None, [b"\x01"])
+    assert (other.wire, other.provider, other.url) == ("grpc", "other", "127.0.0.1:1/shop.Till/Pay")
+
+
+@pytest.mark.parametrize("messages", [None, [{}], ["AQ=="], [{"serialized": "%"}], {"serialized": "AQ=="}])
+def test_a_grpc_call_without_serialized_messages_is_a_problem(tmp_path: Path, messages: Any) -> None:
+    bad, good = read(write_yaml(tmp_path / "c.yaml", _rpc("xai_api.Chat/GetCompletion", messages), interaction("{}")))
+    assert isinstance(bad, Problem)
+    assert isinstance(good, Exchange)
+
+
 def test_har_files_with_text_and_base64_bodies(tmp_path: Path) -> None:
     def entry(content: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -469,6 +514,10 @@ def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
         ("http://localhost:11434/api/chat", "ollama", "ollama"),
         ("http://localhost:8000/v1/chat/completions", "other", "openai.chat"),
         ("https://example.com/", "other", None),
+        ("grpc://api.x.ai:443/xai_api.Chat/GetCompletion", "xai", "xai.grpc"),
+        ("grpc://127.0.0.1:50051/xai_api.Chat/GetCompletionChunk", "other", "xai.grpc"),
+        ("grpc://api.x.ai/xai_api.Chat/GetDeferredCompletion", "xai", "other endpoints"),
+        ("grpc://api.x.ai/xai_api.Models/ListLanguageModels", "xai", "other endpoints"),
         ("http://[broken", "other", None),
         ("", "other", None),
     ],

@@ -46,14 +46,16 @@ WIRES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/messages/count_tokens$|:countTokens$", "count_tokens"),
         (r"/(messages|chat)?/?batches(/|$)", "batches"),
         (r"/(files|models|moderations|vector_stores|images|audio|traces)(/[^:]*)?$", "other endpoints"),
-        # the four that are known
+        # those that are known
         (r"/chat/completions$", "openai.chat"),
         (r"/responses(/resp_[^/]+)?$", "openai.responses"),
         (r"(/v1|/anthropic)/messages$|^api\.anthropic\.com/.*messages$", "anthropic.messages"),
         (r"/model/.*anthropic.*/invoke(-with-response-stream)?$", "anthropic.messages"),
         (r"/publishers/anthropic/models/[^/]+:(stream)?RawPredict$", "anthropic.messages"),
         (r"/model/.*openai\..*/invoke(-with-response-stream)?$", "openai.chat"),
+        (r"/xai_api\.Chat/Get(Completion|CompletionChunk|StoredCompletion)$", "xai.grpc"),
         # the others
+        (r"/xai_api\.\w+/\w+$", "other endpoints"),
         (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
         (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
         (r":(stream)?generateContent$", "google"),
