@@ -33,11 +33,12 @@ _SLUG = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``origin``: live (a provider answered), emulated (our servers did), imported (another project's recording).
 
-    ``date``: ISO 8601, a day or a time with its zone. ``surface`` (`cassettes.surfaces`), ``sdk`` and
-    ``sdk_version``: what the request was made with. ``recorder``: our version. ``scenario``, ``scenario_hash``: which
-    script was played, as it was then. ``ran_by``: who ran the request. ``digest``: of the interactions (`digest`);
-    null only until the cassette is written. An imported one may lack everything that only a recorder knows;
-    ``source`` and ``note`` are where it was found and what was said of it (its licence, for one).
+    ``date``: ISO 8601, a day or a time with its zone. ``surface`` (`cassettes.surfaces`), ``sdk`` and ``sdk_version``:
+    what the request was made with. ``recorder``: our version. ``scenario``, ``scenario_hash``: which script was
+    played, as it was then. ``ran_by``: who ran the request. ``digest``: of the interactions (`digest`); null only
+    until the cassette is written. An imported one may lack everything that only a recorder knows, and its date is that
+    of the recording where the source told it, else that of the import; ``source`` and ``note`` are where it was found
+    and what was said of it (its licence, for one).
     """
 
     origin: Origin

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct, field
 
-from normalizer.errors import ToolparityError, UnreadableCassette, UnreadableSource
+from normalizer.errors import SecretsLeft, ToolparityError, UnreadableCassette, UnreadableSource
 from normalizer.model import Response
 
 from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface, surface_of
-from . import files
+from . import files, gates
 from .files import Loaded, Place
 from .provenance import Origin, Provenance
 
@@ -121,12 +121,12 @@ def _digest(subject: Subject) -> Iterator[str]:
         yield f"its interactions were changed: {subject.loaded.digest} is not what its provenance says"
 
 
-def _scrubbed(subject: Subject) -> Iterator[str | ToolparityError]:
-    from ..secrets.scanner import scan
-
-    loaded = subject.loaded
-    for leak in scan({"metadata": loaded.metadata, "interactions": loaded.interactions}):
-        yield str(leak)
+def _scrubbed(subject: Subject) -> Iterator[ToolparityError]:
+    for gate in (gates.scrubbed, gates.scanned):
+        try:
+            gate(subject.place.path)
+        except SecretsLeft as error:
+            yield error
 
 
 def _scenario(subject: Subject) -> Iterator[str]:
@@ -154,9 +154,7 @@ def _decodes(subject: Subject) -> Iterator[str]:
 def _replays(subject: Subject) -> Iterator[str]:
     if subject.told.scenario is None:
         raise NotJudged("imported, of no scenario: there is no request to send again")
-    from ..recorder.replay import replay
-
-    replay(subject.place.path)
+    gates.replays(subject.place.path)
     return iter(())
 
 
@@ -165,7 +163,7 @@ STEPS: tuple[Step, ...] = (
     Step("provenance", "complete: origin, date, who, with what, which scenario", _provenance, ("readable",)),
     Step("place", "it stands where its provenance says", _place),
     Step("digest", "the interactions are those that were recorded", _digest),
-    Step("scrubbed", "the scanner finds no secret in it", _scrubbed, ("readable",)),
+    Step("scrubbed", "scrubbing again changes nothing, and the scanner finds no secret", _scrubbed, ("readable",)),
     Step("scenario", "its scenario is known and has not changed since", _scenario),
     Step("decodes", "the normalizer reads it, and nothing is broken that the scenario does not break", _decodes),
     Step("replays", "through the official SDK with the network cut, every interaction played", _replays),
