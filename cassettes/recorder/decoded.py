@@ -47,7 +47,11 @@ def surface_at(uri: str) -> Surface | None:
         return SURFACES["xai.grpc"] if "/xai_api.Chat/" in uri else None
     endings = {"openai.chat": "/chat/completions", "openai.responses": "/responses", "anthropic.messages": "/messages"}
     return next(
-        (s for s in SURFACES.values() if uri.startswith(s.base) and uri.split("?")[0].endswith(endings.get(s.wire, "\0"))),
+        (
+            s
+            for s in SURFACES.values()
+            if uri.startswith(s.base) and uri.split("?")[0].endswith(endings.get(s.wire, "\0"))
+        ),
         None,
     )
 

@@ -74,8 +74,10 @@ def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Prov
         except Exception as error:
             miss = next((one for one in _chain(error) if isinstance(one, RequestNotRecorded)), None)
             if miss is not None:
-                raise ReplayFailed(f"round {len(heard) + 1}: {miss.what.rstrip()}", where=where, hint=miss.hint) from None
-            raise ReplayFailed(f"round {len(heard) + 1}: {_words(error)}", where=where) from error
+                raise ReplayFailed(
+                    f"round {len(heard) + 1}: {miss.what.rstrip()}", where=where, hint=miss.hint
+                ) from None
+            raise ReplayFailed(f"round {len(heard) + 1}: {words(error)}", where=where) from error
         left = [n + 1 for n in range(len(cassette)) if not cassette.play_counts[n]]
     if left:
         raise ReplayFailed(f"interaction {', '.join(map(str, left))} of {len(cassette)} was not played", where=where)
@@ -98,5 +100,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _words(error: BaseException) -> str:
+def words(error: BaseException) -> str:
+    """An error of somebody else in one line."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,7 +1,7 @@
 """vcrpy, configured: gRPC and HTTP in one cassette, requests matched by what they say, secrets scrubbed on the way in.
 
-    with recording(places) as cassette: ...      # everything is sent and kept: cassette.data
-    with playing(path) as cassette: ...          # everything is answered from the file, or not at all
+with recording(places) as cassette: ...      # everything is sent and kept: cassette.data
+with playing(path) as cassette: ...          # everything is answered from the file, or not at all
 """
 
 from __future__ import annotations

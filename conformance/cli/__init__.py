@@ -20,7 +20,9 @@ from . import exits
 #: Name -> the module here that holds it; imported when it is used.
 COMMANDS: dict[str, str] = {
     "audit": "audit",
+    "check": "check",
     "normalize": "normalize",
+    "record": "record",
 }
 
 

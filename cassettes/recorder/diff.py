@@ -1,0 +1,243 @@
+"""What changed between two recordings of a scenario, by meaning: not which bytes, but what a program could notice.
+
+Fields that came, went or changed their type, by the kind of message they stand in; the calls; why answers ended; which
+token figures there are. Words, ids, times and the values of arguments differ between any two recordings, and are not
+looked at.
+
+    changes = diff(outline(old), outline(new))
+    print(render(changes))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from normalizer import jsontext
+from normalizer.errors import UnreadableSource
+from normalizer.model import Response, ServerToolCall, ToolCall
+from normalizer.readers import sniff
+from normalizer.readers.sse import SseReader
+
+from ..sources.bodies import unpacked
+from ..sources.http import headers_of, is_stream
+from .decoded import interaction, surface_at
+
+What = Literal["field", "call", "stop", "usage", "exchange"]
+
+#: Members whose content the model or the caller writes: looked at no deeper.
+_FREE = frozenset(("input", "arguments", "parameters", "properties", "schema"))
+_TYPES = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+class Outline(Struct, frozen=True):
+    """What a recording is made of. ``fields``: kind of message -> path -> types; the lists go by exchange."""
+
+    fields: dict[str, dict[str, list[str]]]
+    calls: list[list[str]]
+    stops: list[str]
+    usage: list[list[str]]
+
+
+class Change(Struct, frozen=True):
+    """One difference. ``where``: kind of message and path, or which exchange; a side without anything is null."""
+
+    what: What
+    where: str
+    old: str | None
+    new: str | None
+
+    def __str__(self) -> str:
+        if self.old is None:
+            return f"+ {self.what} {self.where}: {self.new}"
+        if self.new is None:
+            return f"- {self.what} {self.where}: {self.old}"
+        return f"~ {self.what} {self.where}: {self.old} -> {self.new}"
+
+
+def outline(data: Iterable[tuple[Any, dict[str, Any]]]) -> Outline:
+    """Of vcrpy's pairs of request and response. Raises UnreadableSource where one cannot be read."""
+    fields: dict[str, dict[str, set[str]]] = {}
+    made = Outline({}, [], [], [])
+    for request, response in data:
+        surface = surface_at(request.uri)
+        if surface is None:
+            raise UnreadableSource(f"{request.uri} belongs to no surface")
+        for kind, value in _messages(surface.name, request, response):
+            _fields(value, "", fields.setdefault(kind, {}))
+        said = interaction(surface, request, response).response
+        made.calls.append(list(_calls(said)))
+        made.stops.append(_stop(said))
+        made.usage.append(_figures(said))
+    for kind, paths in sorted(fields.items()):
+        made.fields[kind] = {path: sorted(types) for path, types in sorted(paths.items())}
+    return made
+
+
+def diff(old: Outline, new: Outline) -> list[Change]:
+    """Every change, fields first. Nothing: a program cannot tell the two apart."""
+    changes = list(_of_fields(old.fields, new.fields))
+    if len(old.stops) != len(new.stops):
+        changes.append(Change("exchange", "count", str(len(old.stops)), str(len(new.stops))))
+    for number, (before, after) in enumerate(zip(old.calls, new.calls, strict=False), 1):
+        changes += _of_lists("call", f"exchange {number}", before, after)
+    for number, (was, now) in enumerate(zip(old.stops, new.stops, strict=False), 1):
+        if was != now:
+            changes.append(Change("stop", f"exchange {number}", was, now))
+    for number, (before, after) in enumerate(zip(old.usage, new.usage, strict=False), 1):
+        changes += _of_lists("usage", f"exchange {number}", before, after)
+    return changes
+
+
+def render(changes: list[Change], most: int = 20) -> str:
+    """A line a change, the first ``most`` of them."""
+    lines = [str(change) for change in changes[:most]]
+    if len(changes) > most:
+        lines.append(f"  and {len(changes) - most} more")
+    return "\n".join(lines)
+
+
+def first_difference(recorded: Response, heard: Response) -> str:
+    """Where two canonical responses differ first, for a message."""
+    place, old, new = next(_unequal("", msgspec.to_builtins(recorded), msgspec.to_builtins(heard)), ("", "", ""))
+    return f"{place or 'the response'} is {_short(new)}, and the recorded bytes say {_short(old)}"
+
+
+# fields
+
+
+def _messages(name: str, request: Any, response: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The JSON values of an exchange, each with its kind."""
+    body = response["body"]["string"]
+    data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body or b"")
+    asked = jsontext.decode(request.body or b"null")
+    if request.uri.startswith("grpc://"):
+        yield f"{name} request", asked.get("message")
+        stream = bool((response.get("grpc") or {}).get("stream"))
+        for one in jsontext.decode(data)["messages"]:
+            yield f"{name} {'chunk' if stream else 'answer'}", one.get("message")
+        return
+    yield f"{name} request", asked
+    headers = headers_of(response.get("headers", {}).items())
+    data = unpacked(data, headers.get("content-encoding"))
+    status = int(response["status"]["code"])
+    if is_stream(data, headers.get("content-type")):
+        for kind, value in _events(data):
+            yield f"{name} {kind}", value
+    else:
+        yield f"{name} {'answer' if status < 400 else f'error {status}'}", _value(data)
+
+
+def _events(data: bytes) -> Iterator[tuple[str, Any]]:
+    reader = sniff(data, len(data) + 1) or SseReader(len(data) + 1)
+    for name, item in [*reader.feed(data), *reader.close()]:
+        value = _value(item)
+        if isinstance(value, dict):  # behind the last event of a chat comes [DONE]
+            yield f"event {value.get('type') or name or 'chunk'}", value
+
+
+def _value(data: bytes) -> Any:
+    try:
+        return jsontext.decode(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+
+
+def _fields(value: Any, path: str, into: dict[str, set[str]]) -> None:
+    """(path, type) of everything in a value. Not deeper than a cassette may be."""
+    into.setdefault(path, set()).add(_TYPES.get(type(value), "string"))
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            inner_path = f"{path}.{key}" if path else key
+            if key in _FREE and isinstance(inner, (dict, list)):
+                into.setdefault(inner_path, set()).add(_TYPES[type(inner)])
+            else:
+                _fields(inner, inner_path, into)
+    elif isinstance(value, list):
+        for inner in value:
+            _fields(inner, f"{path}[]", into)
+
+
+def _of_fields(old: dict[str, dict[str, list[str]]], new: dict[str, dict[str, list[str]]]) -> Iterator[Change]:
+    for kind in sorted({*old, *new}):
+        before, after = old.get(kind), new.get(kind)
+        if before is None or after is None:
+            known = after if before is None else before
+            told = f"{len(known or {})} fields"
+            yield Change("field", kind, None if before is None else told, None if after is None else told)
+            continue
+        for path in sorted({*before, *after}):
+            was, now = before.get(path), after.get(path)
+            if was != now:
+                yield Change("field", f"{kind}: {path}", was and " or ".join(was), now and " or ".join(now))
+
+
+# what was said
+
+
+def _calls(said: Response) -> Iterator[str]:
+    for choice in said.choices:
+        for block in choice.blocks:
+            if isinstance(block, ToolCall):
+                status = "" if block.status == "complete" else f", {block.status}"
+                yield f"{block.name} ({block.kind}{status})"
+            elif isinstance(block, ServerToolCall):
+                yield f"{block.tool} (server)"
+
+
+def _stop(said: Response) -> str:
+    if said.error is not None:
+        return f"error {said.error.type}"
+    reasons = [f"{choice.stop.reason} ({choice.stop.raw})" for choice in said.choices]
+    return ", ".join(reasons or ["nothing"]) + ("" if said.complete else ", incomplete")
+
+
+def _figures(said: Response) -> list[str]:
+    if said.usage is None:
+        return []
+    names = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_input_tokens", "cache_write_tokens")
+    return [name for name in names if getattr(said.usage, name) is not None]
+
+
+def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterator[Change]:
+    if old == new:
+        return
+    if sorted(old) == sorted(new):
+        yield Change(what, f"{where}, order", ", ".join(old), ", ".join(new))
+        return
+    rest = list(new)
+    for one in old:
+        if one in rest:
+            rest.remove(one)
+        else:
+            yield Change(what, where, one, None)
+    for one in rest:
+        yield Change(what, where, None, one)
+
+
+def _unequal(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    if type(old) is type(new) and isinstance(old, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _unequal(inner, old.get(key), new.get(key))
+    elif type(old) is type(new) and isinstance(old, list) and len(old) == len(new):
+        for index, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from _unequal(f"{path}[{index}]", one, other)
+    elif old != new:
+        yield path, old, new
+
+
+def _short(value: Any) -> str:
+    text = jsontext.text(value)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,194 @@
+"""`toolparity record`: scenarios through the official SDKs into cassettes."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from cassettes.scripts import Script, scripts
+from cassettes.surfaces import SURFACES, Surface
+from normalizer.errors import MissingKey, ToolparityError
+from reports.terminal import Cell, Lines, Section, Table, Tone, render
+
+from . import exits, screen
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from cassettes.recorder.record import Outcome, Way
+
+_MOST_CHANGES = 10
+_TONES: dict[str, Tone] = {"recorded": "good", "replaced": "warning", "same": "dim", "kept": "dim", "failed": "bad"}
+
+
+class Job(NamedTuple):
+    """One cassette to record."""
+
+    script: Script
+    surface: Surface
+    stream: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.script.id} on {self.surface.name}, {'streamed' if self.stream else 'plain'}"
+
+
+class Done(NamedTuple):
+    """What became of it: an outcome, or an error."""
+
+    job: Job
+    outcome: Outcome | None
+    error: ToolparityError | None = None
+
+    @property
+    def status(self) -> str:
+        return "failed" if self.outcome is None else self.outcome.status
+
+
+@click.command(name="record", epilog=f"Exit codes: {exits.TABLE}")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.option("--provider", "providers", multiple=True, help="Only this provider. Repeatable.")
+@click.option("--wire", "wires", multiple=True, help="Only this wire. Repeatable.")
+@click.option("--model", help="Whom to ask, instead of the surface's own choice.")
+@click.option("--live/--emulated", "live", default=False, help="The real provider, or ours.  [default: emulated]")
+@click.option("--plain", "plain", is_flag=True, help="Only plain answers.")
+@click.option("--stream", "stream", is_flag=True, help="Only streamed answers.")
+@click.option("--rerecord", is_flag=True, help="Also what is recorded already, and whose scenario is still the same.")
+@click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Another library than the shipped one.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    scenarios: tuple[str, ...],
+    providers: tuple[str, ...],
+    wires: tuple[str, ...],
+    model: str | None,
+    live: bool,
+    plain: bool,
+    stream: bool,
+    rerecord: bool,
+    into: Path | None,
+) -> None:
+    """Record scenarios through the official SDKs, into one cassette each.
+
+    SCENARIO is an id or a pattern (* is a joker); without one, all that a surface can play are recorded, plain and
+    streamed. --emulated asks providers of our own, on loopback, and needs no key; the cassettes say so. --live asks the
+    real ones, with the key in OPENAI_API_KEY, ANTHROPIC_API_KEY or XAI_API_KEY, and costs what they charge.
+
+    A recording takes the place of an old one only when it is whole, scrubbed, passes the scanner and replays; otherwise
+    the old file stays. TOOLPARITY_RAN_BY says who ran it, if not the user's name.
+
+    \b
+    Examples:
+      toolparity record
+      toolparity record single-call --provider anthropic --stream
+      toolparity record 'server-*' --live --provider openai --rerecord
+    """
+    jobs = _jobs(scenarios, providers, wires, [False, True] if plain == stream else [stream])
+    if not jobs:
+        click.echo("nothing to record: no surface that was named can play a scenario that was named", err=True)
+        ctx.exit(exits.NOTHING_RAN)
+    done: list[Done] = []
+    with Progress(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
+        for job in jobs:
+            done.append(_recorded(job, ways[job.surface.name], into, model, rerecord))
+            progress.note(_line(done[-1], len(done), len(jobs)))
+            progress.advance(1)
+    click.echo(render(_sections(done), width=screen.width(), colour=screen.colour()), nl=False)
+    ctx.exit(exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
+
+
+def _jobs(
+    patterns: tuple[str, ...], providers: tuple[str, ...], wires: tuple[str, ...], streams: list[bool]
+) -> list[Job]:
+    known = scripts()
+    for pattern in patterns:
+        if not fnmatch.filter(known, pattern):
+            raise click.BadParameter(f"no scenario is called {pattern!r}; there are {', '.join(known)}")
+    for what, given, there in (
+        ("provider", providers, {surface.provider for surface in SURFACES.values()}),
+        ("wire", wires, {surface.wire for surface in SURFACES.values()}),
+    ):
+        for one in given:
+            if one not in there:
+                raise click.BadParameter(f"no {what} is called {one!r}; there are {', '.join(sorted(there))}")
+    return [
+        Job(script, surface, stream)
+        for surface in SURFACES.values()
+        if (not providers or surface.provider in providers) and (not wires or surface.wire in wires)
+        for script in known.values()
+        if surface.plays(script) and (not patterns or any(fnmatch.fnmatchcase(script.id, one) for one in patterns))
+        for stream in streams
+    ]
+
+
+@contextlib.contextmanager
+def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
+    """How to reach each surface. Missing keys are said all at once, before anything is asked."""
+    from cassettes.recorder import record
+
+    surfaces = {job.surface.name: job.surface for job in jobs}
+    if live:
+        ways, missing = {}, {}
+        for name, surface in surfaces.items():
+            try:
+                ways[name] = record.live(surface)
+            except MissingKey as error:
+                missing[surface.key] = error
+        if missing:
+            raise click.UsageError("; ".join(str(error) for error in missing.values()))
+        yield ways
+        return
+    from cassettes.emulated.servers import running
+
+    with running() as servers:
+        yield {name: record.emulated(surface, servers.base(surface)) for name, surface in surfaces.items()}
+
+
+def _recorded(job: Job, way: Way, into: Path | None, model: str | None, rerecord: bool) -> Done:
+    from cassettes.recorder.record import record
+
+    try:
+        outcome = record(job.script, job.surface, way, stream=job.stream, root=into, model=model, again=rerecord)
+    except ToolparityError as error:
+        return Done(job, None, error)
+    return Done(job, outcome)
+
+
+def _line(done: Done, number: int, count: int) -> str:
+    why = f": {_why(done)}" if done.error is not None else ""
+    return f"{number}/{count} {done.job.name}: {done.status}{why}"
+
+
+def _sections(done: list[Done]) -> list[Section]:
+    rows: dict[tuple[str, str], dict[str, int]] = {}
+    for one in done:
+        counts = rows.setdefault((one.job.surface.name, "streamed" if one.job.stream else "plain"), {})
+        counts[one.status] = counts.get(one.status, 0) + 1
+    statuses = [status for status in _TONES if any(status in counts for counts in rows.values())]
+    table = Table(
+        "Cassettes by what became of them",
+        ["surface", "answers", *statuses],
+        [[*labels, *(counts.get(status, 0) for status in statuses)] for labels, counts in rows.items()],
+        2,
+    )
+    sections: list[Section] = [table]
+    for one in done:
+        if one.outcome is not None and one.outcome.changes:
+            shown = [(Cell(str(change)), "") for change in one.outcome.changes[:_MOST_CHANGES]]
+            more = len(one.outcome.changes) - _MOST_CHANGES
+            if more > 0:
+                shown.append((Cell(f"and {more} more", "dim"), ""))
+            sections.append(Lines(f"What changed: {one.job.name}", shown))
+    failed = [(Cell(one.job.name, "bad"), _why(one)) for one in done if one.error is not None]
+    sections.append(Lines("Not recorded; what stood there before still stands", failed))
+    return sections
+
+
+def _why(done: Done) -> str:
+    """The error, without naming again what was recorded."""
+    return str(done.error).removeprefix(done.job.name).lstrip(",: ")
