@@ -170,6 +170,10 @@ class Held:
         """The answer with this id, to be spelled again."""
         return self._answers.get(id)
 
+    def forget(self, id: str) -> None:
+        """Keeps the answer with this id no longer."""
+        self._answers.pop(id, None)
+
 
 def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] | None = None) -> Play:
     """What answers a request. Raises Refused where the provider would refuse it, or the script lets it."""

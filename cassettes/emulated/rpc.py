@@ -1,18 +1,130 @@
-"""xAI's `Chat` service, answered from scripts."""
+"""xAI's `Chat` service over gRPC, answered from scripts: from a request to an answer, at once, in chunks or later."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NoReturn
 
-from xai_sdk.proto import chat_pb2_grpc
+import grpc
+from grpc import aio
+from xai_sdk.proto import chat_pb2, chat_pb2_grpc, deferred_pb2
 
 from ..scripts import Script
-from .play import Held
+from ..surfaces import SURFACES
+from . import xai_grpc
+from .http import BAD_KEY
+from .play import Held, Play, Refused, Reset, play
+
+_Context = aio.ServicerContext[Any, Any]
+
+#: How often a deferred answer is asked for in vain.
+_PENDING = 1
 
 
-class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
-    """``library``: the scripts it plays; those that are shipped."""
+class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
+    """``library``: the scripts it plays; those that are shipped. The caller names methods as the service does."""
 
     def __init__(self, library: Mapping[str, Script] | None = None) -> None:
         self._library = library
         self._held = Held()
+        self._deferred: dict[str, tuple[Play, int]] = {}
+
+    async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
+        """One answer, whole."""
+        found = await self._play(request, context)
+        await _whole(found, context)
+        await context.send_initial_metadata(tuple(xai_grpc.headers(found).items()))
+        return xai_grpc.answer(found)
+
+    async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
+        """One answer in chunks."""
+        found = await self._play(request, context)
+        await context.send_initial_metadata(tuple(xai_grpc.headers(found).items()))
+        try:
+            for chunk in xai_grpc.events(found):
+                yield chunk
+                await asyncio.sleep(0)
+        except Refused as refused:
+            await _refuse(refused, context)
+        except Reset:
+            await _break(context)
+
+    async def StartDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
+        """Takes a request whose answer is asked for later."""
+        found = await self._play(request, context)
+        id = found.uuid("deferred")
+        self._deferred[id] = (found, _PENDING)
+        return deferred_pb2.StartDeferredResponse(request_id=id)
+
+    async def GetDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
+        """The answer to a request that was taken, once it is there."""
+        found, pending = self._deferred.get(request.request_id, (None, 0))
+        if found is None:
+            await _refuse(Refused("not_found", f"Deferred request {request.request_id} not found."), context)
+        if pending:
+            self._deferred[request.request_id] = (found, pending - 1)
+            return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.PENDING)
+        await _whole(found, context)
+        return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.DONE, response=xai_grpc.answer(found))
+
+    async def GetStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
+        """An answer that was kept."""
+        return xai_grpc.answer(await self._stored(request.response_id, context))
+
+    async def DeleteStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
+        """Forgets an answer that was kept."""
+        await self._stored(request.response_id, context)
+        self._held.forget(request.response_id)
+        return chat_pb2.DeleteStoredCompletionResponse(response_id=request.response_id)
+
+    async def _play(self, request: Any, context: _Context) -> Play:
+        """What answers the request; it is kept where the request wants that."""
+        try:
+            _check_key(context)
+            if request.n > 1:
+                raise Refused("invalid_request", "the emulated model gives one answer", path="n")
+            found = play(SURFACES["xai.grpc"], request, self._held, self._library)
+        except Refused as refused:
+            await _refuse(refused, context)
+        if request.store_messages:
+            self._held.keep(xai_grpc.answer(found).id, found)
+        return found
+
+    async def _stored(self, id: str, context: _Context) -> Play:
+        try:
+            _check_key(context)
+            found = self._held.answer(id)
+            if found is None:
+                raise Refused("not_found", f"Response with id={id} not found.")
+        except Refused as refused:
+            await _refuse(refused, context)
+        return found
+
+
+def _check_key(context: _Context) -> None:
+    sent = dict(context.invocation_metadata() or ())
+    key = str(sent.get("authorization", "")).removeprefix("Bearer ").strip()
+    if not key or key.startswith(BAD_KEY):
+        raise Refused("authentication", "the key is missing or unknown", value=key or None)
+
+
+async def _whole(found: Play, context: _Context) -> None:
+    """What goes wrong in the midst of a streamed answer goes wrong with a plain one, too."""
+    fault = found.fault()
+    if fault is not None and fault.kind in ("cut", "reset"):
+        await _break(context)
+    elif fault is not None:
+        await _refuse(Refused(fault.kind, found.script.id, retry_after=fault.retry_after), context)
+
+
+async def _refuse(refused: Refused, context: _Context) -> NoReturn:
+    code, details, metadata = xai_grpc.error(refused)
+    await context.abort(code, details, metadata)
+    raise AssertionError("abort raises")
+
+
+async def _break(context: _Context) -> NoReturn:
+    """A connection that breaks, as the caller's gRPC library tells of it: a server has no way to break one call's."""
+    await context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed")
+    raise AssertionError("abort raises")

@@ -1,0 +1,242 @@
+"""xAI's Chat service: answers, chunks and refusals as protobuf messages, spelled as recorded traffic is.
+
+What a refusal says on gRPC is what xAI's REST endpoints say in ``error``: both tell of one status of one service
+(reported errors of both agree). Which metadata it sends is not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
+from xai_sdk.proto import chat_pb2, sample_pb2
+
+from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from . import sealed, xai_rest
+from .play import Play, Refused, Reset
+from .xai_steps import Meter, Step, included, newest, outcome, reasons, result, shows, steps, tool_call
+
+#: HTTP status of a refusal -> that of gRPC.
+_CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    404: grpc.StatusCode.NOT_FOUND,
+    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    500: grpc.StatusCode.INTERNAL,
+    503: grpc.StatusCode.UNAVAILABLE,
+}
+#: How the service samples where the request does not say.
+_DEFAULTS = {"parallel_tool_calls": True, "temperature": 0.7, "top_p": 0.95}
+_BETWEEN = 17_000_000  # nanoseconds from chunk to chunk
+_INCOMPLETE: int = chat_pb2.TOOL_CALL_STATUS_INCOMPLETE
+_COMPLETED: int = chat_pb2.TOOL_CALL_STATUS_COMPLETED
+_MAX_LEN: int = sample_pb2.REASON_MAX_LEN
+_STOP: int = sample_pb2.REASON_STOP
+_TOOL_CALLS: int = sample_pb2.REASON_TOOL_CALLS
+
+
+def answer(play: Play) -> Any:
+    """The GetChatCompletionResponse."""
+    meter = Meter(play)
+    outputs = []
+    found = steps(play.parts)
+    for step in found:
+        outputs.append(
+            chat_pb2.CompletionOutput(
+                index=step.index, finish_reason=_finish(play, step, found), message=_message(play, step, meter)
+            )
+        )
+        for number, (place, part) in enumerate(step.served):
+            meter.run(part)
+            if included(play, part):
+                message = chat_pb2.CompletionMessage(**result(play, place, part))
+                outputs.append(chat_pb2.CompletionOutput(index=step.index + 1 + number, message=message))
+    return chat_pb2.GetChatCompletionResponse(
+        **_head(play),
+        outputs=outputs,
+        created=_moment(play, 0),
+        usage=meter.total(),
+        citations=_citations(play),
+        settings=_settings(play),
+    )
+
+
+def events(play: Play) -> Iterator[Any]:
+    """The GetChatCompletionChunk messages. Raises Reset where the script breaks the connection, Refused where the
+    service fails in the midst of the answer.
+    """
+    fault = play.fault()
+    shown = play.parts if fault is None else play.parts[: fault.after]
+    stream = _Stream(play)
+    found = steps(shown)
+    for step in found:
+        yield from stream.step(step)
+        last = step is found[-1]
+        if fault is None or not last:
+            finish = _finish(play, step, found)
+            if finish is not None:
+                yield stream.end(step, finish, last)
+        for number, (place, part) in enumerate(step.served):
+            stream.meter.run(part)
+            if included(play, part):
+                yield stream.result(step.index + 1 + number, place, part)
+    if fault is not None:
+        if fault.kind == "reset":
+            raise Reset
+        if fault.kind != "cut":
+            raise Refused(fault.kind, play.script.id, retry_after=fault.retry_after)
+
+
+def error(refused: Refused) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]:
+    """Status, details and trailing metadata of a refusal."""
+    status, headers, body = xai_rest.error(refused)
+    return _CODES.get(status, grpc.StatusCode.INVALID_ARGUMENT), body["error"], tuple(headers.items())
+
+
+def headers(play: Play) -> dict[str, str]:
+    """The metadata that goes before an answer."""
+    return {"x-request-id": play.uuid("request")}
+
+
+class _Stream:
+    """The chunks of one answer."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._sent = 0
+        self.meter = Meter(play)
+
+    def step(self, step: Step) -> Iterator[Any]:
+        """What a step says and calls: words in pieces, calls whole."""
+        beside = _encrypted(self._play, step)
+        for place, part in step.parts:
+            for delta in self._deltas(place, part):
+                if "reasoning_content" in delta:
+                    yield self._chunk(step.index, delta)
+                else:
+                    yield self._chunk(step.index, delta | beside)
+                    beside = {}
+        if beside:
+            yield self._chunk(step.index, beside)
+
+    def _deltas(self, place: int, part: Part) -> Iterator[dict[str, Any]]:
+        play = self._play
+        if isinstance(part, Think):
+            if reasons(play) and (part.withheld or not shows(play)):
+                self.meter.think(part.text)
+            elif reasons(play):
+                for piece in play.pieces(part.text):
+                    self.meter.think(piece)
+                    yield {"reasoning_content": piece}
+        elif isinstance(part, (Say, Refuse)):
+            for piece in play.pieces(part.text):
+                self.meter.write(piece)
+                yield {"content": piece}
+        else:
+            # A call that xAI runs is announced before it has run.
+            status = _status(play, part) if isinstance(part, Call) else chat_pb2.TOOL_CALL_STATUS_IN_PROGRESS
+            call = tool_call(play, place, part, status)
+            self.meter.write(call.function.arguments)
+            yield {"tool_calls": [call]}
+
+    def end(self, step: Step, finish: int, last: bool) -> Any:
+        """The chunk that ends a step."""
+        return self._chunk(step.index, {}, finish, last)
+
+    def result(self, index: int, place: int, part: ServerCall) -> Any:
+        """The chunk with what a call of xAI's own brought: it tells next to nothing beside."""
+        delta = chat_pb2.Delta(**result(self._play, place, part))
+        output = chat_pb2.CompletionOutputChunk(index=index, delta=delta)
+        return chat_pb2.GetChatCompletionChunk(id=_head(self._play)["id"], outputs=[output], usage=self.meter.cost())
+
+    def _chunk(self, index: int, delta: dict[str, Any], finish: int | None = None, last: bool = False) -> Any:
+        self._sent += 1
+        output = chat_pb2.CompletionOutputChunk(
+            index=index, finish_reason=finish, delta=chat_pb2.Delta(role=chat_pb2.ROLE_ASSISTANT, **delta)
+        )
+        return chat_pb2.GetChatCompletionChunk(
+            **_head(self._play),
+            outputs=[output],
+            created=None if newest(self._play) else _moment(self._play, self._sent),
+            usage=self.meter.total() if last else self.meter.so_far(),
+            citations=_citations(self._play) if last else None,
+        )
+
+
+def _message(play: Play, step: Step, meter: Meter) -> Any:
+    calls = []
+    for place, part in step.parts:
+        if isinstance(part, (Call, ServerCall)):
+            call = tool_call(play, place, part, _status(play, part) if isinstance(part, Call) else outcome(part))
+            meter.write(call.function.arguments)
+            calls.append(call)
+        elif isinstance(part, Think) and reasons(play):
+            meter.think(part.text)
+        elif not isinstance(part, Think):
+            meter.write(part.text)
+    return chat_pb2.CompletionMessage(
+        role=chat_pb2.ROLE_ASSISTANT,
+        content=step.said,
+        reasoning_content=step.thought if shows(play) else None,
+        tool_calls=calls,
+        **_encrypted(play, step),
+    )
+
+
+def _encrypted(play: Play, step: Step) -> dict[str, Any]:
+    """What the model thought in this step, for its own eyes; only for a caller that asks for it."""
+    if not (step.parts and reasons(play) and play.body.use_encrypted_content):
+        return {}
+    return {"encrypted_content": sealed.plain(play, f"thought {step.index}", 400)}
+
+
+def _status(play: Play, part: Call) -> int:
+    cut = play.round.ending == "length" and part is play.parts[-1]
+    return _INCOMPLETE if cut else _COMPLETED
+
+
+def _finish(play: Play, step: Step, found: list[Step]) -> int | None:
+    if step is not found[-1]:
+        return None if newest(play) else _TOOL_CALLS
+    if play.round.ending == "length":
+        return _MAX_LEN
+    return _TOOL_CALLS if step.calls else _STOP
+
+
+def _head(play: Play) -> dict[str, Any]:
+    return {
+        "id": play.uuid("answer"),
+        "model": xai_rest.answering(play.model),
+        "system_fingerprint": "fp_" + play.hex("fingerprint", 16 if newest(play) else 10),
+    }
+
+
+def _moment(play: Play, chunk: int) -> Timestamp:
+    nanos = int(play.hex("nanos", 7), 16) + chunk * _BETWEEN
+    return Timestamp(seconds=play.created + nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
+
+
+def _citations(play: Play) -> list[str]:
+    """All that was looked at, each address once."""
+    hits = [hit.url for part in play.parts if isinstance(part, ServerCall) for hit in part.hits]
+    return list(dict.fromkeys(hits))
+
+
+def _settings(play: Play) -> Any:
+    """What the request asked for, and what the service takes where it did not say."""
+    asked = play.body
+    settings = chat_pb2.RequestSettings()
+    for field in settings.DESCRIPTOR.fields:
+        if any(field.name == given.name for given, _ in asked.ListFields()):
+            value = getattr(asked, field.name)
+            if field.is_repeated:
+                getattr(settings, field.name).extend(value)
+            elif field.message_type is not None:
+                getattr(settings, field.name).CopyFrom(value)
+            else:
+                setattr(settings, field.name, value)
+        elif field.name in _DEFAULTS:
+            setattr(settings, field.name, _DEFAULTS[field.name])
+    return settings

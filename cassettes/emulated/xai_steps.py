@@ -1,0 +1,187 @@
+"""The steps of an answer of xAI's Chat service: what is said and called up to the next result, under one output index.
+
+A call that xAI runs ends a step; its result has the next index, also where the caller does not get to see it, and the
+answer goes on under the one after that. Source: recorded responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+from xai_sdk.proto import chat_pb2, usage_pb2
+
+from normalizer import jsontext
+from normalizer.wires.xai_grpc.proto import SERVER_TYPES
+
+from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from . import sealed
+from .play import Play, tokens
+
+#: Models that show what they think; the others count it.
+_SHOWING = ("grok-3-mini", "grok-4.3", "grok-4.5", "grok-4.6", "grok-code")
+#: Models of the newest generation, which spells some things in another way.
+_NEWEST = ("grok-4.3", "grok-4.5", "grok-4.6")
+#: What xAI's own model calls a tool, where that is not the tool's name.
+_NAMES = {"x_search": "x_keyword_search"}
+#: Ticks a token: fresh input, cached input, output; and a call of a tool. A tick is a ten-billionth of a dollar.
+_PRICES = (2_000, 500, 5_000, 50_000_000)
+_FIGURES = "0123456789"
+_COMPLETED: int = chat_pb2.TOOL_CALL_STATUS_COMPLETED
+_FAILED: int = chat_pb2.TOOL_CALL_STATUS_FAILED
+
+
+class Step(Struct):
+    """One output. ``parts``: places in the answer and what stands there."""
+
+    index: int
+    parts: list[tuple[int, Part]]
+
+    @property
+    def served(self) -> list[tuple[int, ServerCall]]:
+        """The calls that xAI runs."""
+        return [(place, part) for place, part in self.parts if isinstance(part, ServerCall)]
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls for the caller."""
+        return [part for _, part in self.parts if isinstance(part, Call)]
+
+    @property
+    def said(self) -> str:
+        """The words for the user."""
+        return "".join(part.text for _, part in self.parts if isinstance(part, (Say, Refuse)))
+
+    @property
+    def thought(self) -> str:
+        """What goes before them, as far as the model may show it."""
+        return "".join(part.text for _, part in self.parts if isinstance(part, Think) and not part.withheld)
+
+
+def steps(parts: Iterable[Part]) -> list[Step]:
+    """The steps of an answer. The last one does not end with a call that xAI runs: something follows its result."""
+    found = [Step(0, [])]
+    for place, part in enumerate(parts):
+        served = len(found[-1].served)
+        if served and not isinstance(part, ServerCall):
+            found.append(Step(found[-1].index + served + 1, []))
+        found[-1].parts.append((place, part))
+    if found[-1].served and not found[-1].calls:
+        found.append(Step(found[-1].index + len(found[-1].served) + 1, []))
+    return found
+
+
+def newest(play: Play) -> bool:
+    """Whether the model is of the newest generation."""
+    return play.model.startswith(_NEWEST)
+
+
+def shows(play: Play) -> bool:
+    """Whether the model shows what it thinks."""
+    return play.model.startswith(_SHOWING)
+
+
+def reasons(play: Play) -> bool:
+    """Whether the model thinks before it answers."""
+    return "non-reasoning" not in play.model
+
+
+def included(play: Play, part: ServerCall) -> bool:
+    """Whether the caller asked to see what a call of xAI's own brought."""
+    name = f"INCLUDE_OPTION_{part.tool.upper()}_CALL_OUTPUT"
+    return any(chat_pb2.IncludeOption.Name(option) == name for option in play.body.include)
+
+
+def tool_call(play: Play, place: int, part: Call | ServerCall, status: int) -> Any:
+    """A call as a message. ``place``: where it stands in the answer."""
+    served = isinstance(part, ServerCall)
+    own = part.id if isinstance(part, Call) else None
+    made = (
+        f"call-{play.uuid('calls')}-{place}"
+        if newest(play)
+        else "call_" + play.id(f"call {place}", 8, alphabet=_FIGURES)
+    )
+    return chat_pb2.ToolCall(
+        id=made if own is None else own,
+        type=SERVER_TYPES[part.tool] if served else chat_pb2.TOOL_CALL_TYPE_CLIENT_SIDE_TOOL,
+        status=status,
+        error_message=part.failed if served and status == _FAILED else None,
+        function=chat_pb2.FunctionCall(
+            name=_NAMES.get(part.tool, part.tool) if served else part.tool,
+            arguments=jsontext.text(part.arguments) if isinstance(part, ServerCall) else part.text,
+        ),
+    )
+
+
+def outcome(part: ServerCall) -> int:
+    """How a call of xAI's own ended."""
+    return _COMPLETED if part.failed is None else _FAILED
+
+
+def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
+    """What the message with a result holds: what code printed; what was found only xAI can read."""
+    made: dict[str, Any] = {
+        "role": chat_pb2.ROLE_TOOL,
+        "tool_calls": [tool_call(play, place, part, outcome(part))],
+    }
+    if part.tool == "code_execution":
+        printed = {"stdout": part.output or "", "stderr": "", "output_files": {}, "error": part.failed or "", "ret": ""}
+        made["content"] = jsontext.text(printed)
+    elif part.hits:
+        made["encrypted_content"] = sealed.plain(play, f"found {place}", 1500)
+        if newest(play):
+            made["citations"] = [
+                chat_pb2.InlineCitation(web_citation=chat_pb2.WebCitation(url=hit.url)) for hit in part.hits
+            ]
+    return made
+
+
+class Meter:
+    """Counts the tokens of an answer while it is given."""
+
+    def __init__(self, play: Play) -> None:
+        self._input = play.usage(()).input
+        self._thought = 0
+        self._written = 0
+        self._tools: list[int] = []
+
+    def think(self, text: str) -> None:
+        self._thought += tokens(text)
+
+    def write(self, text: str) -> None:
+        self._written += tokens(text)
+
+    def run(self, part: ServerCall) -> None:
+        """A call of xAI's own was run: what it found is read, too."""
+        self._input += sum(tokens(hit.text) for hit in part.hits) + tokens(part.output or "")
+        self._tools.append(usage_pb2.ServerSideTool.Value(f"SERVER_SIDE_TOOL_{part.tool.upper()}"))
+
+    @property
+    def _cost(self) -> int:
+        cached = self._input // 4
+        fresh, kept, written, _ = _PRICES
+        return (self._input - cached) * fresh + cached * kept + (self._written + self._thought) * written
+
+    def so_far(self) -> Any:
+        """The figures in the midst of an answer."""
+        return usage_pb2.SamplingUsage(
+            prompt_tokens=self._input,
+            prompt_text_tokens=self._input,
+            cached_prompt_text_tokens=self._input // 4,
+            completion_tokens=self._written,
+            reasoning_tokens=self._thought,
+            total_tokens=self._input + self._written + self._thought,
+            cost_in_usd_ticks=self._cost,
+        )
+
+    def cost(self) -> Any:
+        """All that a chunk with a result tells."""
+        return usage_pb2.SamplingUsage(cost_in_usd_ticks=self._cost)
+
+    def total(self) -> Any:
+        """The figures of the whole answer: xAI's own tools are paid by the call."""
+        usage = self.so_far()
+        usage.server_side_tools_used.extend(self._tools)
+        usage.cost_in_usd_ticks += len(self._tools) * _PRICES[3]
+        return usage
