@@ -67,7 +67,7 @@ SURFACES: dict[str, Surface] = {
             "anthropic",
             "https://api.anthropic.com",
             "ANTHROPIC_API_KEY",
-            "claude-sonnet-4-5",
+            "claude-haiku-4-5",
             frozenset(("ending:length", "ending:pause", "server:web_search", "server:code_execution")),
         ),
         Surface(
