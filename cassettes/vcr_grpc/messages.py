@@ -112,9 +112,9 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def _readable(message: Message) -> dict[str, Any]:
-    plain: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
-    return plain
+def _readable(message: Message) -> Any:
+    """Protobuf JSON: an object, but for some of protobuf's own types (a StringValue is a text)."""
+    return MessageToDict(message, preserving_proto_field_name=True)
 
 
 def _holds_unknown_fields(message: Message) -> bool:

@@ -70,7 +70,10 @@ def _what_differs(recorded: Any, request: Any, failed: list[tuple[str, str]]) ->
             continue
         found = _body_differences(recorded, request)
         lines.append(f"    {name} differs{':' if found else ', in what its readable message does not show'}")
-        lines += [f"      {path}: recorded {_short(there)}, now {_short(here)}" for path, there, here in found[:_SHOWN]]
+        lines += [
+            f"      {path or 'the message'}: recorded {_short(there)}, now {_short(here)}"
+            for path, there, here in found[:_SHOWN]
+        ]
         if len(found) > _SHOWN:
             lines.append(f"      and {len(found) - _SHOWN} more")
     return lines

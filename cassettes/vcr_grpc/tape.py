@@ -16,6 +16,9 @@ from .miss import miss
 #: records nothing for an HTTP request that found no server.
 _NO_SERVER = ("failed to connect to all addresses", "DNS resolution failed", "empty address list")
 _UNAVAILABLE = 14
+#: What a call is told when its channel is closed under it: the caller's doing, not a server's status.
+_CHANNEL_GONE = ("Channel closed!", "Channel deallocated!")
+_CANCELLED = 1
 
 #: vcrpy's look-ups and play counts are not made for threads: finding an answer and marking it played is one step here.
 _lock = threading.RLock()
@@ -63,7 +66,9 @@ class Recording:
     def ended(self, code: int, details: str | None, trailing: Iterable[Any] | None) -> None:
         """The status arrived."""
         with _lock:
-            if self._status is None:
+            if code == _CANCELLED and details in _CHANNEL_GONE:
+                self.left()
+            elif self._status is None:
                 self._status = (code, details or "", pairs_of(trailing))
                 self._write_if_over()
 

@@ -1,0 +1,1 @@
+"""gRPC in vcrpy: real servers on loopback, recorded, then played with the servers gone."""

@@ -1,0 +1,269 @@
+"""Record modes, matchers, filters, hooks and play counts: vcrpy's own, obeyed for gRPC as for HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import vcr
+from vcr.errors import CannotOverwriteExistingCassetteException
+
+from cassettes import vcr_grpc
+
+from . import callers
+from .callers import STREAM, UNARY, stream, text, unary
+from .conftest import Gone, Use
+from .servers import Shop
+
+
+def say(shop: Shop, said: str = "x", **more: Any) -> str:
+    (message,) = callers.call(shop.target, "Say", said, **more).messages
+    return str(message.value)
+
+
+@pytest.mark.parametrize("way", [*UNARY, *STREAM])
+def test_under_none_an_unknown_call_is_an_error_and_nothing_is_sent(
+    shop: Shop, use: Use, nobody_home: Gone, way: Any
+) -> None:
+    with use():
+        say(shop, "something else")
+    with (
+        nobody_home(shop),
+        use(record_mode="none"),
+        pytest.raises(CannotOverwriteExistingCassetteException) as raised,
+    ):
+        way(shop.target, "Count" if way in STREAM else "Say")
+    assert isinstance(raised.value, vcr_grpc.CallNotRecorded)
+    assert "overwrite" not in str(raised.value)
+    assert not isinstance(raised.value, grpc.RpcError)  # nobody takes it for a status and tries again
+
+
+def test_under_none_an_intercepted_call_is_an_error_too(shop: Shop, use: Use, nobody_home: Gone) -> None:
+    class Through(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+        def intercept_unary_unary(self, go_on: Any, details: Any, request: Any) -> Any:
+            return go_on(details, request)
+
+        intercept_unary_stream = intercept_unary_unary
+
+    class AioThrough(grpc.aio.UnaryUnaryClientInterceptor):
+        async def intercept_unary_unary(self, go_on: Any, details: Any, request: Any) -> Any:
+            return await go_on(details, request)
+
+    class AioStreamThrough(grpc.aio.UnaryStreamClientInterceptor):
+        async def intercept_unary_stream(self, go_on: Any, details: Any, request: Any) -> Any:
+            return await go_on(details, request)
+
+    async def aio(streamed: bool) -> None:
+        through = [AioThrough(), AioStreamThrough()]
+        async with grpc.aio.insecure_channel(shop.target, interceptors=through) as channel:
+            if streamed:
+                async for _ in stream(channel, "Count")(text("x")):
+                    pass
+            else:
+                await unary(channel, "Say")(text("x"))
+
+    with nobody_home(shop), use(record_mode="none"), grpc.insecure_channel(shop.target) as plain:
+        channel = grpc.intercept_channel(plain, Through())
+        with pytest.raises(vcr_grpc.CallNotRecorded):
+            unary(channel, "Say")(text("x"))
+        with pytest.raises(vcr_grpc.CallNotRecorded):
+            unary(channel, "Say").future(text("x")).result()
+        with pytest.raises(vcr_grpc.CallNotRecorded):
+            next(stream(channel, "Count")(text("x")))
+        for streamed in (False, True):
+            with pytest.raises(vcr_grpc.CallNotRecorded):
+                asyncio.run(aio(streamed))
+
+
+def test_once_records_a_new_cassette_and_then_takes_nothing_more(shop: Shop, use: Use) -> None:
+    with use(record_mode="once"):
+        say(shop)
+    with use(record_mode="once") as cassette:
+        say(shop)
+        with pytest.raises(vcr_grpc.CallNotRecorded):
+            say(shop, "new")
+    assert (len(cassette), len(shop.service.calls)) == (1, 1)
+
+
+def test_new_episodes_plays_what_is_there_and_records_the_rest(shop: Shop, use: Use) -> None:
+    with use():
+        say(shop)
+    with use(record_mode="new_episodes"):
+        say(shop)
+        assert say(shop, "new") == "new"
+    assert len(shop.service.calls) == 2
+    with use(record_mode="none") as cassette:
+        say(shop, "new")
+        say(shop)
+    assert cassette.all_played
+
+
+def test_all_asks_again_and_replaces(shop: Shop, use: Use) -> None:
+    with use():
+        assert callers.call(shop.target, "Number").messages[0].value == "1"
+    with use(record_mode="all"):
+        assert callers.call(shop.target, "Number").messages[0].value == "2"
+    with use(record_mode="none") as cassette:
+        assert callers.call(shop.target, "Number").messages[0].value == "2"
+    assert len(cassette) == 1
+
+
+def test_each_answer_plays_once_unless_repeats_are_allowed(shop: Shop, use: Use, nobody_home: Gone) -> None:
+    def number() -> str:
+        return str(callers.call(shop.target, "Number").messages[0].value)
+
+    with use():
+        assert [number(), number()] == ["1", "2"]
+    with nobody_home(shop):
+        with use(record_mode="none") as cassette:
+            assert number() == "1"
+            assert (cassette.play_count, cassette.all_played) == (1, False)
+            assert number() == "2"
+            assert (cassette.play_count, cassette.all_played) == (2, True)
+            with pytest.raises(vcr_grpc.CallNotRecorded, match="played already") as raised:
+                number()
+            assert raised.value.reason == "already_played"
+        with use(record_mode="none", allow_playback_repeats=True):
+            assert [number(), number(), number()] == ["1", "1", "1"]
+
+
+@pytest.mark.parametrize("settings", [{"ignore_hosts": ["127.0.0.1"]}, {"ignore_localhost": True}])
+@pytest.mark.parametrize("way", [*UNARY, *STREAM])
+def test_ignored_hosts_go_to_the_network_unrecorded(shop: Shop, use: Use, way: Any, settings: dict[str, Any]) -> None:
+    with use(record_mode="none", **settings) as cassette:
+        seen = way(shop.target, "Count" if way in STREAM else "Metadata")
+    assert seen.code is grpc.StatusCode.OK
+    assert (len(cassette), len(shop.service.calls)) == (0, 1)
+
+
+def test_hooks_see_requests_and_responses_and_may_change_or_drop_them(shop: Shop, use: Use) -> None:
+    def request_hook(request: Any) -> Any:
+        request.headers["hooked"] = "yes"
+        return None if "secret" in request.body.decode() else request
+
+    def response_hook(response: Any) -> Any:
+        response["trailers"]["cost"] = ["0"]
+        return response
+
+    with use(before_record_request=request_hook, before_record_response=response_hook) as cassette:
+        seen = callers.call(shop.target, "Metadata")
+        say(shop, "secret")
+    assert ("cost", "3") in seen.trailing
+    assert [request.headers["hooked"] for request in cassette.requests] == ["yes"]
+    with use(record_mode="none"):
+        assert ("cost", "0") in callers.call(shop.target, "Metadata").trailing
+
+
+def test_headers_filtered_from_the_metadata_reach_the_server_but_no_file(shop: Shop, use: Use, tmp_path: Path) -> None:
+    metadata = (("authorization", "Bearer sk-1"), ("trace-bin", b"\x00\x01"), ("x-many", "1"), ("x-many", "2"))
+    with use(filter_headers=["authorization", ("x-many", "-")]):
+        say(shop, metadata=metadata)
+    written = (tmp_path / "c.yaml").read_text()
+    assert "sk-1" not in written
+    with use(record_mode="none", filter_headers=["authorization", ("x-many", "-")]) as cassette:
+        say(shop, metadata=metadata)
+    assert dict(cassette.requests[0].headers) == {"trace-bin": "AAE=", "x-many": "-"}
+
+
+def test_several_values_of_one_name_are_one_header(shop: Shop, use: Use) -> None:
+    with use() as cassette:
+        say(shop, metadata=(("x-many", "1"), ("x-many", "2"), ("y-bin", b"1"), ("y-bin", b"2")))
+    assert dict(cassette.requests[0].headers) == {"x-many": "1, 2", "y-bin": "MQ==,Mg=="}
+
+
+def test_match_on_decides_what_counts(shop: Shop, use: Use) -> None:
+    with use():
+        say(shop, "recorded", metadata=(("a", "1"),))
+    with use(record_mode="none", match_on=("method", "scheme", "host", "port", "path", "query")):
+        assert say(shop, "other", metadata=(("a", "2"),)) == "recorded"
+    with use(record_mode="none", match_on=("uri", "headers")), pytest.raises(vcr_grpc.CallNotRecorded, match="headers"):
+        say(shop, "other", metadata=(("a", "2"),))
+
+
+def test_a_decorated_function_and_custom_patches_of_one_use_work_alike(shop: Shop, tmp_path: Path) -> None:
+    @vcr.use_cassette(str(tmp_path / "d.yaml"), custom_patches=vcr_grpc.custom_patches(), record_mode="once")
+    def number() -> str:
+        return str(callers.call(shop.target, "Number").messages[0].value)
+
+    assert [number(), number()] == ["1", "1"]
+    assert len(shop.service.calls) == 1
+
+
+def test_a_miss_shows_the_nearest_recorded_request_and_what_differs(shop: Shop, use: Use) -> None:
+    with use():
+        callers.iterate(shop.target, "Count", "far away")
+        say(shop, "recorded")
+        say(shop, "recorded too")
+    with use(record_mode="none"), pytest.raises(vcr_grpc.CallNotRecorded) as raised:
+        say(shop, "asked")
+    told = str(raised.value)
+    assert f"no recorded answer for grpc://{shop.target}/test.Shop/Say; nothing was sent" in told
+    assert "interaction 2" in told
+    assert 'the message: recorded "recorded", now "asked"' in told
+    assert raised.value.reason == "no_match"
+    with use(record_mode="none"), pytest.raises(vcr_grpc.CallNotRecorded, match=r"path differs: .*/Number"):
+        callers.call(shop.target, "Number", "recorded")
+
+
+def test_a_miss_in_an_empty_cassette_says_that_it_is_empty(shop: Shop, use: Use) -> None:
+    with use(record_mode="none"), pytest.raises(vcr_grpc.CallNotRecorded, match="is empty") as raised:
+        say(shop)
+    assert raised.value.reason == "cassette_not_found"
+    assert shop.service.calls == []
+
+
+def test_calls_that_send_a_stream_are_refused_inside_a_cassette_and_nowhere_else(shop: Shop, use: Use) -> None:
+    async def aio() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            with pytest.raises(vcr_grpc.UnsupportedCall):
+                channel.stream_unary("/test.Shop/Upload")(iter([b"x"]))
+            with pytest.raises(vcr_grpc.UnsupportedCall):
+                channel.stream_stream("/test.Shop/Upload")(iter([b"x"]))
+
+    with grpc.insecure_channel(shop.target) as channel:
+        upload = channel.stream_unary("/test.Shop/Upload")
+        with use() as cassette:
+            for way in (upload, upload.with_call, upload.future, channel.stream_stream("/test.Shop/Upload")):
+                with pytest.raises(vcr_grpc.UnsupportedCall, match="stream of requests"):
+                    way(iter([b"x"]))
+            asyncio.run(aio())
+        assert shop.service.calls == []
+        assert len(cassette) == 0
+        with use(ignore_localhost=True):
+            assert upload(iter([b"x", b"y"]), timeout=5) == b"xy"
+        assert upload(iter([b"x"])) == b"x"
+
+
+def test_a_request_that_cannot_be_serialized_is_an_error_of_its_own(shop: Shop, use: Use) -> None:
+    async def aio() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            await channel.unary_unary("/test.Shop/Say")("no bytes")
+
+    with use() as cassette, grpc.insecure_channel(shop.target) as channel:
+        with pytest.raises(vcr_grpc.UnserializableRequest, match="str, not to bytes"):
+            channel.unary_unary("/test.Shop/Say")("no bytes")
+        with pytest.raises(vcr_grpc.UnserializableRequest, match="cannot be serialized"):
+            unary(channel, "Say")("no message")
+        with pytest.raises(vcr_grpc.UnserializableRequest):
+            asyncio.run(aio())
+    assert len(cassette) == 0
+    assert shop.service.calls == []
+
+
+def test_an_http_interaction_in_the_place_of_a_call_is_an_error_that_says_so(
+    shop: Shop, use: Use, tmp_path: Path
+) -> None:
+    request = {"method": "POST", "uri": f"grpc://{shop.target}/test.Shop/Say", "body": "{}", "headers": {}}
+    response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": "{}"}}
+    (tmp_path / "c.yaml").write_text(
+        json.dumps({"version": 1, "interactions": [{"request": request, "response": response}]})
+    )
+    with (
+        use(record_mode="none", match_on=("uri",)),
+        pytest.raises(vcr_grpc.UnreadableInteraction, match=r"c.yaml, interaction 1 .*not recorded from a gRPC call"),
+    ):
+        say(shop)

@@ -1,0 +1,207 @@
+"""Streams while they run: nobody waits for the recorder, leaving early is recorded as that, many at once stay apart."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+
+from cassettes import vcr_grpc
+
+from .callers import stream, text, unary
+from .conftest import Gone, Use
+from .servers import Shop
+
+
+@pytest.mark.parametrize("options", [(), [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)]])
+def test_the_first_message_is_there_while_the_second_is_not_sent_yet(shop: Shop, use: Use, options: Any) -> None:
+    with use() as cassette, grpc.insecure_channel(shop.target, options) as channel:
+        told = stream(channel, "Held")(text("x"))
+        assert next(told).value == "x"
+        assert len(cassette) == 0
+        shop.service.hold.set()  # only now can the service send the second
+        assert next(told).value == "x"
+        assert next(told, None) is None
+        assert len(cassette) == 1
+
+
+def test_the_first_message_is_there_while_the_second_is_not_sent_yet_in_asyncio(shop: Shop, use: Use) -> None:
+    async def main() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Held")(text("x"))
+            assert (await told.read()).value == "x"
+            shop.service.hold.set()
+            assert (await told.read()).value == "x"
+            assert await told.read() is grpc.aio.EOF
+
+    with use() as cassette:
+        asyncio.run(main())
+    assert len(cassette) == 1
+
+
+def _leave_by_cancel(told: Any) -> Any:
+    assert told.cancel()
+    assert told.cancelled()
+    assert told.code() is grpc.StatusCode.CANCELLED
+    with pytest.raises(grpc.RpcError) as raised:
+        next(told)
+    assert raised.value is told
+    return None
+
+
+def _leave_by_drop(told: Any) -> Any:
+    return None
+
+
+def _leave_by_keeping(told: Any) -> Any:
+    return told
+
+
+@pytest.mark.parametrize("leave", [_leave_by_cancel, _leave_by_drop, _leave_by_keeping])
+@pytest.mark.parametrize("read", [0, 1])
+def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
+    shop: Shop, use: Use, nobody_home: Gone, leave: Any, read: int
+) -> None:
+    def go() -> None:
+        with grpc.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Held")(text("x"))
+            assert [next(told).value for _ in range(read)] == ["x"] * read
+            kept.append(leave(told))
+            del told
+            gc.collect()
+
+    kept: list[Any] = []
+    with use() as cassette:
+        if leave is _leave_by_keeping:  # the channel as well, or its end would end the stream
+            channel = grpc.insecure_channel(shop.target)
+            told = stream(channel, "Held")(text("x"))
+            assert [next(told).value for _ in range(read)] == ["x"] * read
+        else:
+            go()
+    if leave is _leave_by_keeping:
+        told.cancel()
+        channel.close()
+    (response,) = cassette.responses
+    assert response["grpc"] == {"left_by_caller": True, "stream": True}
+    assert len(json.loads(response["body"]["string"])["messages"]) == read
+    with nobody_home(shop), use(record_mode="none") as cassette:
+        go()
+    assert cassette.all_played
+
+
+def test_reading_on_where_the_recording_was_left_is_an_error_that_says_so(shop: Shop, use: Use) -> None:
+    async def go_on() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Held")(text("x"))
+            await told.read()
+            await told.read()
+
+    with use(), grpc.insecure_channel(shop.target) as channel:
+        told = stream(channel, "Held")(text("x"))
+        next(told)
+        told.cancel()
+    with use(record_mode="none", allow_playback_repeats=True), grpc.insecure_channel(shop.target) as channel:
+        told = stream(channel, "Held")(text("x"))
+        next(told)
+        with pytest.raises(vcr_grpc.LeftEarly, match="left this stream after 1 messages"):
+            next(told)
+        with pytest.raises(vcr_grpc.LeftEarly):
+            asyncio.run(go_on())
+
+
+def test_an_asyncio_stream_that_is_left_is_recorded_as_far_as_it_was_read(
+    shop: Shop, use: Use, nobody_home: Gone
+) -> None:
+    async def go() -> list[Any]:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Held")(text("x"))
+            first = await told.read()
+            left = [told.cancel(), told.cancel()]
+            with pytest.raises(asyncio.CancelledError):
+                await told.read()
+            return [first, *left, told.cancelled(), await told.code(), await told.details()]
+
+    with use() as cassette:
+        recorded = asyncio.run(go())
+    assert cassette.responses[0]["grpc"] == {"left_by_caller": True, "stream": True}
+    with nobody_home(shop), use(record_mode="none"):
+        assert asyncio.run(go()) == recorded
+
+
+def test_an_answer_that_nobody_waited_for_is_not_recorded(shop: Shop, use: Use) -> None:
+    async def aio() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            told = unary(channel, "Hang")(text("x"))
+            await asyncio.sleep(0)
+            told.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await told
+
+    with use() as cassette, grpc.insecure_channel(shop.target) as channel:
+        told = unary(channel, "Hang").future(text("x"))
+        assert told.cancel()
+        with pytest.raises(grpc.FutureCancelledError):
+            told.result()
+        asyncio.run(aio())
+        running = unary(channel, "Hang").future(text("x"))
+    assert len(cassette) == 0
+    assert running.done()
+
+
+def _values(target: str, said: str) -> tuple[str, list[str]]:
+    with grpc.insecure_channel(target) as channel:
+        answer = unary(channel, "Say")(text(said)).value
+        return answer, [message.value for message in stream(channel, "Count")(text(said))]
+
+
+async def _aio_values(channel: Any, said: str) -> tuple[str, list[str]]:
+    answer = await unary(channel, "Say")(text(said))
+    return answer.value, [message.value async for message in stream(channel, "Count")(text(said))]
+
+
+def test_many_threads_and_tasks_on_one_cassette_keep_each_calls_messages_together(
+    shop: Shop, use: Use, nobody_home: Gone
+) -> None:
+    async def tasks() -> list[Any]:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            return await asyncio.gather(*(_aio_values(channel, f"task {n}") for n in range(16)))
+
+    def go() -> list[Any]:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(lambda n: _values(shop.target, f"thread {n}"), range(16)))
+        return found + asyncio.run(tasks())
+
+    with use() as cassette:
+        recorded = go()
+    assert len(cassette) == 64
+    assert [said for _, many in recorded for said in many] == [
+        f"{kind} {n} {m}" for kind in ("thread", "task") for n in range(16) for m in range(4)
+    ]
+    with nobody_home(shop), use(record_mode="none") as cassette:
+        assert go() == recorded
+    assert cassette.all_played
+
+
+def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop, use: Use, nobody_home: Gone) -> None:
+    together = threading.Barrier(8)
+
+    def number(_: int) -> str:
+        with grpc.insecure_channel(shop.target) as channel:
+            together.wait()
+            return str(unary(channel, "Number")(text("x")).value)
+
+    def go() -> list[str]:
+        with ThreadPoolExecutor(8) as threads:
+            return sorted(threads.map(number, range(8)))
+
+    with use():
+        assert go() == list("12345678")
+    with nobody_home(shop), use(record_mode="none") as cassette:
+        assert go() == list("12345678")
+    assert cassette.all_played
