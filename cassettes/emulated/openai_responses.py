@@ -12,7 +12,7 @@ from typing import Any
 from normalizer import jsontext
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sse
+from . import sealed, sse
 from .openai_rest import body, error, headers, offered, snapshot
 from .play import Play, Refused, Reset
 from .responses_items import (
@@ -36,6 +36,7 @@ _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Models that say of each message whether it is the answer or comes before calls.
 _PHASED = ("gpt-5.4", "gpt-5.5", "gpt-5.6")
 _REASONERS = ("gpt-5", "o1", "o3", "o4")
+_URL_SAFE = str.maketrans("+/", "-_")
 _NO_TOKENS = {
     "input_tokens": 0,
     "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
@@ -126,7 +127,7 @@ def _reasoning(play: Play, thought: Think, place: int) -> Item:
     item: Json = {"id": _item_id(play, "rs", place), "type": "reasoning"}
     if "reasoning.encrypted_content" in _include(play):
         item["content"] = []
-        item["encrypted_content"] = "gAAAAAB" + play.id(f"encrypted {place}", 180 + 8 * (len(thought.text) // 4))
+        item["encrypted_content"] = _sealed(play, place, 160 + len(thought.text))
     asked = isinstance(play.body.get("reasoning"), dict) and play.body["reasoning"].get("summary")
     return reasoning(play, item, thought.text if asked and not thought.withheld else "")
 
@@ -275,6 +276,11 @@ def _usage(play: Play) -> Json:
 
 def _searches(play: Play) -> int:
     return sum(isinstance(part, ServerCall) and part.tool == "web_search" for part in play.parts)
+
+
+def _sealed(play: Play, place: int, size: int) -> str:
+    """A Fernet token, by its looks: version 0x80, four zero bytes of the time, then all that is sealed."""
+    return "gAAAAAB" + sealed.plain(play, f"encrypted {place}", size).translate(_URL_SAFE)
 
 
 def _number(given: Any, default: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 from normalizer import jsontext
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sse
+from . import sealed, sse
 from .openai_responses import code_of
 from .play import Play, Refused, Reset
 from .responses_items import (
@@ -104,7 +104,7 @@ def _reasoning(play: Play, thought: Think, number: int) -> Item:
     shown = "" if thought.withheld else thought.text
     made = reasoning(play, {**item, "status": "completed"}, shown)
     if _encrypts(play):
-        made.done["encrypted_content"] = play.id(f"encrypted {number}", 160 + 8 * (len(thought.text) // 4))
+        made.done["encrypted_content"] = sealed.plain(play, f"encrypted {number}", 160 + len(thought.text))
     return made._replace(added={**item, "status": "in_progress"})
 
 
@@ -114,7 +114,7 @@ def _returned(play: Play, number: int) -> list[Item]:
         return []
     id = f"tco_{_id(play)}_{_server_id(play, number)}"
     item: Json = {"id": id, "summary": [], "type": "reasoning"}
-    secret = f"{id}_{play.id(f'returned {number}', 400)}"
+    secret = f"{id}_{sealed.plain(play, f'returned {number}', 300)}"
     return [Item({**item, "status": "in_progress"}, [], {**item, "status": "completed", "encrypted_content": secret})]
 
 
