@@ -123,7 +123,7 @@ def _write(
         provider=kind.provider,
         wire=kind.wire,
         stream=kind.stream,
-        recorder=__version__,
+        recorder=f"toolparity {__version__}",
         model=next((one.model for one in exchanges if one.model), None),
         source=source,
         note=note,

@@ -15,7 +15,7 @@ from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface
 from . import files
 from .files import Place
-from .provenance import Provenance
+from .provenance import Origin, Provenance
 
 
 class Known(Struct, frozen=True):
@@ -24,6 +24,11 @@ class Known(Struct, frozen=True):
     place: Place
     told: Provenance | None = None
     error: ToolparityError | None = None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Null where it does not say."""
+        return None if self.told is None else self.told.origin
 
 
 class Lacking(Struct, frozen=True):

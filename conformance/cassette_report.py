@@ -1,0 +1,210 @@
+"""Cassettes as sections for the terminal, and as JSON. Where a cassette is shown, its origin stands first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from cassettes.library.files import Loaded
+from cassettes.library.upkeep import Known, Lacking, Stray
+from cassettes.library.verify import STEPS, Verified
+from normalizer import Response, Selection
+from normalizer.model import ServerToolCall, Text, ToolCall
+from reports.terminal import Cell, Lines, Section, Table, Tone, Value
+
+_ORIGINS: dict[str | None, Tone] = {"live": "good", "emulated": "warning", "imported": "dim", None: "bad"}
+_LONGEST = 60
+
+
+def origin(of: str | None) -> Cell:
+    """The word for it, never left out."""
+    return Cell(of or "unknown", _ORIGINS[of])
+
+
+def by_origin(origins: Iterable[str | None]) -> str:
+    """ "3 live, 12 emulated": what a list of cassettes is made of."""
+    counts = Counter(one or "unknown" for one in origins)
+    names = [name for name in ("live", "emulated", "imported", "unknown") if counts[name]]
+    return ", ".join(f"{counts[name]:,} {name}" for name in names)
+
+
+# list
+
+
+def listed(cassettes: list[Known]) -> list[Section]:
+    """A row a cassette."""
+    rows: list[list[Value]] = []
+    for one in cassettes:
+        told = one.told
+        if told is None:
+            rows.append([origin(None), one.place.shown, "", "", "", "", ""])
+            continue
+        sdk = f"{told.sdk} {told.sdk_version or ''}".strip() if told.sdk else ""
+        answers = "streamed" if told.stream else "plain"
+        made = str(told.day)
+        rows.append(
+            [origin(told.origin), one.place.shown, told.surface or told.wire, answers, told.model or "", made, sdk]
+        )
+    headline = f"{len(cassettes):,} cassettes: {by_origin(one.origin for one in cassettes)}"
+    columns = ["origin", "cassette", "surface", "answers", "model", "date", "sdk"]
+    return [Lines("", [(Cell(headline, "strong"), "")]), Table("", columns, rows, 2)]
+
+
+def listed_json(cassettes: list[Known]) -> list[dict[str, Any]]:
+    """An object a cassette, in the same order."""
+    return [
+        {"path": one.place.shown, "origin": one.told.origin, **msgspec.to_builtins(one.told)}
+        if one.told is not None
+        else {"path": one.place.shown, "origin": None, "error": str(one.error)}
+        for one in cassettes
+    ]
+
+
+# verify
+
+
+def verified(verdicts: list[Verified]) -> list[Section]:
+    """What was found in each, then everything that is wrong."""
+    rows: list[list[Value]] = []
+    for one in verdicts:
+        wrong = {problem.step: problem.fault for problem in one.problems}
+        marks: list[Value] = [_mark(step.name, one, wrong) for step in STEPS]
+        rows.append([origin(one.origin), one.place.shown, *marks])
+    problems = [(Cell(str(problem), "bad"), "") for one in verdicts for problem in one.problems]
+    open_ = Counter(f"{step}: {why}" for one in verdicts if not one.problems for step, why in one.open.items())
+    well = sum(not one.problems for one in verdicts)
+    headline = f"{well:,} of {len(verdicts):,} cassettes are well: {by_origin(one.origin for one in verdicts)}"
+    return [
+        Table("", ["origin", "cassette", *(step.name for step in STEPS)], rows, 2),
+        Lines("What is wrong", problems),
+        Lines("Not judged", [(Cell(what, "dim"), f"{count:,} cassettes") for what, count in sorted(open_.items())]),
+        Lines("", [(Cell(headline, "good" if well == len(verdicts) else "bad"), "")]),
+    ]
+
+
+def verified_json(verdicts: list[Verified]) -> list[dict[str, Any]]:
+    """An object a cassette."""
+    return [
+        {
+            "path": one.place.shown,
+            "origin": one.origin,
+            "passed": one.passed,
+            "open": one.open,
+            "problems": msgspec.to_builtins(one.problems),
+        }
+        for one in verdicts
+    ]
+
+
+def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> Cell:
+    if step in wrong:
+        return Cell("error" if wrong[step] else "fail", "bad")
+    return Cell("pass", "good") if step in one.passed else Cell("open", "dim")
+
+
+# show
+
+
+def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> list[Section]:
+    """Provenance, then each interaction: what was asked, what was said, what the policy makes of it."""
+    told = loaded.provenance
+    members = [(Cell(name, "dim"), str(value)) for name, value in told.as_metadata().items() if name != "origin"]
+    sections: list[Section] = [
+        Lines("", [(Cell(f"{told.origin}: {place}", "strong"), "")]),
+        Lines("", [(Cell("origin", "dim"), told.origin), *members]),
+    ]
+    for number, (request, (response, selection)) in enumerate(zip(loaded.requests, answers, strict=True), 1):
+        sections.append(
+            Lines(
+                f"{number}. {request.method} {request.uri}",
+                [
+                    *(_block(block) for choice in response.choices for block in choice.blocks),
+                    (Cell("stop"), _stop(response)),
+                    (Cell(f"policy {selection.policy}"), _outcome(selection)),
+                    *((Cell(f.code, "warning"), f.message) for f in response.findings if f.severity != "info"),
+                ],
+            )
+        )
+    return sections
+
+
+def shown_json(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> dict[str, Any]:
+    """The same as one object, the responses whole."""
+    return {
+        "path": place,
+        "origin": loaded.provenance.origin,
+        "provenance": loaded.provenance,
+        "interactions": [
+            {"method": request.method, "uri": request.uri, "response": response, "selection": selection}
+            for request, (response, selection) in zip(loaded.requests, answers, strict=True)
+        ],
+    }
+
+
+def _block(block: Any) -> tuple[Cell, str]:
+    kind = str(block.__struct_config__.tag)
+    match block:
+        case ToolCall():
+            status = "" if block.status == "complete" else f"  [{block.status}]"
+            return Cell(
+                kind, "good" if not status else "warning"
+            ), f"{block.name} {_brief(block.arguments_text)}{status}"
+        case ServerToolCall():
+            return Cell(kind), f"{block.tool} {_brief(block.arguments_text or '')}"
+        case Text():
+            return Cell(kind), _brief(block.text)
+        case _:
+            return Cell(kind), _brief(getattr(block, "text", None) or "")
+
+
+def _stop(response: Response) -> str:
+    if response.error is not None:
+        return f"error {response.error.type}: {response.error.message}"
+    stops = [f"{choice.stop.reason} ({choice.stop.raw})" for choice in response.choices]
+    return ", ".join(stops or ["nothing"]) + ("" if response.complete else ", incomplete")
+
+
+def _outcome(selection: Selection) -> str:
+    groups = (("kept", selection.kept), ("dropped", selection.dropped), ("rejected", selection.rejected))
+    told = [f"{word} {', '.join(str(ref.name) for ref in refs)}" for word, refs in groups if refs]
+    return "; ".join(told) or "no client call"
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+# age, orphans
+
+
+def aged(cassettes: list[tuple[Known, int]], limits: dict[int, str]) -> list[Section]:
+    """``limits``: the index of a cassette -> the limit that it is over, "warn" or "fail"."""
+    rows: list[list[Value]] = []
+    for index, (one, days) in enumerate(cassettes):
+        told = one.told
+        if told is None:
+            continue
+        over = limits.get(index)
+        told_over = {"fail": Cell("too old", "bad"), "warn": Cell("old", "warning")}.get(over or "", Cell(""))
+        rows.append([origin(told.origin), one.place.shown, str(told.day), Cell(f"{days:,}"), told_over])
+    return [Table("", ["origin", "cassette", "date", "days", "verdict"], rows, 2)]
+
+
+def orphaned(strays: list[Stray], lacking: list[Lacking]) -> list[Section]:
+    """What no scenario accounts for, and what no cassette does."""
+    rows: list[list[Value]] = [
+        [one.scenario, one.surface, "streamed" if one.stream else "plain", one.path] for one in lacking
+    ]
+    return [
+        Table(
+            "Cassettes without a scenario",
+            ["origin", "cassette", "why"],
+            [[origin(s.origin), s.place.shown, s.why] for s in strays],
+            3,
+        ),
+        Table("Scenarios without a cassette", ["scenario", "surface", "answers", "would stand at"], rows, 4),
+    ]

@@ -1,0 +1,295 @@
+"""`toolparity cassettes`: what is in a library, whether it is what it says, what it lacks."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cassettes.library import files, intake, upkeep, verify
+from cassettes.library.files import Place
+from normalizer import jsontext, select
+from normalizer.errors import ToolparityError, UnreadableCassette
+from reports.terminal import Section, render
+
+from .. import cassette_report as report
+from ..exchange import first_choice, unlogged
+from . import exits, options, screen
+from .progress import Progress
+
+_EPILOG = f"Exit codes: {exits.TABLE}"
+
+_library = click.option(
+    "--library",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="TOOLPARITY_CASSETTES",
+    default=files.RECORDED,
+    help="Another library than the shipped one (also TOOLPARITY_CASSETTES).",
+)
+_patterns = click.argument("patterns", nargs=-1, metavar="[CASSETTE]...")
+_json = click.option("--json", "as_data", is_flag=True, help="As JSON.")
+
+
+@click.group(name="cassettes", context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+def command() -> None:
+    """Look into a library of cassettes, and hold it against what it says of itself.
+
+    A cassette is live (a provider answered), emulated (our own servers did) or imported (another project recorded it);
+    every command says which. CASSETTE is a path below the library, a part of one, or a pattern (* is a joker).
+
+    \b
+    Examples:
+      toolparity cassettes list
+      toolparity cassettes verify anthropic
+      toolparity cassettes show xai/xai.grpc/single-call.stream.yaml
+      toolparity cassettes age --warn 90 --fail 365
+    """
+
+
+@command.command(name="list", epilog=_EPILOG)
+@_patterns
+@_library
+@_json
+@click.pass_context
+def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path, as_data: bool) -> None:
+    """List cassettes with their origin, surface, model and date. Only the beginning of each file is read."""
+    found = list(upkeep.known(_chosen(ctx, patterns, library)))
+    if as_data:
+        click.echo(jsontext.encode(report.listed_json(found)))
+    else:
+        _show(report.listed(found))
+    ctx.exit(exits.code(faults=_say_errors(found), ran=len(found)))
+
+
+@command.command(name="verify", epilog=_EPILOG)
+@_patterns
+@_library
+@_json
+@click.option(
+    "--live", is_flag=True, help="Ask the real provider again, and show what has drifted; costs what it charges."
+)
+@click.pass_context
+def verify_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path, as_data: bool, live: bool) -> None:
+    """Verify cassettes, each step by step: what CI runs. Exits with 1 where anything is wrong.
+
+    \b
+    readable    plain YAML of a cassette, inside the library, within the caps
+    provenance  complete: origin, date, who, with what, which scenario
+    place       it stands where its provenance says
+    digest      the interactions are those that were recorded
+    scrubbed    scrubbing again changes nothing, and the scanner finds no secret
+    scenario    its scenario is known and has not changed since
+    decodes     the normalizer reads it, and nothing is broken that the scenario does not break
+    replays     through the official SDK with the network cut, every interaction played
+
+    No file is changed. An imported cassette is of no scenario: it is not replayed, and that is said.
+    """
+    places = _chosen(ctx, patterns, library)
+    if live:
+        _drift(ctx, places, as_data)
+    verdicts: list[verify.Verified] = []
+    with Progress(len(places), "verifying") as progress:
+        for verdict in verify.verify(places):
+            verdicts.append(verdict)
+            progress.advance(1)
+    if as_data:
+        click.echo(jsontext.encode(report.verified_json(verdicts)))
+    else:
+        _show(report.verified(verdicts))
+    problems = [problem for one in verdicts for problem in one.problems]
+    faults = sum(problem.fault for problem in problems)
+    ctx.exit(exits.code(failed=len(problems) > faults, faults=faults, ran=len(verdicts)))
+
+
+@command.command(name="show", epilog=_EPILOG)
+@click.argument("cassette")
+@_library
+@options.policy
+@options.limit
+@_json
+def show_command(*, cassette: str, library: Path, policy: str, limit: int | None, as_data: bool) -> None:
+    """Show one cassette: where it comes from, what was asked and said, and what a policy makes of it."""
+    place = _one(cassette, library)
+    loaded = files.load(place.path)
+    answers = []
+    for response in verify.decoded(loaded):
+        with unlogged():
+            answers.append((response, select(response, policy, limit, first_choice(response))))
+    if as_data:
+        click.echo(jsontext.encode(report.shown_json(loaded, place.shown, answers)))
+    else:
+        _show(report.shown(loaded, place.shown, answers))
+
+
+@command.command(name="diff", epilog=_EPILOG)
+@click.argument("old")
+@click.argument("new")
+@_library
+@click.pass_context
+def diff_command(ctx: click.Context, *, old: str, new: str, library: Path) -> None:
+    """Show what changed from OLD to NEW by meaning: fields, calls, stops, token figures. Exits with 1 where any did."""
+    from cassettes.recorder import diff
+
+    outlines = []
+    for name in (old, new):
+        loaded = files.load(_one(name, library).path)
+        click.echo(f"{loaded.provenance.origin}, {loaded.provenance.date}: {name}")
+        outlines.append(diff.outline(zip(loaded.requests, loaded.responses, strict=True)))
+    changes = diff.diff(*outlines)
+    click.echo(diff.render(changes, most=len(changes)) if changes else "nothing that a program could notice")
+    ctx.exit(exits.code(failed=bool(changes), ran=2))
+
+
+@command.command(name="age", epilog=_EPILOG)
+@_patterns
+@_library
+@click.option("--warn", type=click.IntRange(min=0), metavar="DAYS", help="Warn of live cassettes older than this.")
+@click.option("--fail", type=click.IntRange(min=0), metavar="DAYS", help="Exit with 1 where a live one is older.")
+@click.pass_context
+def age_command(
+    ctx: click.Context, *, patterns: tuple[str, ...], library: Path, warn: int | None, fail: int | None
+) -> None:
+    """Show how old cassettes are, the oldest first. Nothing is ever recorded again by itself.
+
+    Only live cassettes age: an emulated one shows our servers, an imported one what somebody saw once.
+    """
+    found = list(upkeep.known(_chosen(ctx, patterns, library)))
+    aged = upkeep.oldest_first(found, datetime.now(UTC).date())
+    over: dict[int, str] = {}
+    for index, (one, days) in enumerate(aged):
+        if one.origin != "live":
+            continue
+        for word, limit in (("warn", warn), ("fail", fail)):
+            if limit is not None and days > limit:
+                over[index] = word
+    _show(report.aged(aged, over))
+    live = sum(one.origin == "live" for one, _ in aged)
+    told = report.by_origin(one.origin for one, _ in aged)
+    click.echo(f"{told}; only the live ones age" if live else f"{told}; none is live, so none is too old", err=True)
+    for index, word in over.items():
+        one, days = aged[index]
+        click.echo(f"{one.place.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True)
+    ctx.exit(exits.code(failed="fail" in over.values(), faults=_say_errors(found), ran=len(found)))
+
+
+@command.command(name="orphans", epilog=_EPILOG)
+@_library
+@_json
+@click.pass_context
+def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None:
+    """Find cassettes without a scenario, and scenarios without a cassette on a surface that can play them."""
+    found = list(upkeep.known(files.find(library)))
+    strays = list(upkeep.strays(found))
+    lacking = list(upkeep.lacking(library))
+    if as_data:
+        data = {
+            "cassettes": [{"path": s.place.shown, "origin": s.origin, "why": s.why} for s in strays],
+            "scenarios": lacking,
+        }
+        click.echo(jsontext.encode(data))
+    else:
+        _show(report.orphaned(strays, lacking))
+        click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} recordings lacking")
+    ctx.exit(exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
+
+
+@command.command(name="import", epilog=_EPILOG)
+@options.paths
+@click.option(
+    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="The library to put it in."
+)
+@click.option("--note", help="Kept in the cassettes as given: whose work it is, under which licence.")
+@click.option("--force", is_flag=True, help="Replace cassettes that are there already.")
+@click.pass_context
+def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, note: str | None, force: bool) -> None:
+    """Take in other projects' recordings: cassettes of vcrpy and its kin, HAR files.
+
+    Each file gives a cassette for every provider and wire in it, of origin "imported". Of headers only the content
+    type is kept; the rest is scrubbed, and what the scanner still refuses is not written.
+    """
+    written = faults = 0
+    for one in intake.take_in(list(paths), into, note=note, force=force):
+        if isinstance(one, intake.Left):
+            faults += one.fault
+            click.echo(str(one), err=True)
+            continue
+        written += 1
+        place = os.path.relpath(one.path, into)
+        click.echo(f"{one.told.origin}  {Path(place).as_posix()}  {one.interactions:,} interactions of {one.source}")
+    if not written and not faults:
+        click.echo("nothing was taken in: no exchange of a known wire was found", err=True)
+    ctx.exit(exits.code(faults=faults, ran=written))
+
+
+def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> list[Place]:
+    places = [place for place in files.find(library) if not patterns or any(_fits(place, one) for one in patterns)]
+    if not places:
+        click.echo(f"no cassette {'fits' if patterns else 'stands'} in {library}", err=True)
+        ctx.exit(exits.NOTHING_RAN)
+    return places
+
+
+def _fits(place: Place, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(place.shown, pattern) or fnmatch.fnmatchcase(place.shown, f"*{pattern}*")
+
+
+def _one(name: str, library: Path) -> Place:
+    """The cassette at a path, or the only one that fits. Raises UnreadableCassette."""
+    if os.path.isfile(name):
+        path = Path(name)
+        return files.place_of(path, library if path.is_relative_to(library) else path.parent)
+    places = files.find(library)
+    exact = [place for place in places if place.shown in (name, name + files.SUFFIX)]
+    fitting = exact or [place for place in places if _fits(place, name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise UnreadableCassette("there is no such cassette", where=name, hint="see toolparity cassettes list")
+    told = ", ".join(place.shown for place in fitting[:5]) + (", …" if len(fitting) > 5 else "")
+    raise UnreadableCassette(f"{len(fitting)} cassettes fit", where=name, hint=told)
+
+
+def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
+    """Ask the providers again. Nothing is written."""
+    from cassettes.recorder import record
+    from cassettes.scripts import scripts
+    from cassettes.surfaces import surface
+
+    rows: list[dict[str, Any]] = []
+    faults = 0
+    for place in places:
+        row: dict[str, Any] = {"path": place.shown, "origin": None, "drifted": None, "error": None}
+        try:
+            told = files.provenance_of(place.path)
+            row["origin"] = told.origin
+            script = scripts().get(told.scenario or "")
+            if script is None or told.surface is None:
+                raise UnreadableCassette("no scenario is known that could be asked again")
+            at = surface(told.surface)
+            row["drifted"] = [str(one) for one in record.drift(place.path, script, at, record.live(at))]
+        except ToolparityError as error:
+            row["error"] = str(error)
+            faults += 1
+        rows.append(row)
+        if not as_data:
+            what = [row["error"]] if row["error"] else row["drifted"] or ["as recorded"]
+            click.echo("\n".join([f"{row['origin'] or 'unknown'}  {place.shown}", *(f"    {line}" for line in what)]))
+    if as_data:
+        click.echo(jsontext.encode(rows))
+    ctx.exit(exits.code(failed=any(row["drifted"] for row in rows), faults=faults, ran=len(rows)))
+
+
+def _say_errors(found: list[upkeep.Known]) -> int:
+    """A line for each cassette that does not tell where it comes from."""
+    errors = [one.error for one in found if one.error is not None]
+    for error in errors:
+        click.echo(f"toolparity: {error}", err=True)
+    return len(errors)
+
+
+def _show(sections: list[Section]) -> None:
+    click.echo(render(sections, width=screen.width(), colour=screen.colour()), nl=False)
