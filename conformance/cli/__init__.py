@@ -20,6 +20,7 @@ from . import exits
 #: Name -> the module here that holds it; imported when it is used.
 COMMANDS: dict[str, str] = {
     "audit": "audit",
+    "cassettes": "cassettes",
     "check": "check",
     "normalize": "normalize",
     "record": "record",
