@@ -1,0 +1,33 @@
+"""Where the network cuts the bytes says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence import Evidence
+from .common import Failure, listed
+
+SENTENCE = "The same bytes, cut at any place, give the same response."
+LEVEL = "must"
+CLAIMS = ("stream",)
+SINCE = "0.1.0"
+#: How the bytes are cut again: byte by byte, in the midst of lines and characters, and not at all.
+CUTS = ("bytes", "odd", "whole")
+
+
+def applies(evidence: Evidence) -> bool:
+    """Streamed cases, once for all policies."""
+    return evidence.case.stream and evidence.case.policy == "all"
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """The answers to each way of cutting are equal to the answers to the recorded pieces."""
+    for cut in CUTS:
+        for one, other in zip(evidence.rounds, evidence.sibling(evidence.case, cut) or [], strict=True):
+            if one.answer != other.answer:
+                yield Failure(
+                    one.number,
+                    f"cut otherwise ({cut}), the same bytes give another answer",
+                    listed(one.answer.calls) if one.answer.error is None else one.answer.error,
+                    listed(other.answer.calls) if other.answer.error is None else other.answer.error,
+                )

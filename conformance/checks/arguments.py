@@ -1,0 +1,59 @@
+"""Arguments come through as they were written, and what is wrong with them is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..answer import AnsweredCall
+from ..evidence import Evidence
+from ..expected import ExpectedCall
+from .common import Failure, matched
+
+SENTENCE = "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, never repaired unasked."
+LEVEL = "must"
+CLAIMS: tuple[str, ...] = ()
+SINCE = "0.1.0"
+
+
+def applies(evidence: Evidence) -> bool:
+    """Where there are calls."""
+    return any(round.expected.calls for round in evidence.rounds)
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """Call by call: the value, the text, and what is said of those that cannot run."""
+    tells = "status" in evidence.subject.claims
+    for round in evidence.rounds:
+        wanted = round.expected.calls
+        if round.answer.error is not None:
+            if wanted:
+                yield Failure(round.number, f"the arguments were fatal: {round.answer.error}")
+            continue
+        if not round.expected.complete:
+            continue
+        places, strangers = matched(wanted, round.answer.calls)
+        pairs = [(wanted[p], call) for p, call in zip(places, round.answer.calls, strict=True) if p is not None]
+        for place, call in enumerate(wanted):
+            if place in places:
+                continue
+            other = next((one for one in strangers if one.name == call.name), None)
+            if other is not None:  # else it is lost: law `conservation`
+                strangers.remove(other)
+                pairs.append((call, other))
+        for call, told in pairs:
+            yield from _compared(round.number, call, told, tells)
+
+
+def _compared(number: int, call: ExpectedCall, told: AnsweredCall, tells: bool) -> Iterator[Failure]:
+    if call.arguments is not None:
+        if (told.value or {}) != call.arguments:
+            yield Failure(
+                number, f"the arguments of {call.name} are others", call.arguments, told.text or told.arguments
+            )
+    elif call.status != "complete" and isinstance(told.arguments, dict) and told.arguments:
+        yield Failure(number, f"the {call.status} arguments of {call.name} were repaired", call.text, told.arguments)
+    elif call.text is not None and told.text is not None and told.text != call.text:
+        yield Failure(number, f"the argument text of {call.name} is another", call.text, told.text)
+    if tells and told.status is not None and told.status != call.status:
+        reason = f"the call {call.name} is {call.status}, and told to be {told.status}"
+        yield Failure(number, reason, call.status, told.status)

@@ -1,0 +1,41 @@
+"""Half an answer is no order to act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence import Evidence
+from .common import Failure, listed, matched
+
+SENTENCE = "Nothing from an unfinished, failed or refused response is executed, and no call that was cut."
+LEVEL = "must"
+CLAIMS = ("select",)
+SINCE = "0.1.0"
+
+
+def applies(evidence: Evidence) -> bool:
+    """Where a call must not run."""
+    return any(round.split.rejected or not round.expected.complete for round in evidence.rounds)
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """None of the rejected calls is among those that would run."""
+    for round in evidence.rounds:
+        expected = round.expected
+        if not expected.complete or expected.failed:
+            if round.answer.acted:
+                yield Failure(
+                    round.number,
+                    f"{listed(round.answer.acted)} would run, and the answer never came to its end",
+                    "nothing is executed",
+                    listed(round.answer.acted),
+                )
+            if round.answer.complete and not expected.complete:
+                yield Failure(round.number, "a stream that broke is told to be complete", False, True)
+            continue
+        places, _ = matched(expected.calls, round.answer.acted)
+        wrong = [expected.calls[place] for place in places if place in round.split.rejected]
+        if wrong:
+            yield Failure(
+                round.number, f"{listed(wrong)} cannot run ({wrong[0].status}), and would", None, listed(wrong)
+            )

@@ -1,0 +1,37 @@
+"""What the provider ran itself is nobody's to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence import Evidence
+from .common import Failure, listed, matched
+
+SENTENCE = "A server call never reaches the caller's tools, whatever its name or item type."
+LEVEL = "must"
+CLAIMS: tuple[str, ...] = ()
+SINCE = "0.1.0"
+
+
+def applies(evidence: Evidence) -> bool:
+    """Where the provider ran something."""
+    return any(round.expected.servers for round in evidence.rounds)
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """No call is to be executed that is none of the client's; and where blocks are told, the server's stand there."""
+    for round in evidence.rounds:
+        if not round.expected.servers:
+            continue
+        _, strangers = matched(round.expected.calls, round.answer.acted)
+        if strangers:
+            yield Failure(
+                round.number,
+                f"{listed(strangers)} was run by the provider and would be run again by the caller",
+                listed(round.expected.calls),
+                listed(round.answer.acted),
+            )
+        if "blocks" in evidence.subject.claims and round.answer.blocks is not None:
+            told = [block["tool"] for block in round.answer.blocks if block["type"] == "server_tool_call"]
+            if told != round.expected.servers:
+                yield Failure(round.number, "the server's own calls are not told", round.expected.servers, told)

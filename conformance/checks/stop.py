@@ -1,0 +1,32 @@
+"""Why the answer ended is what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence import Evidence
+from .common import Failure
+
+SENTENCE = "The stop reason is what happened; disagreement with the wire is a finding."
+LEVEL = "must"
+CLAIMS = ("stop",)
+SINCE = "0.1.0"
+
+
+def applies(evidence: Evidence) -> bool:
+    """Everywhere."""
+    return True
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """One word against one word."""
+    for round in evidence.rounds:
+        if round.answer.error is not None and round.expected.failed:
+            continue
+        if round.answer.stop != round.expected.stop:
+            yield Failure(
+                round.number,
+                f"the answer ended with {round.expected.stop}, and {round.answer.stop} is told",
+                round.expected.stop,
+                round.answer.stop,
+            )

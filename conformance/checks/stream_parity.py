@@ -1,0 +1,35 @@
+"""Streaming changes when something is known, not what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence import Evidence
+from .common import Failure, skeleton
+
+SENTENCE = "The streamed and the plain form of one answer give one canonical response."
+LEVEL = "must"
+CLAIMS = ("stream",)
+SINCE = "0.1.0"
+
+
+def applies(evidence: Evidence) -> bool:
+    """Streamed cases that have a plain sibling, and whose stream came to its end."""
+    whole = all(round.expected.complete for round in evidence.rounds)
+    return evidence.case.stream and whole and evidence.sibling(evidence.case._replace(mode="plain"), None) is not None
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """Calls, words and stop of both, round by round; ids and spelling aside."""
+    plain = evidence.sibling(evidence.case._replace(mode="plain"), None) or []
+    for streamed, other in zip(evidence.rounds, plain, strict=False):
+        a, b = (skeleton(r.answer.acted, r.answer.text, r.answer.stop) for r in (streamed, other))
+        if a != b:
+            differs = ", ".join(key for key in a if a[key] != b[key])
+            yield Failure(streamed.number, f"streamed and plain differ in {differs}", b, a)
+        kinds = [
+            [block["type"] for block in answer.blocks] if answer.blocks is not None else None
+            for answer in (other.answer, streamed.answer)
+        ]
+        if kinds[0] != kinds[1]:
+            yield Failure(streamed.number, "streamed and plain differ in their blocks", kinds[0], kinds[1])

@@ -1,0 +1,31 @@
+"""What nobody knows yet is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence import Evidence
+from .common import Failure
+
+SENTENCE = "Unknown blocks, events, enums and fields are kept and reported, never fatal."
+LEVEL = "must"
+CLAIMS: tuple[str, ...] = ()
+SINCE = "0.1.0"
+
+
+def applies(evidence: Evidence) -> bool:
+    """Where something unknown stands."""
+    return any(round.expected.opaque for round in evidence.rounds)
+
+
+def check(evidence: Evidence) -> Iterator[Failure]:
+    """The answer was read all the same; where blocks are told, the unknown ones are among them."""
+    for round in evidence.rounds:
+        if not round.expected.opaque:
+            continue
+        if round.answer.error is not None:
+            yield Failure(round.number, f"something unknown was fatal: {round.answer.error}")
+        elif "blocks" in evidence.subject.claims:
+            told = [block["wire_type"] for block in round.answer.blocks or [] if block["type"] == "opaque"]
+            if told != round.expected.opaque:
+                yield Failure(round.number, "unknown blocks are not told", round.expected.opaque, told)

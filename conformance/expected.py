@@ -1,0 +1,127 @@
+"""What must come out: the truth about one answer, told from the script alone, and what each policy makes of it.
+
+Nothing in here reads traffic or asks the normalizer: this is the other side of the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
+from normalizer import jsontext
+
+
+class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A client call that stands on the wire. ``arguments``: null where the text is no object, or of a custom call.
+
+    ``text``: exactly what the model wrote; null where the wire holds parsed JSON. ``status``: complete, truncated or
+    invalid. ``id``: where the case is about ids.
+    """
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    text: str | None = None
+    status: str = "complete"
+    kind: str = "function"
+    id: str | None = None
+
+
+class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One answer. ``servers``: canonical tools of the server calls, in order. ``stop``: a canonical stop reason.
+
+    ``text``: all words joined. ``complete`` false: the stream ended before its last event. ``failed``: the provider
+    sent an error. ``opaque``: wire types of blocks that nobody knows yet.
+    """
+
+    calls: list[ExpectedCall] = []
+    servers: list[str] = []
+    text: str = ""
+    refusal: bool = False
+    stop: str = "end_turn"
+    complete: bool = True
+    failed: bool = False
+    opaque: list[str] = []
+
+    @property
+    def runnable(self) -> list[int]:
+        """The places of the calls that may be executed."""
+        if not self.complete or self.failed or self.stop in ("refusal", "content_filter", "error", "malformed_call"):
+            return []
+        return [place for place, call in enumerate(self.calls) if call.status == "complete"]
+
+    def split(self, policy: str, limit: int | None = None) -> Split:
+        """Which calls a policy keeps, drops and rejects, by their places."""
+        runnable = self.runnable
+        most = len(runnable) if limit is None else limit
+        count = min(most, 1) if policy == "first" else most
+        rejected = [place for place in range(len(self.calls)) if place not in runnable]
+        return Split(runnable[:count], runnable[count:], rejected)
+
+
+class Split(NamedTuple):
+    """Places of calls: every call of an answer is in exactly one of the three."""
+
+    kept: list[int]
+    dropped: list[int]
+    rejected: list[int]
+
+
+def expected(script: Script, number: int, *, stream: bool, parsed: bool = False) -> Expected:
+    """What must come out of a round (counted from 0) of a script.
+
+    ``parsed``: plain answers hold arguments as parsed JSON, so that what was cut or is no JSON cannot be told.
+    """
+    round = script.rounds[number]
+    fault = round.fault
+    if fault is not None and fault.after is None:
+        return Expected(stop="error", failed=True)
+    if fault is not None and not stream:
+        fault = None  # a plain answer is whole or it is not there
+    parts = round.parts if fault is None else round.parts[: fault.after]
+    kinds = {tool.name: tool.kind for tool in script.tools}
+    calls = [part for part in parts if isinstance(part, Call)]
+    made = [_call(call, kinds, cut=round.ending == "length" and call is calls[-1]) for call in calls]
+    refusal = any(isinstance(part, Refuse) for part in parts)
+    if parsed and not stream:
+        made = [replace(call, text=None) if call.arguments is None else call for call in made]
+    return Expected(
+        calls=made,
+        servers=[part.tool for part in parts if isinstance(part, ServerCall)],
+        text="".join(part.text for part in parts if isinstance(part, Say)),
+        refusal=refusal,
+        stop=_stop(round, bool(made), refusal) if fault is None else "error" if fault.kind in _TOLD else "unknown",
+        complete=fault is None,
+        failed=fault is not None and fault.kind in _TOLD,
+    )
+
+
+#: Faults that the provider itself tells of in the midst of a stream.
+_TOLD = frozenset(("rate_limit", "overloaded", "server_error"))
+_ENDINGS = {"length": "max_tokens", "content_filter": "content_filter", "pause": "pause"}
+
+
+def _stop(round: Round, calls: bool, refusal: bool) -> str:
+    if round.ending is not None:
+        return _ENDINGS[round.ending]
+    if calls:
+        return "tool_calls"
+    return "refusal" if refusal else "end_turn"
+
+
+def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:
+    text = call.text
+    kind = kinds.get(call.tool, "function")
+    if kind == "custom":
+        return ExpectedCall(call.tool, None, text, "complete", "custom", call.id)
+    arguments: Any = None
+    try:
+        arguments = jsontext.decode(text) if text else {}
+    except ValueError:
+        return ExpectedCall(call.tool, None, text, "truncated" if cut else "invalid", kind, call.id)
+    if not isinstance(arguments, dict):
+        return ExpectedCall(call.tool, None, text, "invalid", kind, call.id)
+    return ExpectedCall(call.tool, arguments, text, "complete", kind, call.id)

@@ -1,0 +1,154 @@
+"""Calls that are lost, merged, doubled or moved on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..subjects import Ask
+from .spoiling import Told, bad, blocks, calls, keep_only, rebuild
+
+
+@bad("conservation")
+def first_call_only(given: Told, ask: Ask) -> None:
+    """Takes the first call and forgets the others."""
+    if calls(given):
+        keep_only(given, [0])
+
+
+@bad("conservation")
+def last_call_wins(given: Told, ask: Ask) -> None:
+    """Each call overwrites the one before."""
+    if calls(given):
+        keep_only(given, [len(calls(given)) - 1])
+
+
+@bad("conservation")
+def keyed_by_name(given: Told, ask: Ask) -> None:
+    """Two calls of one tool are one."""
+    seen = {call["name"]: place for place, call in enumerate(calls(given))}
+    keep_only(given, sorted(seen.values()))
+
+
+@bad("conservation")
+def two_is_enough(given: Told, ask: Ask) -> None:
+    """Handles two calls and loses the third."""
+    keep_only(given, list(range(min(2, len(calls(given))))))
+
+
+@bad("conservation")
+def merged_by_index(given: Told, ask: Ask) -> None:
+    """All fragments land in one slot: names of the first call, arguments glued."""
+    made = calls(given)
+    if ask.stream and len(made) > 1:
+        made[0]["arguments_text"] = "".join(call["arguments_text"] for call in made)
+        made[0]["arguments"] = None
+        made[0]["status"] = "invalid"
+        keep_only(given, [0])
+
+
+@bad("conservation")
+def whole_delta_lost(given: Told, ask: Ask) -> None:
+    """A streamed answer that holds only calls yields none."""
+    if ask.stream and calls(given) and not any(block["type"] == "text" for block in blocks(given)):
+        keep_only(given, [])
+
+
+@bad("conservation")
+def calls_lost_beside_text(given: Told, ask: Ask) -> None:
+    """An answer that begins with words is taken for words only."""
+    if any(block["type"] == "text" for block in blocks(given)):
+        keep_only(given, [])
+
+
+@bad("conservation")
+def without_arguments_no_call(given: Told, ask: Ask) -> None:
+    """A call without arguments is no call."""
+    keep_only(given, [place for place, call in enumerate(calls(given)) if call["arguments"]])
+
+
+@bad("conservation")
+def told_twice(given: Told, ask: Ask) -> None:
+    """The last call is told by its deltas and again at its end."""
+    made = calls(given)
+    if made:
+        rebuild(given, [*blocks(given), dict(made[-1])])
+
+
+@bad("conservation")
+def identical_calls_are_one(given: Told, ask: Ask) -> None:
+    """Calls with one name and one argument are taken for a repetition."""
+    seen: list[Any] = []
+    places = []
+    for place, call in enumerate(calls(given)):
+        key = (call["name"], call["arguments_text"])
+        if key not in seen:
+            seen.append(key)
+            places.append(place)
+    keep_only(given, places)
+
+
+@bad("conservation")
+def truncated_call_forgotten(given: Told, ask: Ask) -> None:
+    """A call that was cut is thrown away without a word."""
+    keep_only(given, [place for place, call in enumerate(calls(given)) if call["status"] == "complete"])
+
+
+@bad("conservation")
+def finish_reason_trusted(given: Told, ask: Ask) -> None:
+    """Calls count only where the provider says that it stopped for them."""
+    if calls(given) and given["response"]["choices"][0]["stop"]["reason"] != "tool_calls":
+        keep_only(given, [])
+
+
+@bad("order")
+def sorted_by_name(given: Told, ask: Ask) -> None:
+    """Calls come in the order of their names' letters, backwards."""
+    ordered = sorted(calls(given), key=lambda call: str(call["name"]), reverse=True)
+    rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *ordered])
+
+
+@bad("order")
+def sorted_by_id(given: Told, ask: Ask) -> None:
+    """Calls come in the order of their ids."""
+    ordered = sorted(calls(given), key=lambda call: str(call["id"])[::-1])
+    rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *ordered])
+
+
+@bad("order")
+def last_first(given: Told, ask: Ask) -> None:
+    """Calls are put on a stack."""
+    rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *reversed(calls(given))])
+
+
+@bad("server-side")
+def server_call_leaked(given: Told, ask: Ask) -> None:
+    """What the provider ran itself is handed to the caller's tools."""
+    rebuild(given, [_as_client(b) if b["type"] == "server_tool_call" else b for b in blocks(given)])
+
+
+@bad("server-side")
+def custom_item_is_client(given: Told, ask: Ask) -> None:
+    """Tells client from server by the item type alone: a server's code run is a client's call."""
+    told = [
+        _as_client(b) if b["type"] == "server_tool_call" and b["tool"] in ("code_execution", "x_search") else b
+        for b in blocks(given)
+    ]
+    rebuild(given, told)
+
+
+@bad("server-side")
+def server_calls_hidden(given: Told, ask: Ask) -> None:
+    """Says nothing of what the provider ran."""
+    rebuild(given, [b for b in blocks(given) if b["type"] not in ("server_tool_call", "server_tool_result")])
+
+
+def _as_client(block: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "tool_call",
+        "id": block["id"],
+        "name": block["name"],
+        "arguments": {},
+        "arguments_text": block["arguments_text"],
+        "status": "complete",
+        "kind": "function",
+    }

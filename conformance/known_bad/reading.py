@@ -1,0 +1,110 @@
+"""Streams that are read by their pieces, and arguments that are not what the model wrote."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from ..subjects import Ask
+from .spoiling import Told, bad, blocks, calls, keep_only, rebuild
+
+
+@bad("any-split", "ask")
+def a_piece_is_an_event(ask: Ask) -> Ask:
+    """Takes each piece from the network for a whole event: what arrives cut is lost."""
+    if not ask.stream or ask.wire == "xai.grpc":
+        return ask
+    whole = [piece for piece in ask.pieces if piece.endswith(b"\n\n")]
+    return msgspec.structs.replace(ask, pieces=whole)
+
+
+@bad("any-split", "ask")
+def characters_cut_in_two(ask: Ask) -> Ask:
+    """Decodes each piece by itself: a character that is cut becomes two marks."""
+    if not ask.stream or ask.wire == "xai.grpc":
+        return ask
+    pieces = [piece.decode("utf-8", "replace").encode() for piece in ask.pieces]
+    return msgspec.structs.replace(ask, pieces=pieces)
+
+
+@bad("any-split", "ask")
+def first_piece_decides(ask: Ask) -> Ask:
+    """Stops to read after a hundred pieces."""
+    return msgspec.structs.replace(ask, pieces=ask.pieces[:100]) if len(ask.pieces) > 400 else ask
+
+
+@bad("stream-parity")
+def streamed_text_lost(given: Told, ask: Ask) -> None:
+    """Words beside calls get lost in streams."""
+    if ask.stream and calls(given):
+        rebuild(given, [block for block in blocks(given) if block["type"] != "text"])
+
+
+@bad("stream-parity")
+def streamed_stop_differs(given: Told, ask: Ask) -> None:
+    """A stream's end is always the end of the turn."""
+    if ask.stream and given["response"]["choices"]:
+        given["response"]["choices"][0]["stop"]["reason"] = "end_turn"
+
+
+@bad("stream-parity")
+def streamed_server_calls_lost(given: Told, ask: Ask) -> None:
+    """What the provider ran is told of plain answers only."""
+    if ask.stream:
+        rebuild(given, [b for b in blocks(given) if b["type"] not in ("server_tool_call", "server_tool_result")])
+
+
+@bad("arguments")
+def truncated_arguments_repaired(given: Told, ask: Ask) -> None:
+    """Closes what was left open, and runs it."""
+    for call in calls(given):
+        if call["status"] != "complete":
+            call["arguments"] = {"repaired": call["arguments_text"]}
+            call["status"] = "complete"
+
+
+@bad("arguments")
+def doubly_encoded(given: Told, ask: Ask) -> None:
+    """Hands on the arguments as a text in a text."""
+    for call in calls(given):
+        if call["arguments"] is not None:
+            call["arguments"] = {"input": json.dumps(call["arguments"])}
+
+
+@bad("arguments")
+def empty_is_invalid(given: Told, ask: Ask) -> None:
+    """Calls without arguments are called invalid."""
+    for call in calls(given):
+        if call["arguments"] == {}:
+            call["status"] = "invalid"
+
+
+@bad("arguments")
+def numbers_become_text(given: Told, ask: Ask) -> None:
+    """Every value is a text."""
+    for call in calls(given):
+        if call["arguments"]:
+            call["arguments"] = {key: str(value) for key, value in call["arguments"].items()}
+
+
+@bad("arguments")
+def arguments_forgotten(given: Told, ask: Ask) -> None:
+    """A parse that fails, or is never made, is an empty object."""
+    for call in calls(given):
+        call["arguments"] = {}
+        call["arguments_text"] = "{}"
+
+
+@bad("arguments")
+def broken_is_complete(given: Told, ask: Ask) -> None:
+    """Does not tell that arguments are broken."""
+    for call in calls(given):
+        call["status"] = "complete"
+
+
+@bad("conservation")
+def nothing_from_streams(given: Told, ask: Ask) -> None:
+    """Reads the words of a stream and none of its calls."""
+    if ask.stream:
+        keep_only(given, [])

@@ -1,0 +1,151 @@
+"""Requests that the provider refuses, or that forget what it said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..subjects import Next
+from .spoiling import bad
+
+
+@bad("answered", "body")
+def one_answer_is_missing(body: Any, ask: Next) -> Any:
+    """Sends the first result only."""
+    _drop_answers(body, keep=1)
+    return body
+
+
+@bad("answered", "body")
+def answers_forgotten(body: Any, ask: Next) -> Any:
+    """Sends the calls and no result."""
+    _drop_answers(body, keep=0)
+    return body
+
+
+@bad("answered", "body")
+def answers_in_separate_messages(body: Any, ask: Next) -> Any:
+    """Sends each result in a message of its own, with the user's words between them."""
+    if ask.to == "anthropic.messages":
+        messages = []
+        for message in body["messages"]:
+            content = message["content"]
+            if isinstance(content, list) and len(content) > 1 and content[0].get("type") == "tool_result":
+                for block in content:
+                    messages.append({"role": "user", "content": [block]})
+                    messages.append({"role": "assistant", "content": "Thanks."})
+                messages.pop()
+            else:
+                messages.append(message)
+        body["messages"] = messages
+    return body
+
+
+@bad("answered", "body")
+def answered_twice(body: Any, ask: Next) -> Any:
+    """Sends the last result twice."""
+    for items in (body.get("messages"), body.get("input")):
+        if isinstance(items, list) and items and _is_answer(items[-1]):
+            items.append(items[-1])
+    for message in body.get("messages") or []:
+        content = message.get("content")
+        if isinstance(content, list) and content and content[-1].get("type") == "tool_result":
+            content.append(content[-1])
+    return body
+
+
+@bad("answered", "body")
+def ids_of_its_own(body: Any, ask: Next) -> Any:
+    """Gives the results ids that no call has."""
+    text = json.dumps(body)
+    for key in ("tool_call_id", "tool_use_id"):
+        text = text.replace(f'"{key}": "', f'"{key}": "x')
+    body = json.loads(text)
+    for item in body.get("input") or []:
+        if isinstance(item, dict) and str(item.get("type", "")).endswith("_output"):
+            item["call_id"] = "x" + item["call_id"]
+    return body
+
+
+@bad("replay", "body")
+def signature_lost(body: Any, ask: Next) -> Any:
+    """Forgets what the provider signed."""
+    _strip(body, "signature")
+    return body
+
+
+@bad("replay", "body")
+def encrypted_state_lost(body: Any, ask: Next) -> Any:
+    """Forgets the encrypted reasoning."""
+    _strip(body, "encrypted_content")
+    return body
+
+
+@bad("replay", "body")
+def calls_get_new_ids(body: Any, ask: Next) -> Any:
+    """Gives calls and results new ids, consistently."""
+    text = json.dumps(body)
+    for result in ask.results:
+        text = text.replace(json.dumps(result.call_id), json.dumps("new_" + result.call_id[-12:]))
+    return json.loads(text)
+
+
+@bad("handoff", "body")
+def foreign_words_lost(body: Any, ask: Next) -> Any:
+    """On the way to another provider, the words beside calls are lost."""
+    if ask.to != ask.ask.wire:
+        for message in [*(body.get("messages") or []), *(body.get("input") or [])]:
+            if message.get("role") in ("assistant", "ROLE_ASSISTANT"):
+                content = message.get("content")
+                if isinstance(content, str):
+                    message["content"] = "-"
+                for part in content if isinstance(content, list) else []:
+                    if "text" in part:
+                        part["text"] = "-"
+    return body
+
+
+@bad("handoff", "body")
+def foreign_answers_lost(body: Any, ask: Next) -> Any:
+    """On the way to another provider, the results are lost."""
+    if ask.to != ask.ask.wire:
+        _drop_answers(body, keep=0)
+    return body
+
+
+def _is_answer(item: Any) -> bool:
+    return isinstance(item, dict) and (
+        item.get("role") in ("tool", "ROLE_TOOL") or str(item.get("type", "")).endswith("_output")
+    )
+
+
+def _drop_answers(body: Any, keep: int) -> None:
+    for key in ("messages", "input"):
+        items = body.get(key)
+        if not isinstance(items, list):
+            continue
+        seen = 0
+        left = []
+        for item in items:
+            if _is_answer(item):
+                seen += 1
+                if seen > keep:
+                    continue
+            content = item.get("content") if isinstance(item, dict) else None
+            if isinstance(content, list) and any(b.get("type") == "tool_result" for b in content):
+                answers = [b for b in content if b.get("type") == "tool_result"]
+                item = {**item, "content": answers[:keep]}  # noqa: PLW2901
+                if not item["content"]:
+                    continue
+            left.append(item)
+        body[key] = left
+
+
+def _strip(value: Any, key: str) -> None:
+    if isinstance(value, list):
+        for one in value:
+            _strip(one, key)
+    elif isinstance(value, dict):
+        value.pop(key, None)
+        for one in value.values():
+            _strip(one, key)

@@ -1,0 +1,78 @@
+"""Ends, figures and unknown things that are told wrong."""
+
+from __future__ import annotations
+
+from ..subjects import Ask
+from .spoiling import Told, bad, blocks, calls, rebuild
+
+
+@bad("stop")
+def stop_reason_of_the_wire(given: Told, ask: Ask) -> None:
+    """Tells the provider's own word."""
+    for choice in given["response"]["choices"]:
+        choice["stop"]["reason"] = choice["stop"]["raw"] or "unknown"
+
+
+@bad("stop")
+def length_is_success(given: Told, ask: Ask) -> None:
+    """An answer that was cut by the limit ended its turn."""
+    for choice in given["response"]["choices"]:
+        if choice["stop"]["reason"] == "max_tokens":
+            choice["stop"]["reason"] = "end_turn"
+
+
+@bad("stop")
+def refusal_is_an_answer(given: Told, ask: Ask) -> None:
+    """A refusal ended its turn as any answer does."""
+    for choice in given["response"]["choices"]:
+        if choice["stop"]["reason"] == "refusal":
+            choice["stop"]["reason"] = "end_turn"
+
+
+@bad("usage")
+def usage_forgotten(given: Told, ask: Ask) -> None:
+    """No figures."""
+    given["response"]["usage"] = None
+
+
+@bad("usage")
+def usage_of_streams_forgotten(given: Told, ask: Ask) -> None:
+    """Figures that come late are not waited for."""
+    if ask.stream:
+        given["response"]["usage"] = None
+
+
+@bad("usage")
+def reasoning_counted_twice(given: Told, ask: Ask) -> None:
+    """Adds the reasoning to the output that already holds it."""
+    usage = given["response"]["usage"]
+    if usage and usage["output_tokens"]:
+        usage["output_tokens"] += usage["reasoning_tokens"] or 1
+
+
+@bad("usage")
+def cache_left_out(given: Told, ask: Ask) -> None:
+    """Input without what was read from the cache."""
+    usage = given["response"]["usage"]
+    if usage and usage["input_tokens"]:
+        usage["input_tokens"] -= usage["cached_input_tokens"] or 1
+
+
+@bad("unknown")
+def unknown_blocks_dropped(given: Told, ask: Ask) -> None:
+    """What it does not know, it does not tell."""
+    rebuild(given, [block for block in blocks(given) if block["type"] != "opaque"])
+
+
+@bad("unknown")
+def unknown_is_fatal(given: Told, ask: Ask) -> None:
+    """What it does not know, it dies of."""
+    if any(block["type"] == "opaque" for block in blocks(given)):
+        raise KeyError("type")
+
+
+@bad("alike")
+def words_of_anthropic_lost(given: Told, ask: Ask) -> None:
+    """Of one provider, the words beside calls are lost, plain and streamed."""
+    if ask.wire == "anthropic.messages" and calls(given):
+        rebuild(given, [block for block in blocks(given) if block["type"] != "text"])

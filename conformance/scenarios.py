@@ -1,0 +1,149 @@
+"""Scenarios: situations to test, each a file in `conformance/situations/`, and what must come out of them.
+
+Most are the second half of a script (`cassettes/scenarios/` under the same id): their traffic comes from the cassettes
+and what must come out is told by the script. The others are about traffic that no provider gives on demand: they carry
+the bodies in files beside them and say themselves what must come out.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from cassettes.scripts import Script, scripts
+from cassettes.surfaces import SURFACES
+from normalizer.errors import InvalidScenario
+
+from .expected import Expected, expected
+
+#: Wires whose plain answers hold arguments as parsed JSON.
+_PARSED = frozenset(("anthropic.messages",))
+
+
+class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An answer as it stood on a wire: ``text``, or the content of ``file`` beside the situation.
+
+    ``request``: the body that it answers, where that matters (declared tools).
+    """
+
+    surface: str
+    stream: bool = False
+    text: str | None = None
+    file: str | None = None
+    status: int = 200
+    request: dict[str, Any] | None = None
+
+
+class Situation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The file. ``guards``: ids of failures that it guards against. ``since``: the release that made it required.
+
+    ``bodies`` with ``expected``: a case of its own; without them the script of the same id is played, and ``expect``
+    holds, by surface and round (``"openai.chat/0"``), what differs from what the script tells.
+    """
+
+    title: str
+    guards: list[str] = []
+    level: Literal["must", "should"] = "must"
+    since: str = "0.1.0"
+    bodies: list[Body] = []
+    expected: Expected | None = None
+    expect: dict[str, dict[str, Any]] = {}
+
+
+class Scenario(Struct, frozen=True):
+    """A situation with its id, and its script where it has one."""
+
+    id: str
+    situation: Situation
+    script: Script | None = None
+
+    @property
+    def surfaces(self) -> list[str]:
+        """The names of the surfaces on which it can be played, in their order."""
+        if self.script is not None:
+            return [name for name, surface in SURFACES.items() if surface.plays(self.script)]
+        told = {body.surface for body in self.situation.bodies}
+        return [name for name in SURFACES if name in told]
+
+    def modes(self, surface: str) -> list[str]:
+        """ "plain", "stream", or both."""
+        if self.script is not None:
+            return ["plain", "stream"]
+        told = {body.stream for body in self.situation.bodies if body.surface == surface}
+        return [mode for mode, stream in (("plain", False), ("stream", True)) if stream in told]
+
+    def expected(self, surface: str, number: int, *, stream: bool) -> Expected:
+        """What must come out of a round (from 0) on a surface."""
+        if self.script is None:
+            assert self.situation.expected is not None
+            return self.situation.expected
+        parsed = SURFACES[surface].wire in _PARSED
+        told = expected(self.script, number, stream=stream, parsed=parsed)
+        differs = self.situation.expect.get(f"{surface}/{number}")
+        return msgspec.structs.replace(told, **msgspec.convert(differs, dict[str, Any])) if differs else told
+
+
+FOLDER = resources.files(__package__) / "situations"
+
+
+@cache
+def scenarios() -> dict[str, Scenario]:
+    """All of them by id. Raises InvalidScenario and InvalidScript."""
+    played = scripts()
+    found: dict[str, Scenario] = {}
+    for file in sorted(FOLDER.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            id = file.name.removesuffix(".toml")
+            found[id] = _scenario(id, file, played)
+    if lacking := played.keys() - found.keys():
+        raise InvalidScenario(f"no situation tells of the scripts {', '.join(sorted(lacking))}")
+    return found
+
+
+def _scenario(id: str, file: Traversable, played: dict[str, Script]) -> Scenario:
+    try:
+        situation = msgspec.convert(tomllib.loads(file.read_text("utf-8")), Situation)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidScenario(f"no valid TOML: {error}", where=id) from None
+    except msgspec.ValidationError as error:
+        raise InvalidScenario(str(error), where=id, hint="see conformance/situations/schema.json") from None
+    if situation.bodies:
+        if id in played or situation.expected is None:
+            raise InvalidScenario("bodies go with expected, and without a script of that id", where=id)
+        for body in situation.bodies:
+            if body.surface not in SURFACES or (body.text is None) == (body.file is None):
+                raise InvalidScenario(f"a body of {body.surface}: text or file, on a known surface", where=id)
+        return Scenario(id, situation)
+    if id not in played:
+        raise InvalidScenario("neither bodies nor a script of that id", where=id)
+    return Scenario(id, situation, played[id])
+
+
+def body_bytes(body: Body) -> bytes:
+    """The answer's bytes; JSON lines of base64 are the messages of `xai.grpc`."""
+    if body.text is not None:
+        return body.text.encode()
+    return (FOLDER / str(body.file)).read_bytes()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a situation's file."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Situation)}
+
+
+def guarded() -> dict[str, list[str]]:
+    """Failure id -> the scenarios that guard against it."""
+    table: dict[str, list[str]] = {}
+    for id, scenario in scenarios().items():
+        for failure in scenario.situation.guards:
+            table.setdefault(failure, []).append(id)
+    return table
+
+
+__all__ = ["Body", "Scenario", "Situation", "body_bytes", "guarded", "scenarios", "schema"]

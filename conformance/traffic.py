@@ -1,0 +1,85 @@
+"""The traffic of a scenario: what was asked and answered on a surface, from its cassette or from its bodies."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+from cassettes.library import load, path_for
+from cassettes.surfaces import SURFACES
+from normalizer import jsontext
+from normalizer.errors import UnreadableSource
+
+from .scenarios import Scenario, body_bytes, scenarios
+
+#: Widths of the pieces in which the network might bring a body: through lines, escapes and characters.
+_ODD = (1, 7, 2, 33, 3, 128, 5)
+
+
+class Answered(Struct, frozen=True):
+    """One answer on a wire. ``pieces``: as `conformance.subjects.Ask` has them; ``request``: null where nobody told."""
+
+    surface: str
+    stream: bool
+    pieces: list[bytes]
+    request: Any
+    status: int
+    source: str
+
+
+@cache
+def answers(scenario: str, surface: str, mode: str) -> list[Answered]:
+    """The answers in order, one a round. Raises UnreadableSource where the cassette is missing or no cassette."""
+    found = scenarios()[scenario]
+    if found.script is None:
+        return [_written(found, surface, mode == "stream")]
+    return list(_recorded(scenario, surface, mode == "stream"))
+
+
+def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
+    path = path_for(surface, scenario, stream=stream)
+    if not path.exists():
+        hint = f"toolparity record {scenario} --surface {surface}"
+        raise UnreadableSource("this scenario was not recorded here", where=str(path), hint=hint)
+    for exchange in load(path).exchanges:
+        pieces = exchange.frames if exchange.frames is not None else [exchange.body or b""]
+        if exchange.stream and exchange.frames is None:
+            pieces = _events(pieces[0])
+        yield Answered(surface, bool(exchange.stream), pieces, exchange.request, exchange.status or 200, str(path))
+
+
+def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
+    body = next(b for b in scenario.situation.bodies if (b.surface, b.stream) == (surface, stream))
+    data = body_bytes(body)
+    if SURFACES[surface].wire == "xai.grpc":
+        pieces = [base64.b64decode(jsontext.decode(line)) for line in data.splitlines() if line.strip()]
+    else:
+        pieces = _events(data) if stream else [data]
+    return Answered(surface, stream, pieces, body.request, body.status, f"situations/{body.file or scenario.id}")
+
+
+def _events(data: bytes) -> list[bytes]:
+    """A stream in its events, as a provider sends them."""
+    parts = data.split(b"\n\n")
+    return [part + b"\n\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def cut(pieces: list[bytes], how: str) -> list[bytes]:
+    """The same bytes in other pieces: "whole", "bytes" (one by one) or "odd"."""
+    data = b"".join(pieces)
+    if how == "whole":
+        return [data]
+    if how == "bytes":
+        return [data[at : at + 1] for at in range(len(data))]
+    made = []
+    at = number = 0
+    while at < len(data):
+        width = _ODD[number % len(_ODD)]
+        made.append(data[at : at + width])
+        at += width
+        number += 1
+    return made

@@ -1,0 +1,94 @@
+"""Request bodies as plain JSON, looked at from outside: which calls and answers stand in them, and what a provider
+wants to see again. Deliberately apart from the normalizer's readers, which are themselves tested with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from normalizer import jsontext
+
+from .checks.common import matched
+from .evidence import Round
+from .subjects import Ask, Next, Returned
+
+
+def next_of(round: Round, to: str, provider: str) -> Next:
+    """The request that follows a round, with a result for each call under the id that the subject gave it."""
+    results = []
+    places, _ = matched(round.expected.calls, round.answer.calls)
+    for place, call in zip(places, round.answer.calls, strict=True):
+        if place is not None:
+            results.append(Returned(call.id or "", call.name, f"the result of {call.name} ({place + 1})"))
+    return Next(ask=round.ask, results=results, to=to, provider=provider)
+
+
+def calls_in(body: Any, wire: str) -> Iterator[str]:
+    """The id of each client call that stands in a request."""
+    for kind, id in _walk(body, wire):
+        if kind == "call":
+            yield id
+
+
+def answers_in(body: Any, wire: str) -> Iterator[str]:
+    """The id that each tool result in a request answers."""
+    for kind, id in _walk(body, wire):
+        if kind == "answer":
+            yield id
+
+
+def _walk(body: Any, wire: str) -> Iterator[tuple[str, str]]:
+    if wire == "openai.responses":
+        for item in body.get("input") or []:
+            type = item.get("type") if isinstance(item, dict) else None
+            if type in ("function_call", "custom_tool_call"):
+                yield "call", item["call_id"]
+            elif type in ("function_call_output", "custom_tool_call_output"):
+                yield "answer", item["call_id"]
+        return
+    for message in body.get("messages") or []:
+        if wire == "anthropic.messages":
+            content = message.get("content")
+            for block in content if isinstance(content, list) else []:
+                if block.get("type") == "tool_use":
+                    yield "call", block["id"]
+                elif block.get("type") == "tool_result":
+                    yield "answer", block["tool_use_id"]
+            continue
+        for call in message.get("tool_calls") or []:
+            if not str(call.get("type", "")).startswith("TOOL_CALL_TYPE_") or call["type"].endswith("CLIENT_SIDE_TOOL"):
+                yield "call", call["id"]
+        if message.get("role") in ("tool", "ROLE_TOOL"):
+            yield "answer", message.get("tool_call_id", "")
+
+
+#: Members whose text a provider gave to see it again.
+_BACK = {"signature": "signature", "encrypted_content": "encrypted state", "data": "redacted thinking"}
+_CALLS = {"tool_use": "id", "server_tool_use": "id", "function_call": "call_id", "custom_tool_call": "call_id"}
+
+
+def wanted_back(ask: Ask) -> Iterator[tuple[str, str]]:
+    """(what it is, the text) of each thing in an answer that its provider wants back; of plain JSON answers only."""
+    if ask.stream or ask.wire == "xai.grpc":
+        return
+    yield from _back(jsontext.decode(ask.body))
+
+
+def _back(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _back(one)
+        return
+    if not isinstance(value, dict):
+        return
+    for key, member in value.items():
+        if key in _BACK and isinstance(member, str) and member:
+            yield _BACK[key], member
+        elif isinstance(member, (dict, list)):
+            yield from _back(member)
+    id = value.get(_CALLS.get(str(value.get("type")), ""))
+    if isinstance(id, str):
+        yield "call's id", id
+    if value.get("type") == "function" and isinstance(value.get("id"), str):
+        yield "call's id", value["id"]

@@ -1,0 +1,49 @@
+"""The figures of usage that stand on a wire, by the shortest way, with the meaning that the canonical form gives them:
+input with the cache's reads and writes, output with the reasoning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from normalizer import jsontext
+
+from .subjects import Ask
+
+
+def usage_on(ask: Ask) -> dict[str, int] | None:
+    """``input_tokens`` and ``output_tokens`` of an answer, or null where none stand there."""
+    if ask.wire == "xai.grpc" or ask.status >= 400:
+        return None
+    found: dict[str, Any] = {}
+    for value in _values(ask):
+        for holder in (value, value.get("message"), value.get("response")):
+            usage = holder.get("usage") if isinstance(holder, dict) else None
+            if isinstance(usage, dict):
+                found.update({key: figure for key, figure in usage.items() if figure is not None})
+    if not found:
+        return None
+    if "prompt_tokens" in found:
+        details = found.get("completion_tokens_details") or {}
+        apart = details.get("reasoning_tokens") or 0 if ask.provider == "xai" else 0
+        return {"input_tokens": found["prompt_tokens"], "output_tokens": found["completion_tokens"] + apart}
+    cache = sum(found.get(key) or 0 for key in ("cache_read_input_tokens", "cache_creation_input_tokens"))
+    return {"input_tokens": found["input_tokens"] + cache, "output_tokens": found["output_tokens"]}
+
+
+def _values(ask: Ask) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a body, or of each event of a stream."""
+    texts = [ask.body]
+    if ask.stream:
+        lines = ask.body.splitlines()
+        texts = [line.removeprefix(b"data:").strip() for line in lines if line.startswith(b"data:")]
+    for text in texts:
+        if text == b"[DONE]":
+            continue
+        try:
+            value = jsontext.decode(text)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
