@@ -236,4 +236,5 @@ def _told(cassette: Cassette, request: Request, nearest: Request | None, found: 
     if len(found) > _MOST_DIFFERENCES:
         shown.append(f"\n  and {len(found) - _MOST_DIFFERENCES} more")
     place = cassette.requests.index(nearest) + 1
-    return f"{sent} is not recorded. From the nearest, interaction {place} of {len(cassette)}, it differs in{''.join(shown)}\n"
+    nearest_is = f"the nearest, interaction {place} of {len(cassette)}"
+    return f"{sent} is not recorded. From {nearest_is}, it differs in{''.join(shown)}\n"

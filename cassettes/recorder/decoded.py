@@ -22,6 +22,12 @@ from ..surfaces import SURFACES, Surface
 #: gRPC's words for what may be tried again, as the canonical form has it of HTTP's.
 _RETRYABLE = frozenset(("UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "ABORTED", "INTERNAL", "UNKNOWN"))
 _GRPC = "grpc://"
+#: What the SDKs ask for below their base URL.
+_PATHS = {
+    "openai.chat": "/chat/completions",
+    "openai.responses": "/responses",
+    "anthropic.messages": "/v1/messages",
+}
 
 
 class Interaction(NamedTuple):
@@ -45,15 +51,8 @@ def surface_at(uri: str) -> Surface | None:
     """The surface that an address belongs to."""
     if uri.startswith(_GRPC):
         return SURFACES["xai.grpc"] if "/xai_api.Chat/" in uri else None
-    endings = {"openai.chat": "/chat/completions", "openai.responses": "/responses", "anthropic.messages": "/messages"}
-    return next(
-        (
-            s
-            for s in SURFACES.values()
-            if uri.startswith(s.base) and uri.split("?")[0].endswith(endings.get(s.wire, "\0"))
-        ),
-        None,
-    )
+    path = uri.partition("?")[0]
+    return next((one for one in SURFACES.values() if path == one.base + _PATHS.get(one.wire, "")), None)
 
 
 def interaction(surface: Surface, request: Request, response: dict[str, Any]) -> Interaction:

@@ -10,6 +10,7 @@ looked at.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -108,10 +109,27 @@ def render(changes: list[Change], most: int = 20) -> str:
     return "\n".join(lines)
 
 
-def first_difference(recorded: Response, heard: Response) -> str:
-    """Where two canonical responses differ first, for a message."""
-    place, old, new = next(_unequal("", msgspec.to_builtins(recorded), msgspec.to_builtins(heard)), ("", "", ""))
-    return f"{place or 'the response'} is {_short(new)}, and the recorded bytes say {_short(old)}"
+def first_difference(recorded: Response, heard: Response) -> str | None:
+    """Where two canonical responses differ first, in words; null where they say the same.
+
+    The spelling of arguments is left out of account, their value is not: an SDK hands on the value alone where the
+    wire has JSON and no text.
+    """
+    found = next(_unequal("", _by_value(recorded), _by_value(heard)), None)
+    if found is None:
+        return None
+    place, old, new = found
+    return f"{place} is {_short(new)}, and the recorded bytes say {_short(old)}"
+
+
+def _by_value(response: Response) -> Any:
+    plain = msgspec.to_builtins(response)
+    for choice in plain["choices"]:
+        for block in choice["blocks"]:
+            if "arguments_text" in block:
+                with contextlib.suppress(ValueError):
+                    block["arguments_text"] = jsontext.decode(block["arguments_text"])
+    return plain
 
 
 # fields
@@ -180,7 +198,11 @@ def _of_fields(old: dict[str, dict[str, list[str]]], new: dict[str, dict[str, li
         for path in sorted({*before, *after}):
             was, now = before.get(path), after.get(path)
             if was != now:
-                yield Change("field", f"{kind}: {path}", was and " or ".join(was), now and " or ".join(now))
+                yield Change("field", f"{kind}: {path}", _types(was), _types(now))
+
+
+def _types(types: list[str] | None) -> str | None:
+    return None if types is None else " or ".join(types)
 
 
 # what was said

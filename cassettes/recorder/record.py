@@ -26,7 +26,6 @@ from ..library.provenance import Origin, Provenance, now
 from ..scripts import Round, Script
 from ..secrets.scanner import refuse
 from ..surfaces import Surface
-from .decoded import interactions
 from .diff import Change, diff, outline
 from .players import Caller, Link
 from .replay import replay, words
@@ -98,7 +97,7 @@ def record(
     model: str | None = None,
     again: bool = False,
 ) -> Outcome:
-    """Record into the library at ``root``. ``again``: also where a good cassette stands, whose script is still the same.
+    """Record into the library at ``root``. ``again``: also where a good cassette of the same script stands.
 
     An emulated recording never takes the place of a live one. Raises RecordingFailed, SecretsLeft, ReplayFailed,
     CassetteNotWritten; the old cassette stands then.

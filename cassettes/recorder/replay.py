@@ -14,6 +14,7 @@ from ..scripts import Script, scripts
 from ..surfaces import Surface, surface
 from . import network
 from .decoded import interactions
+from .diff import first_difference
 from .players import Caller, Link
 from .rounds import conversation
 from .vcr import playing
@@ -86,10 +87,8 @@ def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Prov
 
 def _compare(recorded: list[Response], heard: list[Response], where: str) -> None:
     for number, (told, said) in enumerate(zip(recorded, heard, strict=True), 1):
-        if said != told:
-            from .diff import first_difference
-
-            place = first_difference(told, said)
+        place = first_difference(told, said)
+        if place is not None:
             raise ReplayFailed(f"round {number}: through the SDK {place}", where=where)
 
 

@@ -1,4 +1,4 @@
-"""What both interfaces of the `openai` SDK share, whoever serves them: clients, errors, and members it does not know."""
+"""What both interfaces of the `openai` SDK share, whoever serves them: clients, errors, members that are new to it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import grpc
 import xai_sdk
@@ -23,6 +26,11 @@ HOSTED: dict[str, dict[str, Any]] = {
         "code_execution": {"code_execution": {}},
     }
 }
+
+#: The SDK's own switch. Without it, it parses the arguments of calls for its telemetry, whether anybody collects that or
+#: not, and arguments that the token limit cut raise a JSONDecodeError instead of the answer.
+_SWITCH = {"XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES": "1"}
+_without_words = partial(mock.patch.dict, os.environ, _SWITCH)
 
 #: gRPC itself tries again where a server is unavailable.
 _NO_RETRIES = [("grpc.enable_retries", 0)]
@@ -43,7 +51,8 @@ def client(link: Link) -> Iterator[Any]:
     """A client without retries; the host that the SDK itself would take is left to it."""
     made = xai_sdk.Client(api_key=link.key, **_reach(link))
     try:
-        yield made
+        with _without_words():
+            yield made
     finally:
         made.close()
 
@@ -53,7 +62,8 @@ async def async_client(link: Link) -> AsyncIterator[Any]:
     """The same, asynchronous."""
     made = xai_sdk.AsyncClient(api_key=link.key, **_reach(link))
     try:
-        yield made
+        with _without_words():
+            yield made
     finally:
         await made.close()
 

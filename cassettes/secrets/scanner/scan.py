@@ -126,7 +126,8 @@ def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_
     try:
         for read in readings:
             texts.append(read)
-            yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
+            if not read.opaque:  # bytes that a placeholder happens to be the base64 of are no value of the member's
+                yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
     except TooMuch:
         yield "unreadable", "", "it unpacks without end"
     everything = _Joined(texts)
