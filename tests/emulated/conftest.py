@@ -9,13 +9,15 @@ import openai
 import pytest
 
 from cassettes.emulated.servers import Servers, running
+from cassettes.scripts import scripts
 from cassettes.surfaces import Surface
+from tests.emulated.extra import EXTRA
 
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """With the scripts that are shipped."""
-    with running() as up:
+    """With the scripts that are shipped, and the tests' own."""
+    with running({**scripts(), **EXTRA}) as up:
         yield up
 
 
