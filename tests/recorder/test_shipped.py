@@ -1,0 +1,75 @@
+"""Every shipped cassette plays its scenario through its official SDK, with the network cut."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from cassettes.library import files
+from cassettes.recorder import network
+from cassettes.recorder.replay import replay
+from cassettes.scripts import scripts
+from cassettes.surfaces import SURFACES
+
+SHIPPED = files.find()
+SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")
+
+
+@pytest.mark.parametrize("place", SHIPPED, ids=lambda place: place.shown)
+def test_it_replays_through_its_sdk_with_the_network_cut(place: files.Place) -> None:
+    replay(place.path)
+
+
+def test_there_is_one_for_every_scenario_on_every_surface_that_can_play_it_plain_and_streamed() -> None:
+    there = {place.path for place in SHIPPED}
+    due = {
+        files.path_for(surface, script.id, stream)
+        for surface in SURFACES.values()
+        for script in scripts().values()
+        if surface.plays(script)
+        for stream in (False, True)
+    }
+    assert there == due
+    assert len(due) >= 100
+
+
+def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
+    everywhere = {
+        "empty-arguments",
+        "error-rate-limit",
+        "parallel-three",
+        "refusal",
+        "single-call",
+        "text-only",
+        "truncated-arguments",
+        "two-rounds",
+    }
+    assert tuple(SURFACES) == SURFACE_NAMES
+    for surface in SURFACES.values():
+        played = {place.name for place in SHIPPED if (place.provider, place.wire) == (surface.provider, surface.wire)}
+        assert everywhere <= played
+
+
+@pytest.mark.parametrize("place", SHIPPED, ids=lambda place: place.shown)
+def test_it_is_small_and_says_that_it_is_emulated(place: files.Place) -> None:
+    told = files.provenance_of(place.path)
+    assert place.path.stat().st_size < 200_000
+    assert told.origin == "emulated"
+    assert told.surface is not None
+    assert (told.sdk, told.provider) == (SURFACES[told.surface].sdk, SURFACES[told.surface].provider)
+
+
+def test_a_cut_network_lets_no_python_socket_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        with network.cut():
+            with pytest.raises(network.NetworkBlocked):
+                socket.create_connection(address, timeout=5)
+            with socket.socket() as plain, pytest.raises(network.NetworkBlocked):
+                plain.connect_ex(address)
+            with socket.socket(type=socket.SOCK_DGRAM) as datagram, pytest.raises(network.NetworkBlocked):
+                datagram.sendto(b"x", address)
+            with pytest.raises(network.NetworkBlocked):
+                socket.getaddrinfo("localhost", 80)
+        socket.create_connection(address, timeout=5).close()
