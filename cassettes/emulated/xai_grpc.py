@@ -30,6 +30,7 @@ _CODES = {
 #: How the service samples where the request does not say.
 _DEFAULTS = {"parallel_tool_calls": True, "temperature": 0.7, "top_p": 0.95}
 _BETWEEN = 17_000_000  # nanoseconds from chunk to chunk
+_IN_PROGRESS: int = chat_pb2.TOOL_CALL_STATUS_IN_PROGRESS
 _INCOMPLETE: int = chat_pb2.TOOL_CALL_STATUS_INCOMPLETE
 _COMPLETED: int = chat_pb2.TOOL_CALL_STATUS_COMPLETED
 _MAX_LEN: int = sample_pb2.REASON_MAX_LEN
@@ -135,9 +136,9 @@ class _Stream:
                 self.meter.write(piece)
                 yield {"content": piece}
         else:
-            # A call that xAI runs is announced before it has run.
-            status = _status(play, part) if isinstance(part, Call) else chat_pb2.TOOL_CALL_STATUS_IN_PROGRESS
-            call = tool_call(play, place, part, status)
+            # A call that xAI runs is announced before it has run; where its result is not sent, nothing tells its end.
+            announced = isinstance(part, ServerCall) and included(play, part)
+            call = tool_call(play, place, part, _IN_PROGRESS if announced else _status(play, part))
             self.meter.write(call.function.arguments)
             yield {"tool_calls": [call]}
 
@@ -169,7 +170,7 @@ def _message(play: Play, step: Step, meter: Meter) -> Any:
     calls = []
     for place, part in step.parts:
         if isinstance(part, (Call, ServerCall)):
-            call = tool_call(play, place, part, _status(play, part) if isinstance(part, Call) else outcome(part))
+            call = tool_call(play, place, part, _status(play, part))
             meter.write(call.function.arguments)
             calls.append(call)
         elif isinstance(part, Think) and reasons(play):
@@ -192,7 +193,9 @@ def _encrypted(play: Play, step: Step) -> dict[str, Any]:
     return {"encrypted_content": sealed.plain(play, f"thought {step.index}", 400)}
 
 
-def _status(play: Play, part: Call) -> int:
+def _status(play: Play, part: Call | ServerCall) -> int:
+    if isinstance(part, ServerCall):
+        return outcome(part)
     cut = play.round.ending == "length" and part is play.parts[-1]
     return _INCOMPLETE if cut else _COMPLETED
 
