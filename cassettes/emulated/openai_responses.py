@@ -35,8 +35,17 @@ __all__ = ("answer", "error", "events", "headers")
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Models that say of each message whether it is the answer or comes before calls.
 _PHASED = ("gpt-5.4", "gpt-5.5", "gpt-5.6")
+#: Models that reason in more than one mode.
+_MODAL = ("gpt-5.6",)
 _REASONERS = ("gpt-5", "o1", "o3", "o4")
 _URL_SAFE = str.maketrans("+/", "-_")
+#: What a search is like where the request does not say.
+_SEARCH = {
+    "return_token_budget": "default",
+    "search_content_types": ["text"],
+    "search_context_size": "medium",
+    "user_location": {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None},
+}
 _NO_TOKENS = {
     "input_tokens": 0,
     "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
@@ -232,8 +241,7 @@ def _tool(tool: Json) -> Json:
     if kind == "custom":
         return {"type": "custom", "format": {"type": "text"}, **tool}
     if kind in ("web_search", "web_search_2025_08_26"):
-        place = {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None}
-        return {"type": kind, "filters": None, "search_context_size": "medium", "user_location": place, **tool}
+        return {"type": kind, **_SEARCH, **tool}
     return tool
 
 
@@ -252,14 +260,20 @@ def _closed(schema: Any) -> Any:
 
 def _text(asked: Any) -> Json:
     given = asked if isinstance(asked, dict) else {}
-    return {"format": {"type": "text"}, "verbosity": "medium", **given}
+    form = given.get("format") or {"type": "text"}
+    if form.get("type") == "json_schema":
+        form = {"type": "json_schema", "description": None, "strict": True, **form}
+    return {"verbosity": "medium", **given, "format": form}
 
 
 def _effort(play: Play) -> Json:
     default = "medium" if play.model.startswith(_REASONERS) else None
     asked = play.body.get("reasoning")
     given = asked if isinstance(asked, dict) else {}
-    return {"effort": given.get("effort") or default, "summary": given.get("summary")}
+    told: Json = {"effort": given.get("effort") or default, "summary": given.get("summary")}
+    if play.model.startswith(_MODAL):
+        told = {"context": "all_turns", "mode": "standard", **told}
+    return told
 
 
 def _usage(play: Play) -> Json:

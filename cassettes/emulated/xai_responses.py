@@ -8,6 +8,7 @@ a reasoning item of encrypted content (``tco_``) where ``include`` asks for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from normalizer import jsontext
@@ -69,7 +70,7 @@ def _items(play: Play, shown: list[Part]) -> list[Item]:
     made: list[Item] = []
     counts: dict[str, int] = {}
     found = runs(shown)
-    for run, following in zip(found, [*found[1:], None], strict=True):
+    for run, following in zip_longest(found, found[1:]):
         first = run.parts[0]
         number = counts[type(first).__name__] = counts.get(type(first).__name__, -1) + 1
         if isinstance(first, Think):
@@ -143,7 +144,8 @@ def _server_call(play: Play, call: ServerCall, number: int) -> Item:
         return code_interpreter(item, [code])
     sources = [{"type": "url", "url": hit.url} for hit in call.hits]
     action = {"type": "search", "query": str(call.arguments.get("query", "")), "sources": sources}
-    return web_search({"id": f"ws_{id}", "type": "web_search_call", "status": status, "action": action})
+    made = web_search({"id": f"ws_{id}", "type": "web_search_call", "status": status, "action": action})
+    return made._replace(added={**made.done, "status": "in_progress"})
 
 
 def _status(play: Play) -> str:
@@ -223,7 +225,13 @@ def _usage(play: Play) -> Json:
         "cost_in_usd_ticks": 2000 * used.input + 5000 * used.output,
     }
     if ran:
-        names = (*_COUNTED.values(), "file_search_calls", "mcp_calls", "document_search_calls")
+        names = (
+            *_COUNTED.values(),
+            "file_search_calls",
+            "mcp_calls",
+            "document_search_calls",
+            "image_generation_calls",
+        )
         usage["server_side_tool_usage_details"] = {
             name: sum(_COUNTED.get(tool) == name for tool in ran) for name in names
         }

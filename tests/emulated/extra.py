@@ -62,6 +62,7 @@ _ALL = (
         [_WEATHER],
     ),
     _made("long-text", [Round([Say("Once upon a time there was")], ending="length")]),
+    _made("long-thought", [Round([Think("First of all, one has to consider")], ending="length")]),
     _made("filtered", [Round([Say("This is how you")], ending="content_filter")]),
     _made("ids", [Round([Call("get_weather", {"city": "Lisbon"}, id="call-ä", index=3)])], [_WEATHER]),
     _made("characters", [Round([Say("Olá! 👋🏽 Até já."), _LISBON], pieces="characters")], [_WEATHER]),
