@@ -190,7 +190,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     where = os.fspath(path)
     try:
         with open(path, "rb") as file:
-            data = file.read(plain.MAX_BYTES + 1)
+            data = file.read(key[1])  # what was written to it since is another version
     except OSError as error:
         raise _unreadable(error, where) from None
     loaded = Loaded(path, plain.load(data, where))
