@@ -31,6 +31,7 @@ CREDENTIALS_IN_QUERY = frozenset(("key", "api_key", "api-key", "access_token", "
 _PORTS = {"https": 443, "http": 80}
 #: What `vcr_grpc` writes of a message that holds no unknown fields.
 _OF_A_MESSAGE = frozenset(("message", "serialized", "type"))
+_WEIGHT_OF_A_MESSAGE = 10
 _MOST_DIFFERENCES = 12
 _LONGEST_VALUE = 60
 _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
@@ -203,17 +204,24 @@ def _reason(recorded: int, nearest: Request | None, found: list[str]) -> str:
 
 
 def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list[str]]:
-    """The recorded request with the fewest differences, and these: of two alike the one that was not played yet."""
+    """The recorded request with the least that differs, and that: of two alike the one that was not played yet."""
     ranked = []
     for index, recorded in enumerate(cassette.requests):
         elsewhere = [told for matcher in (method, address) if (told := _asserted(matcher, request, recorded))]
-        inside = [str(one) for one in differences(read_body(recorded), read_body(request))]
+        inside = list(differences(read_body(recorded), read_body(request)))
+        far = sum(map(_weight, inside))
         played = bool(cassette.play_counts[index])
-        ranked.append((len(elsewhere), len(inside), played, index, [*elsewhere, *inside]))
+        ranked.append((len(elsewhere), far, played, index, [*elsewhere, *map(str, inside)]))
     if not ranked:
         return None, []
     *_, index, found = min(ranked)
     return cassette.requests[index], found
+
+
+def _weight(one: Difference) -> int:
+    """A list that is longer or shorter is most likely another round of the conversation, and not this one changed."""
+    other_length = one.path.endswith("]") and (one.recorded is _MISSING or one.sent is _MISSING)
+    return _WEIGHT_OF_A_MESSAGE if other_length else 1
 
 
 def _asserted(matcher: Any, sent: Request, recorded: Request) -> str:

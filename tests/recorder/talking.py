@@ -1,0 +1,46 @@
+"""Conversations for the tests: a script through the SDK, synchronous or not, object by object."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from cassettes.recorder.players import AsyncCaller, Caller, Heard, Link
+from cassettes.recorder.rounds import conversation
+from cassettes.scripts import Script
+from cassettes.surfaces import Surface
+
+
+def talk(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Heard]:
+    """What the SDK gives in each round."""
+    heard: list[Heard] = []
+    going = conversation(script, at, stream=stream)
+    with Caller(at, link, stream) as caller, contextlib.suppress(StopIteration):
+        body = next(going)
+        while True:
+            heard.append(caller.ask(body))
+            body = going.send(heard[-1].response)
+    return heard
+
+
+async def talk_async(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Heard]:
+    """The same through the asynchronous client."""
+    heard: list[Heard] = []
+    going = conversation(script, at, stream=stream)
+    async with AsyncCaller(at, link, stream) as caller:
+        with contextlib.suppress(StopIteration):
+            body = next(going)
+            while True:
+                heard.append(await caller.ask(body))
+                body = going.send(heard[-1].response)
+    return heard
+
+
+def shown(heard: list[Heard]) -> list[list[Any]]:
+    """The SDK's objects as they can be compared: their class, and all that they hold."""
+    return [[(type(one).__name__, plain(one)) for one in answer.objects] for answer in heard]
+
+
+def plain(one: Any) -> Any:
+    """All that an SDK's object holds."""
+    return one.proto.SerializeToString(deterministic=True) if hasattr(one, "proto") else one.model_dump(warnings=False)

@@ -1,0 +1,133 @@
+"""One cassette for all SDKs: HTTP and gRPC, synchronous and asynchronous, plain and streamed, recorded and replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassettes.emulated.servers import running
+from cassettes.library import files, writing
+from cassettes.recorder import network
+from cassettes.recorder.players import Heard, Link
+from cassettes.recorder.record import Way, emulated
+from cassettes.recorder.vcr import playing, recording
+from cassettes.scripts import scripts
+from cassettes.surfaces import SURFACES, Surface
+
+from .talking import shown, talk, talk_async
+
+SPEAKERS = [SURFACES[name] for name in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")]
+SCRIPT = scripts()["parallel-three"]
+
+Said = dict[tuple[str, str, str], list[Heard]]
+
+
+def everybody(links: dict[str, Link]) -> Said:
+    """The whole conversation of every SDK, in both ways, plain and streamed."""
+    said: Said = {}
+    for at in SPEAKERS:
+        for stream in (False, True):
+            form = "streamed" if stream else "plain"
+            said[at.name, "sync", form] = talk(SCRIPT, at, links[at.name], stream=stream)
+            said[at.name, "async", form] = asyncio.run(talk_async(SCRIPT, at, links[at.name], stream=stream))
+    return said
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
+    """The cassette, and what was heard while it was recorded. The servers are down when a test begins."""
+    path = tmp_path_factory.mktemp("mixed") / "mixed.yaml"
+    with running() as servers:
+        ways: dict[str, Way] = {at.name: emulated(at, servers.base(at)) for at in SPEAKERS}
+        places = {here: there for way in ways.values() for here, there in way.places.items()}
+        with recording(places) as cassette:
+            said = everybody({name: way.link for name, way in ways.items()})
+        path.write_bytes(writing.text_of([writing.interaction(*pair) for pair in cassette.data], {}))
+    return path, said
+
+
+def at_home(at: Surface) -> Link:
+    """Where the SDK sends by default."""
+    return Link(at.base, "no key")
+
+
+def test_all_sdks_are_recorded_into_one_cassette(mixed: tuple[Path, Said]) -> None:
+    path, said = mixed
+    assert len(said) == len(SPEAKERS) * 4
+    requests = files.load(path).requests
+    assert len(requests) == sum(map(len, said.values())) == len(said) * 2
+    assert {request.uri for request in requests} == {
+        "https://api.openai.com/v1/chat/completions",
+        "https://api.openai.com/v1/responses",
+        "https://api.anthropic.com/v1/messages",
+        "grpc://api.x.ai/xai_api.Chat/GetCompletion",
+        "grpc://api.x.ai/xai_api.Chat/GetCompletionChunk",
+    }
+
+
+def test_with_the_servers_down_every_sdk_hears_the_same_objects(mixed: tuple[Path, Said]) -> None:
+    path, said = mixed
+    with playing(path) as cassette, network.cut():
+        again = everybody({at.name: at_home(at) for at in SPEAKERS})
+        assert cassette.all_played
+    for who, heard in said.items():
+        assert shown(again[who]) == shown(heard), who
+        assert [one.response for one in again[who]] == [one.response for one in heard], who
+        assert heard[0].response.calls, who
+
+
+def test_streams_are_heard_event_by_event_and_not_at_once(mixed: tuple[Path, Said]) -> None:
+    _, said = mixed
+    for (name, _, form), heard in said.items():
+        for answer in heard:
+            assert (len(answer.objects) > 3) == (form == "streamed"), name
+
+
+def test_plain_and_streamed_synchronous_and_asynchronous_say_the_same(mixed: tuple[Path, Said]) -> None:
+    _, said = mixed
+    for at in SPEAKERS:
+        four = [heard for (name, *_), heard in said.items() if name == at.name]
+        skeletons: list[Any] = [
+            [([(c.name, c.arguments) for c in one.response.calls], one.response.text) for one in heard]
+            for heard in four
+        ]
+        assert skeletons == [skeletons[0]] * 4
+
+
+def test_any_vcrpy_reads_it(mixed: tuple[Path, Said]) -> None:
+    import vcr
+
+    path, _ = mixed
+    with vcr.use_cassette(str(path), record_mode="none", match_on=["method", "uri"]) as cassette:
+        assert len(cassette) == len(files.load(path).requests)
+
+
+def test_nothing_of_the_loopback_and_no_key_is_in_it(mixed: tuple[Path, Said]) -> None:
+    text = mixed[0].read_text("ascii")
+    assert "127.0.0.1" not in text
+    assert "emulated-key" not in text
+    assert "authorization" not in text.lower()
+
+
+def test_grpc_asks_nobody_while_it_is_replayed(mixed: tuple[Path, Said], tmp_path: Path) -> None:
+    """gRPC's core opens sockets where Python does not see it: who listens at the address does."""
+    path, said = mixed
+    at = SURFACES["xai.grpc"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        there = tmp_path / "there.yaml"
+        there.write_text(path.read_text("ascii").replace("grpc://api.x.ai/", f"grpc://{address}/"), "ascii")
+        link = Link(address, "no key", secure=False, timeout=1)
+        with playing(there):
+            heard = talk(SCRIPT, at, link, stream=True)
+        assert shown(heard) == shown(said["xai.grpc", "sync", "streamed"])
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        # without the cassette, the same call does knock
+        assert talk(SCRIPT, at, link, stream=True)[0].response.error is not None
+        listener.accept()[0].close()
