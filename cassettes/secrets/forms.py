@@ -38,13 +38,17 @@ class Found(NamedTuple):
 
 def forms_in(text: str, *, strong_only: bool = False) -> list[Form]:
     """The forms of which ``text`` holds a hint: most texts hold none, and cost a few searches for a word."""
-    lowered = text.lower()
-    return [
-        form
-        for form in FORMS
-        if (form.strong or not strong_only)
-        and any(hint in (lowered if form.pattern.flags & re.IGNORECASE else text) for hint in form.hints)
-    ]
+    found = []
+    lowered = ""
+    for form, folded in _STRONG if strong_only else _ALL:
+        if folded and not lowered:
+            lowered = text.lower()
+        where = lowered if folded else text
+        for hint in form.hints:
+            if hint in where:
+                found.append(form)
+                break
+    return found
 
 
 def matches(form: Form, text: str) -> Iterator[Found]:
@@ -67,8 +71,9 @@ def _mixed_or_long(text: str) -> bool:
 
 
 def _no_stand_in_by_hand(text: str) -> bool:
-    """Not what people write where a secret belongs: ``<token>``, ``${TOKEN}``, ``{{ token }}``, ``***``, ``xxxx``."""
-    return text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text
+    """Not what people write where a secret belongs: ``<token>``, ``${TOKEN}``, ``***``, ``xxxx``, or mere words."""
+    words = len(text) < 24 and _WORDS.fullmatch(text) is not None
+    return not words and text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text
 
 
 def _id_like(text: str) -> bool:
@@ -89,6 +94,7 @@ _RESERVED_TLDS = frozenset({"test", "example", "invalid", "localhost", "local", 
 #: ``icon@2x.png``, ``loader@1.0.js``: what stands behind the last dot is no domain.
 _FILE_ENDINGS = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "css", "json", "html", "py"})
 
+_WORDS = re.compile(r"[A-Za-z]+(?:[-_][A-Za-z]+)*")
 _UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _UUID = re.compile(_UUID_TEXT)
 
@@ -182,7 +188,8 @@ FORMS: tuple[Form, ...] = (
         "named secret",
         ("key", "token", "secret", "authorization", "passw", "passphrase", "cookie"),
         re.compile(
-            rf"{_QUOTE}(?:{_SECRET_NAMES}){_QUOTE}\s*:\s*{_QUOTE}(?:(?:bearer|basic|token)\s+)?(?P<it>[^\"\\]{{6,}})",
+            rf"{_QUOTE}(?:{_SECRET_NAMES}){_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
+            r"(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})",
             re.IGNORECASE,
         ),
         plausible=_no_stand_in_by_hand,
@@ -235,3 +242,6 @@ FORMS: tuple[Form, ...] = (
         stand_in=email_placeholder,
     ),
 )
+
+_ALL = tuple((form, bool(form.pattern.flags & re.IGNORECASE)) for form in FORMS)
+_STRONG = tuple((form, folded) for form, folded in _ALL if form.strong)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 #: What one packed text may grow to; more is a bomb, and is left to the scanner to refuse.
 MAX_UNPACKED = 64 << 20
 
+#: Shorter runs decode to less than any form needs.
 BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 

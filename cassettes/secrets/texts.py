@@ -19,9 +19,12 @@ class TextScrubber:
     def __init__(self, known: Known) -> None:
         self.known = known
         self.counts: Counter[str] = Counter()
+        self._clean: set[str] = set()  # base64 that held nothing: layers and pieces show the same runs again
 
     def text(self, text: str, depth: int = 0) -> str:
         """``text`` without secrets, of the same length, but where what is packed in it cannot keep its own."""
+        if depth == 0:
+            self._clean.clear()  # more may be known by now
         source = Source(text)
         # A stream's pieces first: a piece alone can look like a whole, and hide the rest once it is replaced.
         for spans in streamed_texts(text) if depth == 0 else ():
@@ -87,12 +90,13 @@ class TextScrubber:
 
     def _packed(self, text: Text, depth: int) -> None:
         for run in packed.BASE64_RUN.finditer(text.text):
-            data = packed.from_base64(run.group())
-            if data is None:
+            if run.group() in self._clean:
                 continue
+            data = packed.from_base64(run.group())
             before = self.counts.copy()
-            changed = self._inside(data, depth + 1)
-            if changed == data:
+            changed = None if data is None else self._inside(data, depth + 1)
+            if data is None or changed is None or changed == data:
+                self._clean.add(run.group())
                 continue
             if len(changed) != len(data):  # nothing was written, so nothing counts
                 self.counts = before

@@ -58,6 +58,8 @@ _KEY_PREFIXES = {
     "rk_test_": 20,
     "sk_test_": 20,
 }
+#: Of these, the rest is one word; of the others it may hold hyphens and dots.
+_ONE_WORD = frozenset({"xai-", "gsk_", "hf_", "r8_", "pplx-", "fw_", "csk-", "dapi", "lsv2_", "rk_test_", "sk_test_"})
 _ID_PREFIXES = {"org-": 16, "org_": 16, "proj_": 16, "req_": 16, "user-": 20}
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{15,}")
@@ -66,9 +68,9 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>\\`\])}]+", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ACCOUNT = re.compile(r"\b(?:team|account|user|api key id)s?[^A-Za-z0-9]{1,4}$", re.IGNORECASE)
 _STARRED = re.compile(r"(?<![\w*-])[\w-]{2,24}\*{2,}[\w-]{1,8}(?![\w*-])")
-_ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]*) ?= ?[\"']?([A-Za-z0-9_+/=.-]{16,})")
+_ASSIGNED = re.compile(r"(?<![A-Z0-9_])([A-Z][A-Z0-9_]{2,60}) ?= ?[\"']?([A-Za-z0-9_+/=.-]{16,})")
 _CONNECTION = re.compile(r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,}=*)")
-_AT = re.compile(r"([A-Za-z0-9._%+-]+)@([A-Za-z0-9.-]+)")
+_AT = re.compile(r"(?<![A-Za-z0-9._%+-])([A-Za-z0-9._%+-]{1,64})@([A-Za-z0-9.-]{3,255})")
 
 #: Names without case, hyphens and underscores.
 _SECRET_NAMES = re.compile(
@@ -109,8 +111,7 @@ def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
     if _SECRET_NAMES.fullmatch(name):
         scheme, _, rest = value.partition(" ")
         value = rest if scheme.lower() in ("bearer", "basic", "token") else value
-        made_up = value[:1] in tuple("<${[*") or len(set(value)) < 4
-        if len(value) >= 8 and " " not in value and not made_up and not is_masked(value):
+        if len(value) >= 8 and not _is_made_up(value) and not is_masked(value):
             yield "named secret", value
     elif _ID_NAMES.fullmatch(name) and _is_id(value):
         yield "account or request id", value
@@ -170,8 +171,10 @@ def _words(text: str, prefixes: dict[str, int], entropy: float) -> Iterator[str]
         if word.startswith(beginnings):
             prefix = next(beginning for beginning in beginnings if word.startswith(beginning))
             rest = word[len(prefix) :]
+            if prefix in _ONE_WORD or prefix in _ID_PREFIXES:
+                rest = re.split("[.-]", rest, maxsplit=1)[0]
             if len(rest) >= prefixes[prefix] and _is_mixed(rest) and _entropy(rest) >= entropy:
-                yield word
+                yield prefix + rest
 
 
 def _account_uuids(text: str) -> Iterator[str]:
@@ -233,6 +236,12 @@ def _addresses(text: str) -> Iterator[str]:
         whole = len(labels) > 1 and all(labels) and labels[-1].isalpha() and len(labels[-1]) > 1
         if whole and not nobodys and found[1][-1] != ".":
             yield found[0]
+
+
+def _is_made_up(value: str) -> bool:
+    """What stands for a secret in examples: ``<token>``, ``${TOKEN}``, a word, words, one letter over and over."""
+    words = len(value) < 24 and value.replace("-", "").replace("_", "").isalpha()
+    return words or value[:1] in tuple("<${[*") or " " in value or len(set(value)) < 4
 
 
 def _is_id(value: str) -> bool:

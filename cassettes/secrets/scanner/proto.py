@@ -38,7 +38,7 @@ def put_together(messages: list[list[Field]]) -> Iterator[tuple[str, str]]:
         pieces.setdefault(field.place, []).append(field.text)
         for number in beside[field.place]:  # a zero is not written
             pieces.setdefault(f"{field.place} where {number} is {field.beside.get(number, 0)}", []).append(field.text)
-    yield from ((place, "".join(texts)) for place, texts in pieces.items() if len(texts) > 1)
+    yield from ((place, "".join(texts)) for place, texts in pieces.items() if len(set(texts)) > 1)
 
 
 def _read(data: bytes, numbers: str, above: dict[str, int], found: list[Field], depth: int) -> bool:

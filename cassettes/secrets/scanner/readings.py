@@ -38,6 +38,7 @@ OPAQUE = {
 }
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9_-])|[A-Za-z0-9_-]{16,}={0,2}")
+_SEALED = re.compile(r"[A-Za-z0-9+/_\s-]*={0,2}\s*")
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\/")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 
@@ -106,9 +107,9 @@ class Reader:
                 if data is None:
                     continue
                 if opaque:
-                    yield Read(f"{path}<base64>", name, data.decode("utf-8", "replace"), opaque=True)
+                    yield Read(f"{path}<base64>", "", data.decode("utf-8", "replace"), opaque=True)
                 else:
-                    yield from self.raw(data, f"{path}<base64>", name, depth + 1)
+                    yield from self.raw(data, f"{path}<base64>", "", depth + 1)
 
     def value(self, value: Any, path: str, name: str, depth: int, opaque: bool = False) -> Iterator[Read]:
         """All readings of parsed JSON."""
@@ -121,7 +122,7 @@ class Reader:
                 where = f"{path}.{key}" if path else key
                 if len(key) >= 16:
                     yield Read(f"{path}<name>", "", key)
-                yield from self.value(member, where, key, depth, opaque or key in OPAQUE)
+                yield from self.value(member, where, key, depth, opaque or _is_sealed(key, member))
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 yield from self.value(item, f"{path}[{index}]", name, depth, opaque)
@@ -151,10 +152,10 @@ class Reader:
                     pieces.setdefault((place, ""), []).append(text)
         for (place, numbers), texts in pieces.items():
             name = place.rpartition(".")[2]
-            if len(texts) > 1:
-                yield from self.text(
-                    "".join(texts), f"{path}{place} {numbers}put together", name, depth + 1, name in OPAQUE
-                )
+            if len(set(texts)) > 1:  # what every event repeats is no text in pieces
+                text = "".join(texts)
+                where = f"{path}{place} {numbers}put together"
+                yield from self.text(text, where, name, depth + 1, _is_sealed(name, text))
 
     def _unpacked(self, data: bytes) -> bytes | None:
         try:
@@ -225,6 +226,11 @@ def _leaves(value: Any, place: str, numbers: str) -> Iterator[tuple[str, str, st
     elif isinstance(value, list):
         for item in value:
             yield from _leaves(item, place, numbers)
+
+
+def _is_sealed(name: str, value: Any) -> bool:
+    """Whether a member is a provider's sealed data: by its name, and by having nothing but the letters of base64."""
+    return name in OPAQUE and isinstance(value, str) and _SEALED.fullmatch(value) is not None
 
 
 def _is_recorded(message: Any) -> bool:
