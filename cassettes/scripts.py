@@ -163,6 +163,8 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
             needs.update(f"server:{part.tool}" for part in round.parts if isinstance(part, ServerCall))
             if round.ending is not None:
                 needs.add(f"ending:{round.ending}")
+            if any(isinstance(part, Refuse) for part in round.parts):
+                needs.add("refusal")
         if any(tool.kind == "custom" for tool in self.tools):
             needs.add("custom")
         return frozenset(needs)

@@ -33,7 +33,7 @@ class Surface(NamedTuple):
         return script.needs <= self.able
 
 
-_CHAT = frozenset(("ending:length", "ending:content_filter"))
+_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
 
 SURFACES: dict[str, Surface] = {
     surface.name: surface
@@ -56,9 +56,7 @@ SURFACES: dict[str, Surface] = {
             "https://api.openai.com/v1",
             "OPENAI_API_KEY",
             "gpt-5-mini",
-            frozenset(
-                ("ending:length", "ending:content_filter", "custom", "server:web_search", "server:code_execution")
-            ),
+            _CHAT | {"custom", "server:web_search", "server:code_execution"},
         ),
         Surface(
             "anthropic.messages",
@@ -68,7 +66,7 @@ SURFACES: dict[str, Surface] = {
             "https://api.anthropic.com",
             "ANTHROPIC_API_KEY",
             "claude-haiku-4-5",
-            frozenset(("ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+            frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
         ),
         Surface(
             "xai.grpc",
@@ -89,7 +87,7 @@ SURFACES: dict[str, Surface] = {
             "https://api.x.ai/v1",
             "XAI_API_KEY",
             "grok-4-fast",
-            frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+            frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
         ),
     )
 }

@@ -254,7 +254,7 @@ def error_of(raw: Any, status: int | None = None) -> Error:
     # Responses' error events are of type "error" and tell the kind in `code`.
     kinds = (k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k and k != "error")
     kind = next(kinds, "error")
-    message = body.get("message") or body.get("msg") or body.get("detail") or ""
+    message = body.get("message") or body.get("msg") or body.get("detail") or body.get("details") or ""
     for candidate in (body.get("status_code"), code, body.get("status"), status):
         if isinstance(candidate, int) and 400 <= candidate < 600:
             status = candidate

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import Response
-from ..common import Context
+from ..common import Context, no_answer
 from .calls import Called, Growing
 from .outputs import Output, choices, finished, usage
 from .proto import as_dict, response_from, rest, unknown_fields
 
 
 def decode(data: bytes, context: Context) -> Response:
-    """Raises MalformedBody where the bytes are no such message."""
+    """Raises MalformedBody where the bytes are no such message.
+
+    A failed call has a status instead of a message: its JSON, ``{"code", "details"}``, is an error.
+    """
+    if context.status is not None and context.status >= 400 and data[:1] == b"{":
+        return no_answer(context, data)
     message = response_from(data)
     outputs = []
     by_id: dict[str, Growing] = {}
