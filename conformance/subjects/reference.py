@@ -79,7 +79,7 @@ class Reference:
 def _response(ask: Ask) -> Response:
     request = ask.request if isinstance(ask.request, dict) and ask.request.get("tools") else None
     told: dict[str, Any] = {"provider": ask.provider, "request": request, "status": ask.status}
-    if not ask.stream or (ask.status >= 400 and ask.wire != "xai.grpc"):
+    if not ask.stream or (ask.status >= 400 and ask.body[:1] == b"{"):
         return normalize(ask.body, ask.wire, **told)
     decoder = StreamDecoder(ask.wire, **told)
     for piece in ask.pieces:
