@@ -68,6 +68,7 @@ _WORDS: dict[str, tuple[str | None, str]] = {
     "call-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
     "id-missing": ("missing_required_parameter", "Missing required parameter: '{path}'."),
     "output-present": ("missing_required_parameter", "Missing required parameter: '{path}'."),
+    "model-known": ("model_not_found", "{message}"),
     "model-missing": ("missing_required_parameter", "Missing required parameter: 'model'."),
     "content-type": ("unsupported_content_type", "{message}"),
     "output-limit": (
@@ -77,8 +78,9 @@ _WORDS: dict[str, tuple[str | None, str]] = {
     "call-answered": (None, "No tool output found for function call {id}."),
     "output-asked-for": (None, "No tool call found for function call output with call_id {id}."),
 }
-#: Rules of which OpenAI blames the whole list and not the place.
-_LISTS = {
+#: Rules of which OpenAI blames the whole list and not the place, or nothing.
+_LISTS: dict[str, str | None] = {
+    "model-known": None,
     "call-unanswered": "messages",
     "result-orphan": "messages",
     "call-answered": "input",

@@ -27,6 +27,8 @@ from ..surfaces import Surface
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #: 2026-01-01T00:00:00Z: emulated answers were never given at any other time.
 EPOCH = 1_767_225_600
+#: How the names of a provider's models begin.
+_MODELS = {"anthropic": ("claude-",), "openai": ("gpt-", "chatgpt-", "codex-", "o1", "o3", "o4"), "xai": ("grok-",)}
 _TOKEN = re.compile(r"\s?[^\W_]{1,6}|\s+|.", re.DOTALL)
 
 
@@ -183,6 +185,9 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
         request = read_request(body, surface.wire, provider=surface.provider)
     except ToolparityError as error:
         raise Refused("invalid_request", error.what) from None
+    if request.model is not None and not request.model.startswith(_MODELS[surface.provider]):
+        words = f"The model `{request.model}` does not exist or you do not have access to it."
+        raise Refused("not_found", words, status=404, path="model", rule="model-known", value=request.model)
     script, number = _place(request, held, scripts() if library is None else library)
     if number >= len(script.rounds):
         raise Refused(

@@ -20,6 +20,10 @@ MODELS = {
 
 _INVALID = "Client specified an invalid argument"
 _MISSING = "Some requested entity was not found"
+_NO_MODEL = (
+    "The model {} does not exist or your team does not have access to it. Please ensure you're using the correct API "
+    "key. If you believe this is a mistake, please contact support and quote your team ID and the model name."
+)
 #: What refuses for other reasons than the request: status, code and words.
 _FAULTS = {
     "rate_limit": (
@@ -72,6 +76,8 @@ def _told(refused: Refused) -> tuple[int, str, str]:
         if not refused.value:
             return 401, "Unauthenticated", "No API key was provided. Send one as a bearer token."
         return 400, _INVALID, f"Incorrect API key provided: {refused.value[:2]}***{refused.value[-2:]}."
+    if refused.rule == "model-known":
+        return 404, _MISSING, _NO_MODEL.format(refused.value)
     if refused.kind == "not_found":
         return refused.status or 404, _MISSING, refused.message
     words = f"{refused.path}: {refused.message}" if refused.path else refused.message

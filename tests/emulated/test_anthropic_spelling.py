@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from cassettes.emulated.servers import Servers, running
+from cassettes.scripts import scripts
 from cassettes.surfaces import SURFACES
 from normalizer import normalize
 from tests.emulated.library import LIBRARY
@@ -107,6 +108,17 @@ def test_a_stream_opens_and_closes_its_blocks_one_after_the_other(sdk: anthropic
 def test_the_input_of_a_call_begins_with_an_empty_piece(sdk: anthropic.Anthropic) -> None:
     assert deltas(streamed(sdk, "own-id"), "input_json_delta", "partial_json")[0] == ""
     assert deltas(streamed(sdk, "nothing"), "input_json_delta", "partial_json") == [""]
+
+
+def test_a_block_in_which_the_answer_is_cut_is_not_closed(servers: Servers) -> None:
+    script = scripts()["truncated-arguments"]
+    tools = [{"name": tool.name, "input_schema": tool.parameters} for tool in script.tools]
+    asked = {"model": SURFACE.model, "max_tokens": 64, "messages": [{"role": "user", "content": script.ask}]}
+    with client(servers) as sdk:
+        events = list(sdk.messages.create(**asked, tools=tools, stream=True))
+    kinds = [event.type for event in events if event.type in ("content_block_start", "content_block_stop")]
+    assert kinds == ["content_block_start", "content_block_stop", "content_block_start"]
+    assert events[-2].delta.stop_reason == "max_tokens"
 
 
 def test_pieces_are_as_the_script_wants_them(sdk: anthropic.Anthropic) -> None:
@@ -252,6 +264,12 @@ def test_a_key_is_needed_and_has_to_be_known(own: Servers) -> None:
         sdk.messages.create(**body("said"))
     reply = httpx2.post(f"{own.base(SURFACE)}/v1/messages", json=body("said"))
     assert (reply.status_code, reply.json()["error"]["type"]) == (401, "authentication_error")
+
+
+def test_a_model_that_is_not_there_is_not_found(sdk: anthropic.Anthropic) -> None:
+    with pytest.raises(anthropic.NotFoundError) as told:
+        sdk.messages.create(**body("said", model="no-such-model"))
+    assert (told.value.type, told.value.api_message) == ("not_found_error", "model: no-such-model")
 
 
 BROKEN = {

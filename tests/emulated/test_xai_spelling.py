@@ -234,6 +234,12 @@ def test_a_request_against_the_rules_is_refused(sdk: xai_sdk.Client) -> None:
         assert refusal(lambda: chat(sdk, "said").sample_batch(2)).code().name == "INVALID_ARGUMENT"
 
 
+def test_a_model_that_is_not_there_is_not_found(sdk: xai_sdk.Client) -> None:
+    told = refusal(lambda: plain(sdk, "said", model="no-such-model"))
+    assert told.code() is grpc.StatusCode.NOT_FOUND
+    assert "The model no-such-model does not exist" in told.details()
+
+
 @pytest.mark.parametrize("kind", ["overloaded", "server_error"])
 def test_the_service_can_fail_in_the_midst_of_a_stream(sdk: xai_sdk.Client, kind: str) -> None:
     heard: list[str] = []
