@@ -8,6 +8,7 @@ HIST-08, ORD-01, ORD-02).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -24,55 +25,116 @@ def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
     Answers that stand apart from their calls, with other turns between, are moved to them. The last assistant turn
     stays open: its calls may still be answered.
     """
-    done: list[Turn] = []
-    end = len(turns)
-    open_to = 0  # Results before this place were given to the calls before them
-    calls: list[ToolCall] = []  # those that were answered last
-    for index, turn in enumerate(turns):
+    return [turn for _, turn in placed(turns, report, 0, len(turns))]
+
+
+def placed(turns: Sequence[Turn], report: Report, start: int, stop: int) -> list[tuple[int, Turn]]:
+    """The same for the turns from ``start`` to ``stop``, which are seams (`is_seam`), each turn behind its place.
+
+    Answers that had to be put together have the place behind their calls.
+    """
+    done: list[tuple[int, Turn]] = []
+    open_to = start  # Results before this place were given to the calls before them
+    calls: list[ToolCall] | None = None  # those that were made last, as far as anybody asked
+    for place in range(start, stop):
+        turn = turns[place]
         kind = type(turn)
         if kind is Results:
-            if index >= open_to:
+            if place >= open_to:
+                if calls is None:
+                    calls = _calls_before(turns, place)
                 for result in turn.results:  # type: ignore[union-attr]
-                    report(*_surplus(result.call_id, _names(calls)), index)
+                    report(*_surplus(result.call_id, _names(calls)), place)
             continue
-        done.append(turn)
-        if kind is not Assistant:
-            continue
-        choices = turn.response.choices  # type: ignore[union-attr]
-        made = [block for block in choices[0].blocks if type(block) is ToolCall] if choices else None
+        done.append((place, turn))
+        made = _calls(turn)
         if not made:
             continue
         calls = made
-        following = index + 1
-        if following < end and type(near := turns[following]) is Results and _fit(calls, near.results):
+        following = place + 1
+        near = answers_at(following, turns, stop, [call.id for call in calls])
+        if near is not None:
             open_to = following + 1
-            if open_to == end or type(turns[open_to]) is not Results:
-                done.append(near)  # the usual case; whatever stands further on answers nothing
-                continue
-        open_to = _next_calls(turns, following)
-        given = _given(turns, index, open_to, calls, report)
-        if given.results or following < end:
-            done.append(Results(_answers(calls, given.results, report, index), given.extra))
+            done.append((following, near))
+            continue
+        open_to = _next_calls(turns, following, stop)
+        given = _given(turns, place, open_to, calls, report)
+        if given.results or following < stop:
+            done.append((following, Results(_answers(calls, given.results, report, place), given.extra)))
     return done
 
 
-def _fit(calls: list[ToolCall], results: list[Result]) -> bool:
-    """Whether these answer those, one by one and in order."""
-    if len(calls) != len(results):
+def answers_at(place: int, turns: Sequence[Turn], stop: int, asked: list[str]) -> Results | None:
+    """The usual case, null in any other: all that answers the calls of these ids stands at a place, in call order.
+
+    No other answers may follow directly; those that stand further on answer nothing.
+    """
+    if place >= stop or type(near := turns[place]) is not Results:
+        return None
+    results = near.results
+    if len(results) != len(asked) or (place + 1 < stop and type(turns[place + 1]) is Results):
+        return None
+    number = 0
+    for result in results:  # not by zip, which costs more than the rest: every request runs this loop
+        if result.call_id != asked[number]:
+            return None
+        number += 1  # noqa: SIM113 - enumerate costs more, too
+    return near
+
+
+def is_seam(turns: Sequence[Turn], place: int) -> bool:
+    """Whether the turns before a place are paired the same without those from it on, and the other way round.
+
+    They are unless calls stand directly before it, or answers behind it that may belong to calls before it.
+    """
+    if place and _calls(turns[place - 1]):
         return False
-    for call, result in zip(calls, results, strict=True):  # noqa: SIM110 - the loop that every request runs
-        if call.id != result.call_id:
+    for turn in islice(turns, place, None):
+        if type(turn) is Results:
             return False
+        if _calls(turn):
+            return True
     return True
 
 
-def _next_calls(turns: Sequence[Turn], start: int) -> int:
+def last_seam(turns: Sequence[Turn]) -> int:
+    """The last place of which `is_seam` is true and before which no answer of the model stands open; 0 for none."""
+    for place in range(len(turns), 0, -1):
+        before = turns[place - 1]
+        if type(before) is Assistant or (type(before) is Results and not (place > 1 and _calls(turns[place - 2]))):
+            continue
+        return place if is_seam(turns, place) else 0
+    return 0
+
+
+def stretch(turns: Sequence[Turn], place: int, stop: int) -> int:
+    """The end of what is paired together with the turn at a place that is a seam."""
+    if _calls(turns[place]):
+        return _next_calls(turns, place + 1, stop)
+    place += 1
+    while place < stop and type(turns[place]) is Results:
+        place += 1
+    return place
+
+
+def _calls(turn: Turn) -> list[ToolCall]:
+    return turn.response.calls if type(turn) is Assistant else []
+
+
+def _calls_before(turns: Sequence[Turn], place: int) -> list[ToolCall]:
+    """Those that were made last."""
+    for before in range(place - 1, -1, -1):
+        if calls := _calls(turns[before]):
+            return calls
+    return []
+
+
+def _next_calls(turns: Sequence[Turn], start: int, end: int) -> int:
     """The place of the next turn that calls something: what stands before it may hold answers."""
-    for place in range(start, len(turns)):
-        turn = turns[place]
-        if type(turn) is Assistant and turn.response.calls:
+    for place in range(start, end):
+        if _calls(turns[place]):
             return place
-    return len(turns)
+    return end
 
 
 def _given(turns: Sequence[Turn], index: int, stop: int, calls: list[ToolCall], report: Report) -> Results:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from copy import copy
 from typing import Any
 
 from msgspec import Struct
 
-from ..conversation import Loss
+from ..conversation import Encoded, Loss
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -66,12 +67,31 @@ class Carrying:
         self.wire = wire
         self.provider = provider
         self.losses: list[Loss] = []
+        self.mends: list[Loss] = []
         self.ids: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self._id_style = ids
-        self._id_pattern = re.compile(ids.pattern)
+        #: whether an id stands on the wire as it is
+        self.takes_id = re.compile(ids.pattern).fullmatch
+        #: canonical name -> what stands on the wire, of the names so far
+        self.named: dict[str, str] = {}
         self._name_style = names
-        self._name_pattern = re.compile(names.pattern)
+        self._takes_name = re.compile(names.pattern).fullmatch
+
+    def fork(self) -> Carrying:
+        """The same so far, for another request that begins with what was carried yet."""
+        other = copy(self)
+        other.losses, other.mends = self.losses[:], self.mends[:]
+        other.ids, other.names, other.named = self.ids.copy(), self.names.copy(), self.named.copy()
+        return other
+
+    def encoded(self, body: Any) -> Encoded:
+        """The body with all that is to be told of it; what was mended in the conversation itself stands first."""
+        return Encoded(self.wire, body, self.mends + self.losses, self.ids, self.names)
+
+    def mend(self, code: str, message: str, turn: int) -> None:
+        """Report what the pairing of calls and answers mended."""
+        self.mends.append(Loss(code, message, turn))
 
     def lose(self, code: str, message: str = "", turn: int | None = None, block: int | None = None) -> None:
         """Report a loss of a code in `LOSSES`; without a message it says what the code means."""
@@ -79,7 +99,7 @@ class Carrying:
 
     def id(self, canonical: str) -> str:
         """The id on the wire: the same where the target takes it, else one made from it alone."""
-        if self._id_pattern.fullmatch(canonical):
+        if self.takes_id(canonical):
             return canonical
         style = self._id_style
         if style.length < 20:
@@ -88,21 +108,25 @@ class Carrying:
             tail = digest(canonical, 12)
             kept = re.sub(style.alphabet, "_", canonical)[: style.length - len(tail) - 1]
             made = f"{kept}_{tail}"
-            if not self._id_pattern.fullmatch(made):
+            if not self.takes_id(made):
                 made = f"{style.prefix}{tail}"
         self.ids[made] = canonical
         return made
 
     def name(self, canonical: str) -> str:
         """The tool name on the wire: the same where the target takes it, else an alias made from it alone."""
+        known = self.named.get(canonical)
+        if known is not None:
+            return known
         style = self._name_style
-        if canonical not in style.reserved and self._name_pattern.fullmatch(canonical):
-            return canonical
-        tail = digest(canonical, 8)
-        kept = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
-        alias = f"{kept}_{tail}"
-        self.names[alias] = canonical
-        return alias
+        made = canonical
+        if canonical in style.reserved or not self._takes_name(canonical):
+            tail = digest(canonical, 8)
+            kept = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
+            made = f"{kept}_{tail}"
+            self.names[made] = canonical
+        self.named[canonical] = made
+        return made
 
 
 def digest(text: str, length: int) -> str:

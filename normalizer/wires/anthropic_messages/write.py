@@ -7,6 +7,7 @@ blocks (failures THINK-01, THINK-02, SRV-03). What it said elsewhere is told wit
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import Any
 
 from ... import jsontext
@@ -35,7 +36,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...pairing import paired
+from ...pairing import answers_at, placed, stretch
 from ..carry import Carrying, IdStyle, NameStyle, merged, told
 from .ask import members
 from .parts import blocks_of, kind_of
@@ -56,65 +57,170 @@ _AT_HOME = frozenset(("function", "legacy_function"))
 
 def write(request: Request, provider: str | None = None) -> Encoded:
     """The request as a body, and what could not be carried."""
-    carry = Carrying(WIRE, provider, IDS, NAMES)
-    writing = _Writing(request, carry)
-    turns = paired(request.turns, carry.lose)
-    writing.survey(turns)
-    for index, turn in enumerate(turns):
-        writing.turn(turn, index)
-    writing.close()
-    body = members(request, carry, writing.system, writing.messages, writing.container)
-    return Encoded(WIRE, body, carry.losses, carry.ids, carry.names)
+    writer = Writer(request, provider)
+    writer.add(request.turns, 0, len(request.turns))
+    return writer.encoded()
 
 
-class _Writing:
-    """The messages so far."""
+class Writer:
+    """Writes a request's turns one after the other.
 
-    def __init__(self, request: Request, carry: Carrying) -> None:
-        self.system: Any = None
-        self.messages: list[dict[str, Any]] = []
-        self.container: str | None = None
-        self._carry = carry
+    ``basis``: what the messages depend on beside the turns. ``settled``: whether those written so far stay as they
+    are, whatever turns follow.
+    """
+
+    settled = True
+
+    def __init__(self, request: Request, provider: str | None) -> None:
+        self.basis = (request.wire, provider)
+        self._request = request
+        self._system: Any = None
+        self._messages: list[dict[str, Any]] = []
+        self._container: str | None = None
+        self._carry = Carrying(WIRE, provider, IDS, NAMES)
         self._own = request.wire == WIRE
-        self._strict = carry.provider in FAMILY
+        self._strict = provider in FAMILY
         self._leading = True
         self._said_last: dict[str, Any] | None = None  # the last message of the assistant
         self._ids: dict[str, str] = {}  # of the calls that wait for their answers
+        self._asked: list[str] = []  # the ids of the last usual turn's calls
         self._used: set[str] = set()
         self._times: dict[str, int] = {}  # how often an id stood there, of those that return
-        self._paired: set[str] = set()  # server calls that may stand
+        self._surveyed = 0  # the end of the turns for which the next two were found
+        self._paired: frozenset[str] = frozenset()  # server calls that may stand
+        self._pending: frozenset[str] = frozenset()  # those whose results may come in a later turn
         self._begun: set[str] = set()  # server calls that were written
 
-    def survey(self, turns: list[Turn]) -> None:
+    def fork(self, request: Request) -> Writer:
+        """The same so far, for a request of the same basis that begins with the same turns."""
+        other = copy(self)
+        other._request = request
+        other._carry = self._carry.fork()
+        other._messages = self._messages[:]
+        other._ids, other._times = self._ids.copy(), self._times.copy()
+        other._used, other._begun = self._used.copy(), self._begun.copy()
+        return other
+
+    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        while (start := self._usual_turns(turns, start, stop)) < stop:
+            end = stretch(turns, start, stop)
+            for place, turn in placed(turns, self._carry.mend, start, end):
+                if type(turn) is Assistant and place >= self._surveyed:
+                    self._survey(turns, place, stop)
+                self._turn(turn, place)
+            start = end
+
+    def encoded(self) -> Encoded:
+        """The body. The writer is of no use after it: the messages are given away."""
+        self._close()
+        return self._carry.encoded(members(self._request, self._carry, self._system, self._messages, self._container))
+
+    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+
+        Usual are a user's bare text, and text and function calls with all their answers in bare texts.
+        """
+        if self._pending:
+            return place
+        messages, usual = self._messages, self._usual
+        put = messages.append
+        while place < stop:
+            turn = turns[place]
+            kind = type(turn)
+            if kind is User:
+                parts = turn.parts  # type: ignore[union-attr]
+                if turn.extra or not turn.plain or len(parts) != 1 or type(part := parts[0]) is not TextPart:  # type: ignore[union-attr]
+                    return place
+                text = part.text
+                if part.extra or not text or text.isspace():
+                    return place
+                put({"role": "user", "content": text})
+            elif kind is Assistant:
+                said = usual(turn)  # type: ignore[arg-type]
+                if said is None:
+                    return place
+                if asked := self._asked:
+                    answers = answers_at(place + 1, turns, stop, asked)
+                    if answers is None or (told := _usual_answers(answers)) is None:
+                        return place
+                    self._used.update(asked)
+                    put(said)
+                    put(told)
+                    place += 1
+                else:
+                    put(said)
+                    self._said_last = said
+            else:
+                return place
+            self._leading = False
+            place += 1
+        return place
+
+    def _usual(self, turn: Assistant) -> dict[str, Any] | None:
+        """Text and function calls, whose ids are in `_asked` then and stay as they are. Null for anything else."""
+        response = turn.response
+        choices = response.choices
+        if turn.extra or response.extra or not choices:
+            return None
+        used, takes, names = self._used, self._carry.takes_id, self._carry.named
+        blocks: list[dict[str, Any]] = []
+        asked: list[str] = []
+        silent = True
+        for block in choices[0].blocks:
+            if type(block) is ToolCall:
+                given = block.arguments
+                if block.extra or given is None or block.kind != "function" or block.caller or block.namespace:
+                    return None
+                id = block.id
+                if id in used or id in asked or not takes(id):
+                    return None
+                name = names.get(block.name)
+                if name is None:
+                    name = self._carry.name(block.name)
+                asked.append(id)
+                blocks.append({"type": "tool_use", "id": id, "name": name, "input": given})
+            elif type(block) is Text:
+                text = block.text
+                if not text or block.extra or block.annotations:
+                    return None
+                silent = silent and text.isspace()
+                blocks.append({"type": "text", "text": text})
+            else:
+                return None
+        self._asked = asked
+        return None if silent and not asked else {"role": "assistant", "content": blocks}
+
+    def _survey(self, turns: list[Turn], place: int, stop: int) -> None:
         """Which server calls may stand: those with a result in their turn, or where it may still come (SRV-01, SRV-04).
 
-        It may come while the last turn is paused, and where code of the server waits for a tool of the caller.
+        It may come while the last turn is paused, and where code of the server waits for a tool of the caller. One
+        turn of the model's are all its answers up to where somebody else speaks.
         """
-        said: list[list[Block]] = []
-        before: Turn | None = None
-        served = False
-        for turn in turns:
+        calls: set[str] = set()
+        results: set[str] = set()
+        waiting = False
+        while place < stop and not waiting:
+            turn = turns[place]
             if type(turn) is Assistant:
-                blocks = turn.response.choices[0].blocks if turn.response.choices else []
-                if type(before) is Assistant:
-                    said[-1] = said[-1] + blocks
-                else:
-                    said.append(blocks)
-                for block in blocks:
-                    served = served or type(block) is ServerToolCall
-            before = turn
-        pending: set[str] = set()
-        for number, blocks in enumerate(said if served else ()):
-            calls = {block.id for block in blocks if type(block) is ServerToolCall}
-            results = {block.call_id for block in blocks if type(block) is ServerToolResult and block.raw is not None}
-            waiting = any(type(block) is ToolCall for block in blocks)
-            self._paired |= (calls | pending) & results
-            if waiting or (number == len(said) - 1 and type(before) is Assistant):
-                self._paired |= calls
-            pending = (pending | calls) - results if waiting else set()
+                for block in turn.response.choices[0].blocks if turn.response.choices else ():
+                    if type(block) is ServerToolCall:
+                        calls.add(block.id)
+                    elif type(block) is ServerToolResult and block.raw is not None:
+                        results.add(block.call_id)
+                    elif type(block) is ToolCall:
+                        waiting = True
+            elif type(turn) is not Results:  # results without calls before them are left out
+                break
+            place += 1
+        known = self._pending | calls
+        self._paired = known & results
+        if waiting or place == stop:
+            self._paired |= calls
+        self._pending = known - results if waiting else frozenset()
+        self._surveyed = place
 
-    def turn(self, turn: Turn, index: int) -> None:
-        """Take the next turn."""
+    def _turn(self, turn: Turn, index: int) -> None:
         kind = type(turn)
         if kind is System:
             self._instructions(turn, index)  # type: ignore[arg-type]
@@ -129,14 +235,14 @@ class _Writing:
         else:
             self._other(turn, index)  # type: ignore[arg-type]
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """An answer that is to be continued must not end with white space."""
-        last = self.messages[-1] if self.messages else None
+        last = self._messages[-1] if self._messages else None
         if last is not self._said_last or last is None:
             return
-        block = last["content"][-1]
+        *before, block = last["content"]
         if kind_of(block) == "text" and block["text"] != block["text"].rstrip():
-            last["content"][-1] = {**block, "text": block["text"].rstrip()}
+            self._messages[-1] = {**last, "content": [*before, {**block, "text": block["text"].rstrip()}]}
             self._carry.lose("empty", "white space at the end of an answer that is to be continued was cut")
 
     def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
@@ -144,7 +250,7 @@ class _Writing:
         if extra and not self._own:
             self._lost_extra(extra, index)
             extra = {}
-        self.messages.append({"role": role, "content": content, **extra})
+        self._messages.append({"role": role, "content": content, **extra})
 
     def _said(self, parts: list[Part], plain: bool, index: int) -> Any:
         """The content of a message that is not the model's."""
@@ -157,12 +263,12 @@ class _Writing:
     def _instructions(self, turn: System, index: int) -> None:
         content = self._said(turn.parts, turn.plain, index)
         if self._leading:
-            if self.system:
-                held = self.system
+            if self._system:
+                held = self._system
                 blocks = [{"type": "text", "text": held}] if isinstance(held, str) else held
-                self.system = blocks + ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+                self._system = blocks + ([{"type": "text", "text": content}] if isinstance(content, str) else content)
             else:
-                self.system = content or None
+                self._system = content or None
         elif self._own:
             self._add("system", content, turn.extra, index)
         elif content:  # only some models take instructions between messages, all take them from the user
@@ -179,7 +285,7 @@ class _Writing:
 
     def _other(self, turn: Other, index: int) -> None:
         if turn.wire == WIRE:
-            self.messages.append(turn.raw)
+            self._messages.append(turn.raw)
         else:
             self._carry.lose("opaque", f"an item of {turn.wire} was left out", index)
 
@@ -226,7 +332,7 @@ class _Writing:
         if own:
             container = response.extra.get("container")
             if isinstance(container, dict) and isinstance(container.get("id"), str):
-                self.container = container["id"]
+                self._container = container["id"]
         blocks: list[dict[str, Any]] = []
         for place, block in enumerate(given):
             kind = type(block)
@@ -246,7 +352,7 @@ class _Writing:
             self._carry.lose("reasoning", "thinking that nothing follows was left out", index)
         if _says(blocks):
             self._add("assistant", blocks, turn.extra, index)
-            self._said_last = self.messages[-1]
+            self._said_last = self._messages[-1]
         else:
             self._carry.lose("empty", "an assistant turn without content was left out", index)
 
@@ -371,6 +477,20 @@ class _Writing:
         elif kind in (ServerToolCall, ServerToolResult, ApprovalRequest):
             carry.lose("server-tool", turn=index, block=place)
         return None
+
+
+def _usual_answers(turn: Results) -> dict[str, Any] | None:
+    """The message of bare texts, one for each call; null for anything else."""
+    blocks = []
+    for result in turn.results:
+        parts = result.parts
+        if result.extra or result.is_error or not result.plain or len(parts) != 1:
+            return None
+        part = parts[0]
+        if type(part) is not TextPart or part.extra or not part.text:
+            return None
+        blocks.append({"type": "tool_result", "tool_use_id": result.call_id, "content": part.text})
+    return None if turn.extra else {"role": "user", "content": blocks}
 
 
 def _says(content: Any) -> bool:

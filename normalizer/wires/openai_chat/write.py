@@ -8,6 +8,7 @@ other calls are told as functions where there is no such kind.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from ... import jsontext
@@ -25,8 +26,8 @@ from ...conversation import (
     Turn,
     User,
 )
-from ...model import Choice, Text, ToolCall
-from ...pairing import paired
+from ...model import Response, Text, ToolCall
+from ...pairing import answers_at, placed, stretch
 from ..carry import FAILED, Carrying, mark_failed, told
 from .assistant import AS_WRITTEN, Spoken
 from .dialects import WIRE, dialect_of
@@ -43,10 +44,20 @@ _LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 def write(request: Request, provider: str | None) -> Encoded:
     """The body for a provider's endpoint, with what it could not carry."""
-    return _Writer(request, provider).encoded()
+    writer = Writer(request, provider)
+    writer.add(request.turns, 0, len(request.turns))
+    return writer.encoded()
 
 
-class _Writer:
+class Writer:
+    """Writes a request's turns one after the other.
+
+    ``basis``: what the messages depend on beside the turns. ``settled``: whether those written so far stay as they
+    are, whatever turns follow.
+    """
+
+    settled = True
+
     def __init__(self, request: Request, provider: str | None) -> None:
         self._request = request
         self._provider = provider
@@ -54,52 +65,168 @@ class _Writer:
         self._carrying = Carrying(WIRE, provider, self._dialect.ids, self._dialect.names)
         self._own = request.wire == WIRE and request.provider == provider
         self._messages: list[dict[str, Any]] = []
-        self._turn: Turn | None = None
+        self._place = 0  # of the turn that is being written
         #: canonical id -> what stands on the wire (null: nothing) for the calls of the last assistant turn
         self._ids: dict[str, str | None] = {}
-        self._names: dict[str, str] = {}
+        self._asked: list[str] = []  # the ids of the last usual turn's calls
         thinking = request.params.get("thinking")
         on = isinstance(thinking, dict) and thinking.get("type") == "enabled"
         self._must_think = provider == "deepseek" and (on or request.model == "deepseek-reasoner")
+        self.basis = (request.wire, request.provider, provider, self._must_think)
+
+    def fork(self, request: Request) -> Writer:
+        """The same so far, for a request of the same basis that begins with the same turns."""
+        other = copy(self)
+        other._request = request
+        other._carrying = self._carrying.fork()
+        other._messages = self._messages[:]
+        return other
+
+    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        while (start := self._usual_turns(turns, start, stop)) < stop:
+            end = stretch(turns, start, stop)
+            for place, turn in placed(turns, self._carrying.mend, start, end):
+                self._place = place
+                self._turn(turn)
+            start = end
 
     def encoded(self) -> Encoded:
-        request, carrying = self._request, self._carrying
+        """The body. The writer is of no use after it: the messages are given away."""
+        request, messages = self._request, self._messages
         body: dict[str, Any] = {}
         if request.model is not None:
             body["model"] = request.model
-        body["messages"] = self._messages
-        for turn in paired(request.turns, carrying.lose):
-            self._turn = turn
-            if type(turn) is Assistant:
-                self._assistant(turn)
-            elif type(turn) is Results:
-                self._results(turn)
-            elif type(turn) is User or type(turn) is System:
-                self._spoken(turn)
-            elif turn.wire == WIRE:  # type: ignore[union-attr]
-                self._messages.append(turn.raw)  # type: ignore[union-attr]
-            else:
-                self._lose("opaque")
-        last = self._messages[-1] if self._messages else {}
+        body["messages"] = messages
+        last = messages[-1] if messages else {}
         if self._dialect.bridge and last.get("role") == "assistant" and not last.get("tool_calls"):
-            last.setdefault("prefix", True)  # to be continued: the only way in which the assistant may speak last
-        write_tools(request, self._own, self._dialect, carrying, body)
+            # To be continued: the only way in which the assistant may speak last.
+            messages[-1] = last if "prefix" in last else {**last, "prefix": True}
+        write_tools(request, self._own, self._dialect, self._carrying, body)
         self._params(body)
-        return Encoded(WIRE, body, carrying.losses, carrying.ids, carrying.names)
+        return self._carrying.encoded(body)
 
     def _lose(self, code: str, message: str = "", block: int | None = None) -> None:
-        place = next((n for n, turn in enumerate(self._request.turns) if turn is self._turn), None)
-        self._carrying.lose(code, message, place, block)
+        self._carrying.lose(code, message, self._place, block)
 
-    # what the system and the user said
+    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+
+        Usual are a user's bare text, and one text and function calls with all their answers in bare texts.
+        """
+        if self._dialect.bridge or self._must_think:
+            return place
+        messages = self._messages
+        put, usual = messages.append, self._usual
+        while place < stop:
+            turn = turns[place]
+            kind = type(turn)
+            if kind is User:
+                parts = turn.parts  # type: ignore[union-attr]
+                if turn.extra or not turn.plain or len(parts) != 1 or type(part := parts[0]) is not TextPart:  # type: ignore[union-attr]
+                    return place
+                text = part.text
+                if part.extra or not text:
+                    return place
+                put({"role": "user", "content": text})
+            elif kind is Assistant:
+                said = usual(turn)  # type: ignore[arg-type]
+                if said is None:
+                    return place
+                if asked := self._asked:
+                    answers = answers_at(place + 1, turns, stop, asked)
+                    if answers is None or (told := self._usual_answers(answers)) is None:
+                        return place
+                    put(said)
+                    messages += told
+                    place += 1
+                else:
+                    put(said)
+            else:
+                return place
+            place += 1
+        return place
+
+    def _usual(self, turn: Assistant) -> dict[str, Any] | None:
+        """One text and function calls, whose ids are in `_asked` then; in `_ids` those that differ on the wire.
+
+        Null for anything else.
+        """
+        response = turn.response
+        choices = response.choices
+        if turn.extra or not choices:
+            return None
+        choice = choices[0]
+        same = self._is_same(response)
+        if same and choice.extra:
+            return None
+        carrying = self._carrying
+        names = carrying.named
+        checked = self._dialect.ids_checked or not same
+        takes = carrying.takes_id
+        text: str | None = None
+        calls: list[dict[str, Any]] = []
+        asked: list[str] = []
+        ids: dict[str, str | None] = {}
+        for block in choice.blocks:
+            if type(block) is ToolCall:
+                if block.extra or block.kind != "function":
+                    return None
+                if not same and (block.namespace or block.caller or not block.arguments_text):
+                    return None
+                id = block.id
+                if checked and not takes(id):
+                    id = ids[block.id] = carrying.id(id)
+                name = names.get(block.name)
+                if name is None:
+                    name = carrying.name(block.name)
+                asked.append(block.id)
+                calls.append(
+                    {"id": id, "type": "function", "function": {"name": name, "arguments": block.arguments_text}}
+                )
+            elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
+                text = block.text
+            else:
+                return None
+        self._asked, self._ids = asked, ids
+        if calls:
+            return {"role": "assistant", "content": self._dialect.blank if text is None else text, "tool_calls": calls}
+        return {"role": "assistant", "content": text or ""} if same or text else None
+
+    def _usual_answers(self, turn: Results) -> list[dict[str, Any]] | None:
+        """A bare text for each of the calls in `_asked`; null for anything else."""
+        ids = self._ids
+        messages = []
+        for result in turn.results:
+            parts = result.parts
+            if result.extra or not result.plain or result.kind == "legacy_function" or len(parts) != 1:
+                return None
+            part = parts[0]
+            if type(part) is not TextPart:
+                return None
+            text = part.text
+            if result.is_error or text[:6] == "[tool_":
+                text = mark_failed(text, result.is_error)
+            id = ids.get(result.call_id) if ids else result.call_id
+            messages.append({"role": "tool", "tool_call_id": id or result.call_id, "content": text})
+        return messages
+
+    # one turn of any kind
+
+    def _turn(self, turn: Turn) -> None:
+        if type(turn) is Assistant:
+            self._assistant(turn)
+        elif type(turn) is Results:
+            self._results(turn)
+        elif type(turn) is User or type(turn) is System:
+            self._spoken(turn)
+        elif turn.wire == WIRE:  # type: ignore[union-attr]
+            self._messages.append(turn.raw)  # type: ignore[union-attr]
+        else:
+            self._lose("opaque")
 
     def _spoken(self, turn: User | System) -> None:
         role = "user"
-        if turn.plain and not turn.extra and len(turn.parts) == 1 and type(turn) is User:
-            part = turn.parts[0]
-            if type(part) is TextPart and not (part.extra or self._dialect.bridge):
-                self._messages.append({"role": role, "content": part.text})
-                return
         if type(turn) is System:
             role = turn.role if self._own or self._dialect.developer else "system"
         content = self._content(turn.parts, turn.plain)
@@ -130,6 +257,10 @@ class _Writer:
             return "\n\n".join(part["text"] for part in written)
         return written or ("" if plain else [])
 
+    def _is_same(self, response: Response) -> bool:
+        """Whether it goes back to the provider that said it."""
+        return response.wire == WIRE and (response.provider or self._request.provider) == self._provider
+
     def _assistant(self, turn: Assistant) -> None:
         """What the model said, and what stands on the wire for the ids of its calls."""
         response = turn.response
@@ -137,13 +268,13 @@ class _Writer:
         if not response.choices:
             self._lose("empty", "a response without an answer was left out")
             return
-        same = response.wire == WIRE and (response.provider or self._request.provider) == self._provider
-        if not turn.extra and not self._must_think:
-            usual = self._usual(response.choices[0], same)
+        if not self._must_think:
+            usual = self._usual(turn)
             if usual is not None:
+                self._ids = {id: self._ids.get(id, id) for id in self._asked}
                 self._messages.append(usual)
                 return
-        spoken = Spoken(turn, same, self._dialect, self._carrying, self._lose)
+        spoken = Spoken(turn, self._is_same(response), self._dialect, self._carrying, self._lose)
         message = spoken.message()
         self._ids = spoken.ids
         if message is None:
@@ -153,54 +284,11 @@ class _Writer:
             message["reasoning_content"] = ""  # its own rule: the member has to be there
         self._messages.append(message)
 
-    def _usual(self, choice: Choice, same: bool) -> dict[str, Any] | None:
-        """The short path: one text, function calls, and nothing odd about them; else null, and nothing was done."""
-        if same and choice.extra:
-            return None
-        verbatim = same and not self._dialect.ids_checked
-        text: str | None = None
-        calls = []
-        ids: dict[str, str | None] = {}
-        for block in choice.blocks:
-            if type(block) is ToolCall:
-                if block.extra or block.kind != "function":
-                    return None
-                if not same and (block.namespace or block.caller or not block.arguments_text):
-                    return None
-                id = block.id if verbatim else self._carrying.id(block.id)
-                ids[block.id] = id
-                name = self._names.get(block.name)
-                if name is None:
-                    name = self._names[block.name] = self._carrying.name(block.name)
-                calls.append(
-                    {"id": id, "type": "function", "function": {"name": name, "arguments": block.arguments_text}}
-                )
-            elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
-                text = block.text
-            else:
-                return None
-        self._ids = ids
-        if not calls:
-            return {"role": "assistant", "content": text or ""} if same or text else None
-        return {"role": "assistant", "content": self._dialect.blank if text is None else text, "tool_calls": calls}
-
     # what the calls returned
 
     def _results(self, turn: Results) -> None:
         shown: list[dict[str, Any]] = []
         for result in turn.results:
-            parts = result.parts
-            if (
-                result.plain
-                and not (result.extra or result.is_error)
-                and len(parts) == 1
-                and type(parts[0]) is TextPart
-            ):
-                id = self._ids.get(result.call_id)
-                if id is not None and result.kind != "legacy_function":
-                    content = mark_failed(parts[0].text, False)
-                    self._messages.append({"role": "tool", "tool_call_id": id, "content": content})
-                    continue
             self._messages.append(self._result(result, shown))
         if shown:
             self._bridge()

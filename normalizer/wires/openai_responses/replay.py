@@ -6,6 +6,7 @@ Items of the same wire and provider go back as they came, in their order, with t
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from ... import jsontext
@@ -82,8 +83,13 @@ class Replay:
         self._strict = carrying.provider in ("openai", "azure")
         #: the calls of the turn before, and the kinds under which they were written: those of their answers, too
         self.kinds: dict[str, str] = {}
-        self._names: dict[str, str] = {}
         self._target = carrying.provider
+
+    def fork(self, carrying: Carrying) -> Replay:
+        """The same so far, for another request."""
+        other = copy(self)
+        other._carrying = carrying
+        return other
 
     def learn(self, turn: Assistant) -> None:
         """Take note of the calls of a turn that is not sent, as the provider keeps it."""
@@ -94,6 +100,40 @@ class Replay:
             return "custom"
         return call.kind if call.kind in KINDS and response.wire == WIRE else "function"
 
+    def usual(self, turn: Assistant, index: int, asked: list[str]) -> list[dict[str, Any]] | None:
+        """The short path: items of words, sealed thoughts and usual calls, whose ids are added to ``asked``.
+
+        Null for anything else.
+        """
+        response = turn.response
+        if not response.choices:
+            return None
+        native = self._is_native(response)
+        simple = self._simple
+        out: list[dict[str, Any]] = []
+        before: Any = None
+        for block in response.choices[0].blocks:
+            kind = type(block)
+            if type(block) is ToolCall:
+                item = simple(block, native)
+                if item is None:
+                    return None
+                asked.append(block.id)
+                out.append(item)
+            elif type(block) is Text and before is not Text:
+                if not (block.extra or block.annotations) and (native or block.text):
+                    out.append({"role": "assistant", "content": block.text})
+                elif native:
+                    self._message([block], True, False, index, out)
+                else:
+                    return None
+            elif native and type(block) is Reasoning and (sealed := self._sealed(block)):
+                out.append(sealed)
+            else:
+                return None
+            before = kind
+        return out if out and before is not Reasoning else None
+
     def items(self, turn: Assistant, index: int, out: list[dict[str, Any]]) -> None:
         """Append the items of one turn."""
         response = turn.response
@@ -101,9 +141,7 @@ class Replay:
             self._carrying.lose("empty", "an answer without content", index)
             return
         blocks = response.choices[0].blocks
-        own = response.wire == WIRE
-        provider, target = response.provider, self._target
-        native = own and (provider is None or target is None or provider == target)
+        own, native = response.wire == WIRE, self._is_native(response)
         bare = not native or self._loses_state(blocks)
         begun = len(out)
         kinds = self.kinds = {}
@@ -122,10 +160,8 @@ class Replay:
             if type(block) is ToolCall:
                 kinds[block.id] = "function" if block.kind == "function" else self._kind(block, response)
                 out.append(self._call(block, own, native, bare, index, number))
-            elif native and type(block) is Reasoning and block.encrypted and block.extra.keys() == _USUAL:
-                out.append({"type": "reasoning", "encrypted_content": block.encrypted, **block.extra})
-                if not self._genuine(block.extra["id"], "reasoning"):
-                    del out[-1]["id"]
+            elif native and type(block) is Reasoning and (sealed := self._sealed(block)):
+                out.append(sealed)
             else:
                 self._state(block, native, index, number, out)
         if message:
@@ -135,6 +171,11 @@ class Replay:
             self._carrying.lose("reasoning", "nothing of the same answer follows it", index)
         if len(out) == begun:
             self._carrying.lose("empty", "", index)
+
+    def _is_native(self, response: Response) -> bool:
+        """Whether it goes back to the provider that said it, as far as is known."""
+        provider, target = response.provider, self._target
+        return response.wire == WIRE and (provider is None or target is None or provider == target)
 
     def _loses_state(self, blocks: list[Block]) -> bool:
         """Whether reasoning is left out: then the other items of the turn may not point to it by their ids."""
@@ -183,23 +224,9 @@ class Replay:
         kind, id = call.kind, call.wire_id
         carrying = self._carrying
         item: dict[str, Any]
-        if native and kind == "function" and id is not None and id[:3] == "fc_" and not bare:
-            # The usual call, which is nearly every one.
-            name = self._names.get(call.name)
-            if name is None:
-                name = self._names[call.name] = carrying.name(call.name)
-            item = {
-                "id": id,
-                "type": "function_call",
-                "call_id": call.id if 0 < len(call.id) <= LONGEST_ID else carrying.id(call.id),
-                "name": name,
-                "arguments": call.arguments_text,
-            }
-            extra = call.extra
-            if call.namespace is None and call.caller is None and _OURS.isdisjoint(extra):
-                item.update(extra)
-                return item
-        elif kind in _FUNCTIONS:
+        if not (native and bare) and (simple := self._simple(call, native)):
+            return simple
+        if kind in _FUNCTIONS:
             arguments = call.arguments_text
             item = {
                 "type": "function_call",
@@ -227,15 +254,43 @@ class Replay:
         if native:
             if id is not None and not bare and self._genuine(id, item["type"]):
                 item["id"] = id
-            if call.namespace is not None:
-                item["namespace"] = call.namespace
-            if call.caller is not None:
-                item["caller"] = call.caller
-            for key, value in call.extra.items():
-                if key not in _OURS:
-                    item[key] = value
+            self._with_members(item, call)
         elif call.namespace is not None or call.caller is not None:
             carrying.lose("namespace", f"{call.name} of {call.namespace or call.caller}", index, number)
+        return item
+
+    def _simple(self, call: ToolCall, native: bool) -> dict[str, Any] | None:
+        """The usual call, which is nearly every one; null for any other."""
+        call_id, id = call.id, call.wire_id
+        special = call.namespace is not None or call.caller is not None
+        if call.kind != "function" or (special and not native):
+            return None
+        if not 0 < len(call_id) <= LONGEST_ID:
+            return None
+        name = self._carrying.named.get(call.name) or self._carrying.name(call.name)
+        text = call.arguments_text
+        if not native:
+            return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text or "{}"}
+        extra = call.extra
+        if id is None:
+            if extra or special:
+                return None
+            return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+        if id[:3] != "fc_":
+            return None
+        item = {"id": id, "type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+        if special or not _OURS.isdisjoint(extra):
+            return self._with_members(item, call)
+        item.update(extra)
+        return item
+
+    def _with_members(self, item: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+        """The item with what only its own wire knows of the call."""
+        if call.namespace is not None:
+            item["namespace"] = call.namespace
+        if call.caller is not None:
+            item["caller"] = call.caller
+        item.update((key, value) for key, value in call.extra.items() if key not in _OURS)
         return item
 
     def _client(self, call: ToolCall, kind: str) -> dict[str, Any]:
@@ -298,6 +353,15 @@ class Replay:
                 out.append(block.raw)
             else:
                 lose("opaque", f"a block of type {block.wire_type!r}", index, number)
+
+    def _sealed(self, block: Reasoning) -> dict[str, Any] | None:
+        """The usual thought, which only its provider can read; null for any other."""
+        if not block.encrypted or block.extra.keys() != _USUAL:
+            return None
+        item = {"type": "reasoning", "encrypted_content": block.encrypted, **block.extra}
+        if not self._genuine(block.extra["id"], "reasoning"):
+            del item["id"]
+        return item
 
     def _replayable(self, block: Reasoning) -> bool:
         if block.encrypted:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...conversation import Assistant, Encoded, Other, Request, Results, System, Tool, Turn, User
-from ...pairing import Report, paired
+from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
+from ...pairing import Report, answers_at, paired, placed, stretch
 from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
 from .parts import AS_WRITTEN, Parts, words
 from .replay import LONGEST_ID, WIRE, Replay
@@ -56,55 +56,143 @@ _OPENAI_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_i
 
 def write(request: Request, provider: str | None = None) -> Encoded:
     """The body, what it could not carry, and the ids and names that differ from the canonical ones."""
-    carrying = Carrying(WIRE, provider, IDS, XAI_NAMES if provider == "xai" else NAMES)
-    same_wire = request.wire == WIRE
-    native = same_wire and (request.provider is None or provider is None or request.provider == provider)
-    body: dict[str, Any] = {}
-    if request.model is not None:
-        body["model"] = request.model
-    _history(request, carrying, native, body)
-    tools = [made for tool in request.tools if (made := _tool(tool, native, carrying)) is not None]
-    if tools:
-        body["tools"] = tools
-    choice = _tool_choice(request, native, tools, carrying)
-    if choice is not None:
-        body["tool_choice"] = choice
-    if request.parallel is not None:
-        body["parallel_tool_calls"] = request.parallel
-    if request.previous_response_id is not None:
-        if native:
-            body["previous_response_id"] = request.previous_response_id
+    writer = Writer(request, provider)
+    writer.add(request.turns, 0, len(request.turns))
+    return writer.encoded()
+
+
+class Writer:
+    """Writes a request's turns one after the other.
+
+    ``basis``: what the items depend on beside the turns; null where the provider keeps a part of the history, so that
+    they can only be written in one go. ``settled``: whether those written so far stay as they are, whatever follows.
+    """
+
+    settled = True
+
+    def __init__(self, request: Request, provider: str | None) -> None:
+        self._request = request
+        self._carrying = carrying = Carrying(WIRE, provider, IDS, XAI_NAMES if provider == "xai" else NAMES)
+        self._same_wire = same_wire = request.wire == WIRE
+        self._native = same_wire and (request.provider is None or provider is None or request.provider == provider)
+        stateless = request.params.get("store") is False
+        self._parts = Parts(carrying, self._native, same_wire)
+        self._replay = Replay(carrying, stateless)
+        self._items: list[dict[str, Any]] = []
+        self._instructions: str | None = None
+        self._kept = self._native and _is_kept(request)
+        self.basis = None if self._kept else (request.wire, request.provider, provider, stateless)
+
+    def fork(self, request: Request) -> Writer:
+        """The same so far, for a request of the same basis that begins with the same turns."""
+        other = Writer(request, self._carrying.provider)
+        other._carrying = carrying = self._carrying.fork()
+        other._parts = Parts(carrying, self._native, self._same_wire)
+        other._replay = self._replay.fork(carrying)
+        other._items = self._items[:]
+        other._instructions = self._instructions
+        return other
+
+    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        if self._kept:
+            self._add_unkept()
+            return
+        while (start := self._usual_turns(turns, start, stop)) < stop:
+            end = stretch(turns, start, stop)
+            for place, turn in placed(turns, self._carrying.mend, start, end):
+                self._turn(turn, place)
+            start = end
+
+    def encoded(self) -> Encoded:
+        """The body. The writer is of no use after it: the items are given away."""
+        request, carrying, native = self._request, self._carrying, self._native
+        body: dict[str, Any] = {}
+        if request.model is not None:
+            body["model"] = request.model
+        if self._instructions is not None:
+            body["instructions"] = self._instructions
+        asked = request.turns or request.params.get("prompt") is None
+        if asked and (self._items or "input" not in request.params):
+            body["input"] = self._items
+        tools = [made for tool in request.tools if (made := _tool(tool, native, carrying)) is not None]
+        if tools:
+            body["tools"] = tools
+        choice = _tool_choice(request, native, tools, carrying)
+        if choice is not None:
+            body["tool_choice"] = choice
+        if request.parallel is not None:
+            body["parallel_tool_calls"] = request.parallel
+        if request.previous_response_id is not None:
+            if native:
+                body["previous_response_id"] = request.previous_response_id
+            else:
+                carrying.lose("param", "previous_response_id: another provider keeps that history")
+        if self._same_wire:
+            body = merged(body, request.params)
         else:
-            carrying.lose("param", "previous_response_id: another provider keeps that history")
-    if same_wire:
-        body = merged(body, request.params)
-    else:
-        _params(request, carrying, body)
-    return Encoded(WIRE, body, carrying.losses, carrying.ids, carrying.names)
+            _params(request, carrying, body)
+        return carrying.encoded(body)
 
+    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
 
-def _history(request: Request, carrying: Carrying, native: bool, body: dict[str, Any]) -> None:
-    """``instructions`` and ``input``."""
-    turns = _settled(request, native, carrying.lose)
-    places = {id(turn): place for place, turn in enumerate(request.turns)}
-    start = _anchor(request, turns) if native else 0
-    same_wire = request.wire == WIRE
-    parts = Parts(carrying, native, same_wire)
-    replay = Replay(carrying, request.params.get("store") is False)
-    items: list[dict[str, Any]] = []
-    place = 0
-    for number, turn in enumerate(turns):
-        place = places.get(id(turn), place + 1)
+        Usual are a user's bare text, and words and function calls with all their answers in bare texts.
+        """
+        items, usual = self._items, self._replay.usual
+        put = items.append
+        while place < stop:
+            turn = turns[place]
+            kind = type(turn)
+            if kind is User:
+                parts = turn.parts  # type: ignore[union-attr]
+                if turn.extra or not turn.plain or len(parts) != 1 or type(part := parts[0]) is not TextPart:  # type: ignore[union-attr]
+                    return place
+                if part.extra:
+                    return place
+                put({"role": "user", "content": part.text})
+            elif kind is Assistant:
+                asked: list[str] = []
+                said = usual(turn, place, asked)  # type: ignore[arg-type]
+                if said is None:
+                    return place
+                if asked:
+                    answers = answers_at(place + 1, turns, stop, asked)
+                    if answers is None:
+                        return place
+                    for result in answers.results:
+                        text = plain_text(result)
+                        if text is None:
+                            return place
+                        said.append({"type": "function_call_output", "call_id": result.call_id, "output": text})
+                    place += 1
+                items += said
+            else:
+                return place
+            place += 1
+        return place
+
+    def _add_unkept(self) -> None:
+        """Write what the provider does not keep."""
+        request = self._request
+        turns = _settled(request.turns, self._carrying.mend)
+        places = {id(turn): place for place, turn in enumerate(request.turns)}
+        start = _anchor(request, turns)
+        place = 0
+        for number, turn in enumerate(turns):
+            place = places.get(id(turn), place + 1)
+            if number < start and type(turn) is Assistant:
+                self._replay.learn(turn)
+            elif number >= start or (type(turn) is System and turn.extra.get("instructions")):
+                self._turn(turn, place)
+
+    def _turn(self, turn: Turn, place: int) -> None:
+        items, carrying = self._items, self._carrying
         kind = type(turn)
-        if kind is System and turn.extra.get("instructions") and "instructions" not in body:  # type: ignore[union-attr]
-            body["instructions"] = words(turn.parts)  # type: ignore[union-attr]
-        elif number < start:
-            if kind is Assistant:
-                replay.learn(turn)  # type: ignore[arg-type]
-        elif kind is Assistant:
-            replay.items(turn, place, items)  # type: ignore[arg-type]
+        if kind is Assistant:
+            self._replay.items(turn, place, items)  # type: ignore[arg-type]
         elif kind is Results:
-            kinds = replay.kinds
+            kinds = self._replay.kinds
             for result in turn.results:  # type: ignore[union-attr]
                 answers = kinds.get(result.call_id, result.kind)
                 wired = result.call_id
@@ -113,17 +201,16 @@ def _history(request: Request, carrying: Carrying, native: bool, body: dict[str,
                 if answers == "function" and (text := plain_text(result)) is not None:
                     items.append({"type": "function_call_output", "call_id": wired, "output": text})
                 else:
-                    items += write_result(result, answers, wired, parts, carrying, native, place)
+                    items += write_result(result, answers, wired, self._parts, carrying, self._native, place)
         elif kind is Other:
-            if turn.wire == WIRE and (native or _is_callers(turn.raw)):  # type: ignore[union-attr]
+            if turn.wire == WIRE and (self._native or _is_callers(turn.raw)):  # type: ignore[union-attr]
                 items.append(turn.raw)  # type: ignore[union-attr]
             else:
                 carrying.lose("opaque", f"an item of {turn.wire}", place)  # type: ignore[union-attr]
+        elif kind is System and turn.extra.get("instructions") and self._instructions is None:  # type: ignore[union-attr]
+            self._instructions = words(turn.parts)  # type: ignore[union-attr]
         else:
-            _spoken(turn, parts, carrying, same_wire, place, items)  # type: ignore[arg-type]
-    body["input"] = items
-    if (not items and "input" in request.params) or (not request.turns and request.params.get("prompt") is not None):
-        body.pop("input")
+            _spoken(turn, self._parts, carrying, self._same_wire, place, items)  # type: ignore[arg-type]
 
 
 def _is_callers(raw: Any) -> bool:
@@ -150,16 +237,16 @@ def _spoken(
     items.append(item)
 
 
-def _settled(request: Request, native: bool, report: Report) -> list[Turn]:
-    """The turns with every call answered. Answers to calls that the provider keeps stay as they are."""
+def _is_kept(request: Request) -> bool:
+    """Whether the provider keeps a part of the history, so that answers may stand without their calls."""
+    if request.previous_response_id is not None or request.params.get("conversation") is not None:
+        return True
     turns = request.turns
-    kept = native and (
-        request.previous_response_id is not None
-        or request.params.get("conversation") is not None
-        or any(type(turn) is Other and _refers(turn.raw) for turn in turns)
-    )
-    if not kept:
-        return paired(turns, report)
+    return Other in map(type, turns) and any(type(turn) is Other and _refers(turn.raw) for turn in turns)
+
+
+def _settled(turns: list[Turn], report: Report) -> list[Turn]:
+    """The turns with every call answered. Answers to calls that the provider keeps stay as they are."""
     known: set[str] = set()
     for turn in turns:
         if type(turn) is Assistant:

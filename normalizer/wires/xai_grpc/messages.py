@@ -25,6 +25,7 @@ from .proto import (
 
 WIRE = "xai.grpc"
 COMPLETED = 1
+_INDEX = {"index"}
 _STATUS_NUMBERS = {word: number for number, word in STATUSES.items()}
 _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
 
@@ -35,6 +36,47 @@ class Spelling:
     def __init__(self, carrying: Carrying) -> None:
         self._carrying = carrying
         self.ids: dict[str, str] = {}
+
+    def usual(self, turn: Assistant, asked: list[str]) -> dict[str, Any] | None:
+        """The short path: the members of one message of words and calls, whose ids are added to ``asked``.
+
+        Null for anything else.
+        """
+        response = turn.response
+        choices = response.choices
+        if not choices or not (blocks := choices[0].blocks):
+            return None
+        own = response.wire == WIRE
+        index = blocks[0].extra
+        if own and (choices[0].extra or (index and index.keys() != _INDEX)):
+            return None
+        names, takes = self._carrying.named, self._carrying.takes_id
+        text = ""
+        calls: list[dict[str, Any]] = []
+        for block in blocks:
+            if own and block.extra != index:
+                return None
+            if type(block) is ToolCall:
+                if block.kind != "function" or (not own and (block.extra or block.namespace or block.caller)):
+                    return None
+                id = block.id
+                if not takes(id):
+                    return None
+                name = names.get(block.name)
+                if name is None:
+                    name = self._carrying.name(block.name)
+                function = {"name": name, "arguments": block.arguments_text or ("" if own else "{}")}
+                status = INCOMPLETE if block.status == "truncated" else COMPLETED
+                asked.append(id)
+                calls.append({"id": id, "type": TYPE_CLIENT, "status": status, "function": function})
+            elif type(block) is Text and block.text and not (text or calls or block.annotations):
+                text = block.text
+            else:
+                return None
+        message = {"role": ROLE_ASSISTANT, "content": [{"text": text}]}
+        if calls:
+            message["tool_calls"] = calls
+        return message
 
     def spell(self, turn: Assistant, number: int) -> list[Any]:
         """The messages of one turn."""

@@ -7,9 +7,9 @@ import binascii
 from typing import Any
 
 from ... import jsontext
-from ...conversation import JsonPart, MediaPart, Part, Result, TextPart
+from ...conversation import JsonPart, MediaPart, Part, Result, Results, TextPart
 from ..carry import Carrying, mark_failed
-from .proto import Content, FileContent, ImageUrlContent, parse_dict
+from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
 
 
 def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> list[Any]:
@@ -49,6 +49,22 @@ def note_media(result: Result, carrying: Carrying, same: bool, turn: int) -> tup
     moving.insert(0, TextPart(f"Returned by {told} ({result.call_id}):"))
     said = _marked(content(staying, carrying, same, turn), result.is_error)
     return said, content(moving, carrying, same, turn)
+
+
+def usual_answers(turn: Results) -> list[dict[str, Any]] | None:
+    """The members of the messages that answer calls in words; null where there is anything else."""
+    if turn.extra:
+        return None
+    messages = []
+    for result in turn.results:
+        parts = result.parts
+        if result.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:
+            return None
+        text = part.text
+        if result.is_error or text[:6] == "[tool_":
+            text = mark_failed(text, result.is_error)
+        messages.append({"role": ROLE_TOOL, "content": [{"text": text}], "tool_call_id": result.call_id})
+    return messages
 
 
 def _marked(said: list[Any], is_error: bool) -> list[Any]:

@@ -6,17 +6,17 @@ answers of others become what xAI would have said: reasoning, words, and the cli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from ... import jsontext
-from ...conversation import Assistant, Encoded, Other, Request, Results, System, Tool, ToolChoice, Turn, User
-from ...pairing import paired
+from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
+from ...pairing import answers_at, paired, placed, stretch
 from ..carry import Carrying, IdStyle, NameStyle
 from . import proto
 from .messages import Spelling
 from .names import RESERVED
-from .parts import content, filled, note_media
+from .parts import content, filled, note_media, usual_answers
 from .proto import (
     MODES,
     ROLE_DEVELOPER,
@@ -55,82 +55,156 @@ _MODE_NUMBERS = {mode: number for number, mode in MODES.items()}
 
 def write(request: Request, provider: str | None) -> Encoded:
     """The request, and what could not be carried."""
-    carrying = Carrying(WIRE, provider, IDS, NAMES)
-    same = request.wire == WIRE
-    body = GetCompletionsRequest(model=request.model or "")
-    turns, chained = _sent(request, carrying)
-    writer = _Turns(carrying, same, {id(turn): place for place, turn in enumerate(request.turns)})
-    body.messages.extend(writer.written(turns))
-    body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
-    if request.tool_choice is not None:
-        _choose(request.tool_choice, same, carrying, body)
-    if request.parallel is not None:
-        body.parallel_tool_calls = request.parallel
-    if chained and request.previous_response_id:
-        body.previous_response_id = request.previous_response_id
-    if same:
-        if request.params:
-            parse_dict(request.params, body)
-    else:
-        _params(request.params, carrying, body)
-    return Encoded(WIRE, body, carrying.losses, carrying.ids, carrying.names)
+    writer = Writer(request, provider)
+    writer.add(request.turns, 0, len(request.turns))
+    return writer.encoded()
 
 
-def _sent(request: Request, carrying: Carrying) -> tuple[list[Turn], bool]:
-    """The turns to send: all, or only those that xAI does not hold yet (failure XAI-05)."""
-    turns = request.turns
-    anchor = request.previous_response_id
-    if anchor is None:
-        return paired(turns, carrying.lose), False
-    for place in range(len(turns) - 1, -1, -1):
-        turn = turns[place]
-        if isinstance(turn, Assistant) and turn.response.id == anchor and turn.response.wire == WIRE:
-            whole = paired(turns, carrying.lose)
-            return whole[next(i for i, t in enumerate(whole) if t is turn) + 1 :], True
-    if request.wire != WIRE:
-        carrying.lose("param", "previous_response_id: only the provider that answered holds what was before")
-        return paired(turns, carrying.lose), False
-    # The calls that the first answers belong to are held by xAI.
-    first = next((i for i, turn in enumerate(turns) if isinstance(turn, Assistant)), len(turns))
-    return [*turns[:first], *paired(turns[first:], carrying.lose)], True
+class Writer:
+    """Writes a request's turns one after the other.
 
+    ``basis``: what the messages depend on beside the turns; null where xAI keeps a part of the history, so that they
+    can only be written in one go. ``settled``: whether those written so far stay as they are, whatever follows.
+    """
 
-class _Turns:
-    """Messages from turns. ``places``: those of the request's turns, for the losses."""
+    def __init__(self, request: Request, provider: str | None) -> None:
+        self._request = request
+        self._carrying = Carrying(WIRE, provider, IDS, NAMES)
+        self._same = request.wire == WIRE
+        self._chained = request.previous_response_id is not None
+        self.basis = None if self._chained else (request.wire, provider)
+        self._spelling = Spelling(self._carrying)
+        self._begun = b""  # the messages before those of the body, serialized
+        self._body: Any = None
+        #: what is not in the body yet: messages, or the usual ones as their members, which are built at once then
+        self._messages: list[Any] = []
+        self._held: list[Any] = []  # answers that stood behind other turns
+        self._wait = 0  # how many of these are to come
 
-    def __init__(self, carrying: Carrying, same: bool, places: dict[int, int]) -> None:
-        self._carrying = carrying
-        self._same = same
-        self._places = places
-        self._spelling = Spelling(carrying)
+    @property
+    def settled(self) -> bool:
+        return not self._held
 
-    def written(self, turns: Sequence[Turn]) -> list[Any]:
-        messages: list[Any] = []
-        held: list[Any] = []
-        wait = 0
-        number = -1
-        for turn in turns:
-            number = self._places.get(id(turn), number + 1)
-            if type(turn) is Assistant:
-                messages += held
-                held = []
-                messages += self._spelling.spell(turn, number)
-            elif type(turn) is Results:
-                made = self._results(turn, number)
-                wait = turn.extra.get("behind", 0) if self._same else 0
-                if wait:
-                    held = made
+    def fork(self, request: Request) -> Writer:
+        """The same so far, for a request of the same basis that begins with the same turns."""
+        other = copy(self)
+        other._request = request
+        other._carrying = self._carrying.fork()
+        other._spelling = Spelling(other._carrying)
+        if self._messages or self._body is not None:
+            other._begun = self._built().SerializeToString()
+        other._body, other._messages = None, []
+        return other
+
+    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        if self._chained:
+            self._add_unkept()
+            return
+        while (start := self._usual_turns(turns, start, stop)) < stop:
+            end = stretch(turns, start, stop)
+            for place, turn in placed(turns, self._carrying.mend, start, end):
+                self._turn(turn, place)
+            start = end
+
+    def encoded(self) -> Encoded:
+        """The request. The writer is of no use after it: the message is given away."""
+        request, carrying, same = self._request, self._carrying, self._same
+        self._messages += self._held
+        body = self._built()
+        body.model = request.model or ""
+        body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
+        if request.tool_choice is not None:
+            _choose(request.tool_choice, same, carrying, body)
+        if request.parallel is not None:
+            body.parallel_tool_calls = request.parallel
+        if self._chained and request.previous_response_id:
+            body.previous_response_id = request.previous_response_id
+        if same:
+            if request.params:
+                parse_dict(request.params, body)
+        else:
+            _params(request.params, carrying, body)
+        return carrying.encoded(body)
+
+    def _built(self) -> Any:
+        """The body with all messages so far."""
+        more = GetCompletionsRequest(messages=self._messages)
+        if self._body is None and self._begun:
+            self._body = GetCompletionsRequest.FromString(self._begun)
+        if self._body is None:
+            self._body = more
+        else:
+            self._body.MergeFrom(more)
+        self._messages = []
+        return self._body
+
+    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+
+        Usual are a user's words, and words and function calls with all their answers in words.
+        """
+        if self._held:
+            return place
+        messages, usual = self._messages, self._spelling.usual
+        put = messages.append
+        while place < stop:
+            turn = turns[place]
+            kind = type(turn)
+            if kind is User:
+                parts = turn.parts  # type: ignore[union-attr]
+                if turn.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:  # type: ignore[union-attr]
+                    return place
+                put({"role": ROLE_USER, "content": [{"text": part.text}]})
+            elif kind is Assistant:
+                asked: list[str] = []
+                said = usual(turn, asked)  # type: ignore[arg-type]
+                if said is None:
+                    return place
+                if asked:
+                    answers = answers_at(place + 1, turns, stop, asked)
+                    if answers is None or (told := usual_answers(answers)) is None:
+                        return place
+                    put(said)
+                    messages += told
+                    place += 1
                 else:
-                    messages += made
-                continue
+                    put(said)
             else:
-                messages += self._other(turn, number)
-            if held:
-                wait -= 1
-                if wait <= 0:
-                    messages += held
-                    held = []
-        return messages + held
+                return place
+            place += 1
+        return place
+
+    def _add_unkept(self) -> None:
+        """Write what xAI does not hold yet."""
+        request = self._request
+        turns, self._chained = _sent(request, self._carrying)
+        places = {id(turn): place for place, turn in enumerate(request.turns)}
+        place = -1
+        for turn in turns:
+            place = places.get(id(turn), place + 1)
+            self._turn(turn, place)
+
+    def _turn(self, turn: Turn, place: int) -> None:
+        if type(turn) is Results:
+            made = self._results(turn, place)
+            self._wait = turn.extra.get("behind", 0) if self._same else 0
+            if self._wait:
+                self._held = made
+            else:
+                self._messages += made
+            return
+        if type(turn) is Assistant:
+            self._messages += self._held
+            self._held = []
+            self._messages += self._spelling.spell(turn, place)
+        else:
+            self._messages += self._other(turn, place)
+        if self._held:
+            self._wait -= 1
+            if self._wait <= 0:
+                self._messages += self._held
+                self._held = []
 
     def _other(self, turn: Turn, number: int) -> list[Any]:
         if isinstance(turn, (User, System)):
@@ -170,6 +244,22 @@ class _Turns:
             parse_dict(extra, message)
         else:
             self._carrying.lose("extra", f"left out: {', '.join(extra)}", number)
+
+
+def _sent(request: Request, carrying: Carrying) -> tuple[list[Turn], bool]:
+    """The turns to send: all, or only those that xAI does not hold yet (failure XAI-05)."""
+    turns, anchor = request.turns, request.previous_response_id
+    for place in range(len(turns) - 1, -1, -1):
+        turn = turns[place]
+        if isinstance(turn, Assistant) and turn.response.id == anchor and turn.response.wire == WIRE:
+            whole = paired(turns, carrying.mend)
+            return whole[next(i for i, t in enumerate(whole) if t is turn) + 1 :], True
+    if request.wire != WIRE:
+        carrying.lose("param", "previous_response_id: only the provider that answered holds what was before")
+        return paired(turns, carrying.mend), False
+    # The calls that the first answers belong to are held by xAI.
+    first = next((i for i, turn in enumerate(turns) if isinstance(turn, Assistant)), len(turns))
+    return [*turns[:first], *paired(turns[first:], carrying.mend)], True
 
 
 def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
