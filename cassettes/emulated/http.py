@@ -145,6 +145,8 @@ def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
         raise Refused("invalid_request", "We could not parse the JSON body of your request.", rule="json") from None
     if not isinstance(body, dict):
         raise Refused("invalid_request", "The JSON body of your request is no object.", rule="json")
+    if not isinstance(body.get("model"), str):
+        raise Refused("invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model"))
     return body
 
 

@@ -236,7 +236,8 @@ def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple
     if request.previous_response_id is not None:
         before = held.find(request.previous_response_id)
         if before is None:
-            raise Refused("not_found", f"Previous response with id '{request.previous_response_id}' not found.")
+            words = f"Previous response with id '{request.previous_response_id}' not found."
+            raise Refused("not_found", words, path="previous_response_id")
         return library[before[0]], before[1] + 1 + spoken
     asked = next((turn for turn in request.turns if isinstance(turn, User)), None)
     words = "".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked is not None else ""
