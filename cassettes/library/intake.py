@@ -84,7 +84,9 @@ def _take_file(
     for found in read(path):
         if isinstance(found, Unread):
             yield Left(found.source, found.what, found.hint, found.fault)
-        elif found.wire not in WIRES or found.provider is None:
+        elif not found.provider:
+            yield Left(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
+        elif found.wire not in WIRES:
             what = f"the wire {found.wire} is not known yet" if found.wire else "neither address nor body tells a wire"
             yield Left(found.place, what, fault=False)
         else:
@@ -146,7 +148,7 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
     if exchange.frames is not None:
         return _call(exchange, exchange.frames)
     if not exchange.url:
-        raise UnreadableSource("no address: it cannot be replayed", where=exchange.place)
+        raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
     status = exchange.status or 200
     asked = exchange.request is not None
     body = exchange.body or b""

@@ -292,4 +292,6 @@ def _say_errors(found: list[upkeep.Known]) -> int:
 
 
 def _show(sections: list[Section]) -> None:
-    click.echo(render(sections, width=screen.width(), colour=screen.colour()), nl=False)
+    text = render(sections, width=screen.width(), colour=screen.colour())
+    if text.strip():
+        click.echo(text, nl=False)
