@@ -22,6 +22,16 @@ from .play import Held, Play, Refused, Reset, play
 
 #: A key that begins so is none that the emulated providers know; every other one is.
 BAD_KEY = "invalid"
+#: Members of any request body that are no bare values.
+_SHAPES: dict[str, type] = {
+    "include": list,
+    "messages": list,
+    "metadata": dict,
+    "reasoning": dict,
+    "stream_options": dict,
+    "text": dict,
+    "tools": list,
+}
 
 
 class Spelling(Protocol):
@@ -147,7 +157,21 @@ def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
         raise Refused("invalid_request", "The JSON body of your request is no object.", rule="json")
     if not isinstance(body.get("model"), str):
         raise Refused("invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model"))
+    for path, value, expected in _misshapen(body):
+        words = f"expected {expected}, but got {type(value).__name__} instead"
+        raise Refused("invalid_request", words, path=path, rule="member-type", value=value)
     return body
+
+
+def _misshapen(body: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Members that the wires' modules look into, and that are nothing to look into."""
+    for member, kind in _SHAPES.items():
+        if body.get(member) is not None and not isinstance(body[member], kind):
+            yield member, body[member], "an array" if kind is list else "an object"
+    for member in ("tools", "messages"):
+        for number, item in enumerate(body.get(member) or ()):
+            if not isinstance(item, dict):
+                yield f"{member}[{number}]", item, "an object"
 
 
 def _no_plain_answer(found: Play) -> None:

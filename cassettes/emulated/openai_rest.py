@@ -66,6 +66,7 @@ _WORDS: dict[str, tuple[str | None, str]] = {
     "role": ("invalid_value", "Invalid value at '{path}': {message}."),
     "arguments-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
     "call-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
+    "member-type": ("invalid_type", "Invalid type for '{path}': {message}."),
     "id-missing": ("missing_required_parameter", "Missing required parameter: '{path}'."),
     "output-present": ("missing_required_parameter", "Missing required parameter: '{path}'."),
     "model-known": ("model_not_found", "{message}"),

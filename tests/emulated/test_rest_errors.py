@@ -125,6 +125,22 @@ def test_a_body_that_asks_nothing_is_refused(servers: Servers, surface: Surface,
 
 
 @here
+@pytest.mark.parametrize(
+    "member",
+    ["stream_options", "include", "reasoning", "text", "metadata", "tools", "messages", "input", "tool_choice"],
+)
+@pytest.mark.parametrize("value", [7, "x", [7], {"x": 7}, [[]], True], ids=repr)
+def test_a_member_of_a_strange_type_is_refused_or_read_and_never_a_crash(
+    servers: Servers, surface: Surface, member: str, value: Any
+) -> None:
+    body = {**opening(surface, scripts()["single-call"]), member: value}
+    response = posted(servers, surface, json.dumps(body).encode(), JSON)
+    assert response.status_code in (200, 400)
+    if response.status_code == 400:
+        assert words(surface, response)
+
+
+@here
 def test_another_content_than_json_is_refused(servers: Servers, surface: Surface) -> None:
     response = posted(servers, surface, b"{}", {**JSON, "content-type": "text/plain"})
     assert response.status_code == 400
