@@ -2,7 +2,7 @@
 
 vcrpy reads a response to its end before the caller sees the beginning. Here the caller gets each piece as it arrives,
 and what passed is recorded when the body is over. A caller who leaves early (the SDKs do, behind ``[DONE]``) leaves
-the rest to be read when the response is closed, as a cassette holds whole bodies.
+the rest to be read when the response is closed, as a cassette holds whole bodies; one who fails leaves nothing.
 
     with cassette_context as cassette, live_streams(cassette): ...
 """
@@ -10,6 +10,7 @@ the rest to be read when the response is closed, as a cassette holds whole bodie
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -48,6 +49,7 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
             self._over = over
             self._parts: list[bytes] | None = []
             self._iterator = iter(stream)
+            self._handled = sys.exc_info()[1]
 
         def __iter__(self) -> Iterator[bytes]:
             while True:
@@ -69,11 +71,14 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
                 self._over(whole)
 
         def close(self) -> None:
+            if _fails(self._handled):
+                self._parts = None
             try:
                 # the caller has what it wants: a body that breaks now is not recorded, and nobody's error
                 with contextlib.suppress(library.TransportError, library.StreamError):
-                    for _ in self:
-                        pass
+                    if self._parts is not None:
+                        for _ in self:
+                            pass
             finally:
                 self._stream.close()
 
@@ -95,6 +100,7 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
             self._over = over
             self._parts: list[bytes] | None = []
             self._iterator = aiter(stream)
+            self._handled = sys.exc_info()[1]
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             while True:
@@ -116,10 +122,13 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
                 self._over(whole)
 
         async def aclose(self) -> None:
+            if _fails(self._handled):
+                self._parts = None
             try:
                 with contextlib.suppress(library.TransportError, library.StreamError):
-                    async for _ in self:
-                        pass
+                    if self._parts is not None:
+                        async for _ in self:
+                            pass
             finally:
                 await self._stream.aclose()
 
@@ -132,6 +141,15 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
         return response
 
     return handle
+
+
+def _fails(handled: BaseException | None) -> bool:
+    """Whether the caller is on its way out with an error. A generator that is closed is not: its caller has enough.
+
+    ``handled``: the error that was being handled when the request was made; it may be why it was made.
+    """
+    error = sys.exc_info()[1]
+    return error is not None and error is not handled and not isinstance(error, GeneratorExit)
 
 
 def _record(cassette: Cassette, asked: Request, response: Any, body: bytes) -> None:

@@ -43,7 +43,7 @@ def test_the_same_request_matches() -> None:
         b'{"stream":true,"temperature":1,"messages":[{"content":"Hello","role":"user"}],"model":"m"}',
         b'{"model":"m","messages":[{"role":"user","content":"Hello"}],"temperature":1.0,"stream":true}',
         b'{"model":"m","messages":[{"role":"user","content":"Hello"}],"temperature":1e0,"stream":true}',
-        b'{ "model": "m", "messages": [{"role": "user", "content": "\\u0048ello"}],\n"temperature": 10E-1, "stream": true}',
+        b'{ "model":"m",\n"messages":[{"role":"user", "content":"\\u0048ello"}], "stream":true, "temperature":10E-1}',
     ],
     ids=["key order", "1.0", "1e0", "white space and escapes"],
 )

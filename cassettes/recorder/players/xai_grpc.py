@@ -27,8 +27,8 @@ HOSTED: dict[str, dict[str, Any]] = {
     }
 }
 
-#: The SDK's own switch. Without it, it parses the arguments of calls for its telemetry, whether anybody collects that or
-#: not, and arguments that the token limit cut raise a JSONDecodeError instead of the answer.
+#: The SDK's own switch. Without it, it parses the arguments of calls for its telemetry, whether anybody collects that
+#: or not, and arguments that the token limit cut raise a JSONDecodeError instead of the answer.
 _SWITCH = {"XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES": "1"}
 _without_words = partial(mock.patch.dict, os.environ, _SWITCH)
 
