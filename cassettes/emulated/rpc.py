@@ -78,6 +78,10 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         self._held.forget(request.response_id)
         return chat_pb2.DeleteStoredCompletionResponse(response_id=request.response_id)
 
+    async def CompactContext(self, request: Any, context: _Context) -> Any:  # noqa: N802
+        """Scripts have no words for this."""
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the emulated provider compacts no context")
+
     async def _play(self, request: Any, context: _Context) -> Play:
         """What answers the request; it is kept where the request wants that."""
         try:

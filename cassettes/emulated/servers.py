@@ -29,6 +29,9 @@ LOOPBACK = "127.0.0.1"
 _Message = MutableMapping[str, Any]
 App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
+#: Bytes that a request may have: as many as xAI's SDK sends.
+_LARGEST = 20 << 20
+
 #: Where the HTTP server keeps each provider, so that one port serves all: what the SDK's default base stands for.
 _PATHS = {"openai": "/openai/v1", "xai": "/xai/v1", "anthropic": "/anthropic"}
 
@@ -111,7 +114,7 @@ class _Run:
     async def _main(self, listener: socket.socket, host: str, grpc_port: int) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
         # A second server on a port that is taken must fail, and not share the first one's callers.
-        rpc = aio.server(options=[("grpc.so_reuseport", 0)])
+        rpc = aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", _LARGEST)])
         chat_pb2_grpc.add_ChatServicer_to_server(self._chat, rpc)
         self.grpc_port = rpc.add_insecure_port(_at(host, grpc_port))
         await rpc.start()

@@ -121,6 +121,14 @@ def test_a_call_of_xais_own_leaves_its_place_to_a_result_that_is_not_sent(sdk: x
     assert [chunk.outputs[0].index for chunk in streamed(sdk, "searches") if chunk.outputs[0].finish_reason] == [0, 2]
 
 
+def test_what_was_run_and_looked_at_is_told_at_the_end_of_a_stream(sdk: xai_sdk.Client) -> None:
+    made, (*before, last) = plain(sdk, "searches"), streamed(sdk, "searches")
+    assert last.usage == made.usage
+    assert list(last.usage.server_side_tools_used) == [1]
+    assert list(last.citations) == list(made.citations)
+    assert not any(chunk.citations or chunk.usage.server_side_tools_used for chunk in before)
+
+
 def test_two_searches_stand_in_one_output_and_take_two_places(sdk: xai_sdk.Client) -> None:
     made = plain(sdk, "searches-twice")
     assert [(o.index, len(o.message.tool_calls), o.finish_reason) for o in made.outputs] == [(0, 2, 4), (3, 1, 4)]
@@ -285,6 +293,16 @@ def test_a_stored_answer_is_gone_on_from_read_again_and_deleted(sdk: xai_sdk.Cli
     assert again.proto == first
     assert sdk.chat.delete_stored_completion(first.id) == first.id
     assert refusal(lambda: sdk.chat.get_stored_completion(first.id)).code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_what_no_script_can_tell_is_not_offered(sdk: xai_sdk.Client) -> None:
+    assert refusal(lambda: chat(sdk, "said").compact()).code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_large_request_is_read(sdk: xai_sdk.Client) -> None:
+    asked = user(LIBRARY["said"].ask)
+    long = chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, content=[chat_pb2.Content(text="word " * 1_200_000)])
+    assert plain(sdk, "said", messages=[long, asked]).outputs[0].message.content == "Just words, some of them."
 
 
 def test_an_answer_that_was_not_stored_cannot_be_gone_on_from(sdk: xai_sdk.Client) -> None:
