@@ -8,12 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from . import jsontext
 from .conversation import Encoded, Request, Turn
 from .errors import PolicyError, UnknownWire
 from .pairing import is_seam, last_seam
 from .policies import POLICIES
 from .rules import Violation, violations
-from .wires import WIRES
+from .wires import HOME, WIRES
 
 
 def read_request(body: Any, wire: str, *, provider: str | None = None) -> Request:
@@ -91,8 +92,17 @@ def with_policy(request: Request, policy: str) -> Request:
 
 
 def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[Violation]:
-    """What the provider would refuse, by the rules of its wire, before anything is sent."""
-    return violations(body, _module(wire, "rules").RULES, provider)
+    """What the provider would refuse, by the rules of its wire, before anything is sent.
+
+    ``body``: as `read_request` takes it. ``provider``: whose format the wire is, where none is told.
+    """
+    rules = _module(wire, "rules").RULES
+    if wire != "xai.grpc" and isinstance(body, (bytes, bytearray, memoryview, str)):
+        try:
+            body = jsontext.decode(body if isinstance(body, str) else bytes(body))
+        except ValueError:
+            body = None  # every wire has a rule for what is no request
+    return violations(body, rules, provider or HOME[wire])
 
 
 def _target(request: Request, wire: str | None, provider: str | None) -> tuple[str, str | None]:

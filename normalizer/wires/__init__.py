@@ -19,6 +19,13 @@ WIRES: dict[str, str] = {
     "xai.grpc": "xai_grpc",
 }
 
+#: Whose format a wire is: who is meant where no provider is told.
+HOME: dict[str, str] = {
+    "openai.chat": "openai",
+    "openai.responses": "openai",
+    "anthropic.messages": "anthropic",
+    "xai.grpc": "xai",
+}
 
 _loaded: dict[str, Any] = {}
 
