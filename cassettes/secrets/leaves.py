@@ -76,7 +76,7 @@ def _leaves(text: str, start: int, end: int) -> Iterator[_Leaf]:
             path.append(name)
             if first == "{":
                 holders.append({})
-            value_next, name = False, "" if first == "{" else name
+            value_next, name = False, ""
         elif first in "}]":
             if not objects:
                 return

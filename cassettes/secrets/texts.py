@@ -27,7 +27,7 @@ class TextScrubber:
             self._clean.clear()  # more may be known by now
         source = Source(text)
         # A stream's pieces first: a piece alone can look like a whole, and hide the rest once it is replaced.
-        for spans in streamed_texts(text) if depth == 0 else ():
+        for spans in streamed_texts(text):
             self._layers(joined(source, spans), depth)
         self._layers(source, depth)
         return source.text

@@ -6,7 +6,7 @@ lacks. Names tell the rest: a member called password, an address with credential
 
 Not used of detect-secrets: entropy detectors (ids, signatures and sealed data are random by design), the keyword
 detector (prompts and tool schemas speak of keys and passwords), those for storage keys without a context (any
-base64 of their length) and for single vendors' assignments.
+base64 of their length), for single vendors' assignments, and npm's (it gives the text of a group that did not match).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ _PLUGINS = (
     ("github_token", "GitHubTokenDetector"),
     ("jwt", "JwtTokenDetector"),
     ("mailchimp", "MailchimpDetector"),
-    ("npm", "NpmDetector"),
     ("private_key", "PrivateKeyDetector"),
     ("sendgrid", "SendGridDetector"),
     ("slack", "SlackDetector"),
@@ -54,12 +53,15 @@ _KEY_PREFIXES = {
     "lsv2_": 24,
     "github_pat_": 40,
     "glpat-": 20,
+    "npm_": 30,
     "pypi-": 50,
     "rk_test_": 20,
     "sk_test_": 20,
 }
 #: Of these, the rest is one word; of the others it may hold hyphens and dots.
-_ONE_WORD = frozenset({"xai-", "gsk_", "hf_", "r8_", "pplx-", "fw_", "csk-", "dapi", "lsv2_", "rk_test_", "sk_test_"})
+_ONE_WORD = frozenset(
+    {"xai-", "gsk_", "hf_", "r8_", "pplx-", "fw_", "csk-", "dapi", "lsv2_", "npm_", "rk_test_", "sk_test_"}
+)
 _ID_PREFIXES = {"org-": 16, "org_": 16, "proj_": 16, "req_": 16, "user-": 20}
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{15,}")
