@@ -9,7 +9,7 @@ from statistics import median
 import pyperf
 from tabulate import tabulate
 
-from . import writing
+from . import cassettes, writing
 from .cases import JSON, MSGSPEC, Case, cases
 from .imports import import_times
 from .measure import Times, measure
@@ -29,7 +29,7 @@ def main() -> int:
     turns, share = (15, 0.005) if given.fast else (100, 0.01)
     measured: list[Times] = []
     rows: list[list[str]] = []
-    for case in (*cases(), *writing.cases()):
+    for case in (*cases(), *writing.cases(), *cassettes.cases()):
         if not given.wire or case.wire in given.wire:
             _say(f"{case.wire} {case.what} …")
             times = measure(f"{case.wire} {case.what}", case.jobs, turns, share)
@@ -45,7 +45,7 @@ def main() -> int:
     print(tabulate(rows, headers, colalign=("left", "left", "right", "right", "left", "left"), disable_numparse=True))
     print(
         "\nRatio: to parsing alone (msgspec.json.decode of the same JSON, protobuf's FromString of the same messages);"
-        " of requests, to msgspec.json.encode of what was written."
+        " of requests, to msgspec.json.encode of what was written; of cassettes, to yaml.CSafeLoader on the same file."
     )
     if given.json:
         pyperf.BenchmarkSuite([b for t in measured for b in t.benchmarks()]).dump(given.json, replace=True)
@@ -64,6 +64,8 @@ def _rows(case: Case, times: Times) -> list[list[str]]:
                 holds = _yes(ratio <= GOAL and times.ratio(name, JSON) < 1)
         elif name in case.ours and case.base == writing.BASE:
             goal, holds = f"< {WRITING_GOAL}", _yes(ratio < WRITING_GOAL)
+        elif name in case.ours and case.base == cassettes.BASE:
+            goal, holds = f"≤ {cassettes.GOAL}", _yes(ratio <= cassettes.GOAL)
         rows.append(["", name, f"{times.microseconds(name):,.1f} µs", f"{ratio:,.2f}", goal, holds])
     rows[0][0] = f"{case.wire} {case.what}"
     return rows

@@ -1,0 +1,33 @@
+"""The cassettes that the benchmark loads are whole, and every reader finds the same in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import cassettes, traffic
+
+CASES = {f"{case.wire} {case.what}": case for case in cassettes.cases()}
+
+
+def test_every_wire_over_http_has_a_plain_and_a_streamed_one() -> None:
+    assert len(CASES) == 2 * len(traffic.JSON_WIRES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_five_rounds_are_loaded_by_all_alike(name: str) -> None:
+    case = CASES[name]
+    assert case.base == cassettes.BASE
+    assert len(case.ours) == 3
+    content = case.jobs[cassettes.BASE]()
+    requests, responses = case.jobs["ours"]()
+    theirs, answers, *metadata = case.jobs["vcrpy"]()
+    body, stream = traffic.JSON_WIRES[case.wire]
+    expected = stream() if "streamed" in name else body()
+    assert [one["body"]["string"] for one in responses] == [expected] * cassettes.ROUNDS
+    assert responses == answers
+    assert [one._to_dict() for one in requests] == [one._to_dict() for one in theirs]
+    assert metadata == [content["metadata"]]
+    loaded = case.jobs["ours, a second time"]()
+    assert loaded is case.jobs["ours, a second time"]()
+    assert loaded.interactions == content["interactions"]
+    assert case.jobs["ours, provenance alone"]() == loaded.provenance
