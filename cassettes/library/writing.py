@@ -50,8 +50,8 @@ class _Dumper(_BaseDumper):  # type: ignore[misc]
 
 
 def _text(dumper: Any, text: str) -> Any:
-    # In a block, readers turn \r into \n; libyaml itself keeps blocks from what else cannot stand in one.
-    block = "\r" not in text and ("\n" in text or (len(text) > _WORTH_A_BLOCK and '"' in text))
+    # libyaml itself keeps from blocks what cannot stand in one: \r, other control characters, spaces before a line's end
+    block = "\n" in text or (len(text) > _WORTH_A_BLOCK and '"' in text)
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if block else None)
 
 
