@@ -50,7 +50,7 @@ class _Dumper(_BaseDumper):  # type: ignore[misc]
 
 
 def _text(dumper: Any, text: str) -> Any:
-    # libyaml itself keeps from blocks what cannot stand in one: \r, other control characters, spaces before a line's end
+    # libyaml itself keeps from blocks what cannot stand in one: \r and its like, spaces at the end of a line
     block = "\n" in text or (len(text) > _WORTH_A_BLOCK and '"' in text)
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if block else None)
 
