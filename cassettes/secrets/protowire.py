@@ -27,7 +27,7 @@ class Field(NamedTuple):
 
 
 def strings(data: bytes) -> list[Field] | None:
-    """Every field that can be a string; None where the bytes are no message."""
+    """Every field that can be a string, the inner before the outer; None where the bytes are no message."""
     found: list[Field] = []
     return found if data and _message(data, 0, len(data), (), (), found) else None
 
@@ -55,11 +55,11 @@ def _message(
             if at < 0 or at + size > end:
                 return False
             here = (*path, field)
-            if _is_text(data[at : at + size]):
-                found.append(Field(here, beside, at, at + size))
             inside: list[Field] = []
             if size > 1 and len(here) < _DEPTH and _message(data, at, at + size, here, beside, inside):
                 found += inside
+            if _is_text(data[at : at + size]):
+                found.append(Field(here, beside, at, at + size))
             at += size
         else:
             return False
@@ -93,7 +93,7 @@ def streamed(messages: list[list[Field]]) -> Iterator[list[tuple[int, Field]]]:
     """The pieces of each text that may run over messages: (number of the message, field).
 
     Texts of one field are told apart by a number beside it. Which number that is, is not on the wire: each that stands
-    there is tried, and none.
+    there is tried, and none. The deepest come first: a message can read as text, and its length bytes as letters.
     """
     groups: dict[tuple[object, ...], list[tuple[int, Field]]] = {}
     levels: dict[tuple[int, ...], set[tuple[int, int]]] = {}
@@ -107,4 +107,5 @@ def streamed(messages: list[list[Field]]) -> Iterator[list[tuple[int, Field]]]:
             for level, number in levels[field.path]:
                 value = field.beside[level].get(number, 0)  # proto3 does not write a zero
                 groups.setdefault((field.path, level, number, value), []).append((at, field))
-    yield from (pieces for pieces in groups.values() if len(pieces) > 1)
+    split = [pieces for pieces in groups.values() if len(pieces) > 1]
+    yield from sorted(split, key=lambda pieces: -len(pieces[0][1].path))

@@ -56,8 +56,8 @@ def parsed(cassette: dict[str, Any]) -> str:
     return "\n".join(leaf for body in bodies for leaf in json_leaves(json.loads(body)))
 
 
-def streamed(*path: str | int, only: tuple[str, int] | None = None) -> Reads:
-    """The pieces on one path, put together."""
+def streamed(*path: str | int, only: str = "") -> Reads:
+    """The pieces on one path, put together; ``only`` of the events that hold this."""
 
     def read(cassette: dict[str, Any]) -> str:
         out = []
@@ -65,7 +65,7 @@ def streamed(*path: str | int, only: tuple[str, int] | None = None) -> Reads:
             if not line.startswith("data: {"):
                 continue
             value = json.loads(line[6:])
-            if only and f'"{only[0]}": {only[1]}' not in line:
+            if only not in line:
                 continue
             for step in path:
                 value = value[step]
