@@ -1,21 +1,25 @@
-"""Writing requests: a conversation of fifty rounds, to its own provider and to another one."""
+"""Writing requests: a conversation of fifty rounds, all at once and as it grows, from its own wire and another one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from normalizer import Choice, Response, Stop, Text, ToolCall, jsontext
 from normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
-from normalizer.requests import write_request
+from normalizer.requests import RequestWriter, write_request
 
 from .cases import Case
+from .measure import Job
 
 ROUNDS = 50
+PER_ROUND = 3
 BASE = "msgspec.json.encode"
 PROVIDERS = {
     "openai.chat": "openai",
@@ -54,12 +58,21 @@ def cases() -> Iterator[Case]:
         other = "anthropic.messages" if wire != "anthropic.messages" else "openai.chat"
         write = partial(write_request, wire=wire, provider=provider)
         body = as_json(write(conversation(wire)).body)
-        jobs = {
+        jobs: dict[str, Job] = {
             BASE: partial(msgspec.json.encode, body),
-            "ours, its own history": partial(write, conversation(wire)),
-            f"ours, history of {other}": partial(write, conversation(other)),
+            "ours, all at once, its own history": partial(write, conversation(wire)),
+            f"ours, all at once, history of {other}": partial(write, conversation(other)),
+            f"ours, one round more than the {ROUNDS - 1} written before": _one_more(wire, provider),
         }
         yield Case(wire, f"request of {ROUNDS} rounds", BASE, jobs)
+
+
+def _one_more(wire: str, provider: str) -> Job:
+    """Writes all rounds where all but the last were written before: each time by a copy of the same writer."""
+    whole = conversation(wire)
+    writer = RequestWriter(wire, provider=provider)
+    writer.write(replace(whole, turns=whole.turns[:-PER_ROUND]))
+    return lambda: copy(writer).write(whole)
 
 
 def as_json(body: Any) -> Any:
