@@ -46,6 +46,7 @@ class Answer(Struct, frozen=True):
     ``rejected``: which of them, as the policy has it (null: it does not say).
 
     ``warnings``: what it said of dropped calls, as text. ``blocks``: the canonical blocks, where it gives them.
+    ``failed``: the provider sent an error; ``retryable``: it may be asked again.
     ``error``: the typed error with which it declined to read the body.
     """
 
@@ -61,6 +62,7 @@ class Answer(Struct, frozen=True):
     findings: list[str] = []
     warnings: list[str] = []
     failed: bool | None = None
+    retryable: bool | None = None
     error: str | None = None
 
     @property
@@ -101,6 +103,7 @@ def _brief(given: dict[str, Any]) -> Answer:
         findings=_codes(given.get("findings") or []),
         warnings=[str(line) for line in given.get("warnings") or []],
         failed=given.get("failed"),
+        retryable=given.get("retryable"),
     )
 
 
@@ -160,6 +163,7 @@ def _canonical(given: dict[str, Any]) -> Answer:
         findings=findings,
         warnings=log,
         failed=response["error"] is not None,
+        retryable=None if response["error"] is None else response["error"]["retryable"],
     )
 
 

@@ -158,15 +158,16 @@ class Bench:
         for number, answered in enumerate(told):
             ask = Ask(
                 wire=surface.wire,
-                provider=surface.provider,
+                provider=answered.provider or surface.provider,
                 stream=answered.stream,
                 pieces=_pieces(answered, how, surface.wire),
                 policy=case.policy,
+                limit=scenario.situation.limit,
                 request=answered.request,
                 status=answered.status,
             )
             expected = scenario.expected(case.surface, number, stream=case.stream)
-            following = told[number + 1].request if number + 1 < len(told) else None
+            following = told[number + 1].request if number + 1 < len(told) else scenario.situation.goes_on or None
             yield Round(number, ask, expected, self._ask(ask, how is None), following)
 
     def _ask(self, ask: Ask, first: bool) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
 from normalizer import jsontext
@@ -19,7 +19,10 @@ class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     """A client call that stands on the wire. ``arguments``: null where the text is no object, or of a custom call.
 
     ``text``: exactly what the model wrote; null where the wire holds parsed JSON. ``status``: complete, truncated or
-    invalid. ``id``: where the case is about ids.
+    invalid. ``id``: where the case is about ids. ``choice``: the place of the answer that it belongs to, where several
+    were asked for; only the first one is acted on. ``json``: the arguments as JSON text, where a scenario's file
+    cannot say them (null, numbers beyond 64 bits, half a surrogate pair). ``result``: what the tool returns;
+    ``failed``: it is the text of an error.
     """
 
     name: str
@@ -28,13 +31,24 @@ class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     status: str = "complete"
     kind: str = "function"
     id: str | None = None
+    choice: int = 0
+    json: str | None = None
+    result: str | None = None
+    failed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.json is not None:
+            force_setattr(self, "arguments", jsontext.decode(self.json))
 
 
 class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One answer. ``servers``: canonical tools of the server calls, in order. ``stop``: a canonical stop reason.
 
     ``text``: all words joined. ``complete`` false: the stream ended before its last event. ``failed``: the provider
-    sent an error. ``opaque``: wire types of blocks that nobody knows yet.
+    sent an error; ``retryable`` tells whether to ask again. ``opaque``: wire types of blocks that nobody knows yet.
+    ``approvals``: names of the calls on a provider's own server that wait for approval. ``usage``: figures, where the
+    shortest way to them is not theirs. ``findings``: codes (docs/findings.md) of what has to be reported.
+    ``back``: texts that have to stand in the next request to the same provider.
     """
 
     calls: list[ExpectedCall] = []
@@ -44,22 +58,34 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     stop: str = "end_turn"
     complete: bool = True
     failed: bool = False
+    retryable: bool | None = None
     opaque: list[str] = []
+    approvals: list[str] = []
+    usage: dict[str, int] = {}
+    findings: list[str] = []
+    back: list[str] = []
 
     @property
-    def runnable(self) -> list[int]:
-        """The places of the calls that may be executed."""
+    def whole(self) -> list[int]:
+        """The places of the calls that are not rejected."""
         if not self.complete or self.failed or self.stop in ("refusal", "content_filter", "error", "malformed_call"):
             return []
         return [place for place, call in enumerate(self.calls) if call.status == "complete"]
+
+    @property
+    def runnable(self) -> list[int]:
+        """The places of the calls that may be executed: those of the first choice."""
+        return [place for place in self.whole if self.calls[place].choice == 0]
 
     def split(self, policy: str, limit: int | None = None) -> Split:
         """Which calls a policy keeps, drops and rejects, by their places."""
         runnable = self.runnable
         most = len(runnable) if limit is None else limit
         count = min(most, 1) if policy == "first" else most
-        rejected = [place for place in range(len(self.calls)) if place not in runnable]
-        return Split(runnable[:count], runnable[count:], rejected)
+        whole = self.whole
+        others = [place for place in whole if place not in runnable]
+        rejected = [place for place in range(len(self.calls)) if place not in whole]
+        return Split(runnable[:count], [*runnable[count:], *others], rejected)
 
 
 class Split(NamedTuple):
@@ -87,7 +113,7 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
     made = [_call(call, kinds, cut=round.ending == "length" and call is calls[-1]) for call in calls]
     refusal = any(isinstance(part, Refuse) for part in parts)
     if parsed and not stream:
-        made = [replace(call, text=None) if call.arguments is None else call for call in made]
+        made = [replace(call, text=None) for call in made]
     return Expected(
         calls=made,
         servers=[part.tool for part in parts if isinstance(part, ServerCall)],
@@ -113,8 +139,13 @@ def _stop(round: Round, calls: bool, refusal: bool) -> str:
 
 
 def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:
+    made = _called(call, kinds.get(call.tool, "function"), cut=cut)
+    result = call.result if isinstance(call.result, str) else jsontext.text(call.result)
+    return replace(made, result="" if call.result is None else result, failed=call.failed)
+
+
+def _called(call: Call, kind: str, *, cut: bool) -> ExpectedCall:
     text = call.text
-    kind = kinds.get(call.tool, "function")
     if kind == "custom":
         return ExpectedCall(call.tool, None, text, "complete", "custom", call.id)
     arguments: Any = None

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from cassettes.scripts import Script, scripts
+from cassettes.scripts import Offer, Script, scripts
 from cassettes.surfaces import SURFACES
 from normalizer.errors import InvalidScenario
 
@@ -29,7 +29,9 @@ _PARSED = frozenset(("anthropic.messages",))
 class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An answer as it stood on a wire: ``text``, or the content of ``file`` beside the situation.
 
-    ``request``: the body that it answers, where that matters (declared tools).
+    Of `xai.grpc` it is the messages, one a line: in protobuf's JSON, or base64 where that cannot say it. ``request``:
+    the body that it answers, where it is another than the situation's ``ask`` makes. ``provider``: who serves the wire,
+    where it is not the surface's own provider.
     """
 
     surface: str
@@ -38,19 +40,26 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     file: str | None = None
     status: int = 200
     request: dict[str, Any] | None = None
+    provider: str | None = None
 
 
 class Situation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The file. ``guards``: ids of failures that it guards against. ``since``: the release that made it required.
 
-    ``bodies`` with ``expected``: a case of its own; without them the script of the same id is played, and ``expect``
-    holds, by surface and round (``"openai.chat/0"``), what differs from what the script tells.
+    ``bodies`` with ``expected``: a case of its own, which answers ``ask`` with ``tools`` declared where it says so;
+    with ``goes_on`` the results of its calls go back. Without bodies the script of the same id is played. ``expect``
+    holds what differs from what the script, or ``expected``, tells: by surface and round (``"openai.chat/0"``), or by
+    surface and mode (``"anthropic.messages/plain"``). ``limit``: how many calls may be kept.
     """
 
     title: str
     guards: list[str] = []
     level: Literal["must", "should"] = "must"
     since: str = "0.1.0"
+    limit: int | None = None
+    ask: str = ""
+    tools: list[Offer] = []
+    goes_on: bool = False
     bodies: list[Body] = []
     expected: Expected | None = None
     expect: dict[str, dict[str, Any]] = {}
@@ -80,13 +89,17 @@ class Scenario(Struct, frozen=True):
 
     def expected(self, surface: str, number: int, *, stream: bool) -> Expected:
         """What must come out of a round (from 0) on a surface."""
-        if self.script is None:
-            assert self.situation.expected is not None
-            return self.situation.expected
-        parsed = SURFACES[surface].wire in _PARSED
-        told = expected(self.script, number, stream=stream, parsed=parsed)
-        differs = self.situation.expect.get(f"{surface}/{number}")
-        return msgspec.structs.replace(told, **msgspec.convert(differs, dict[str, Any])) if differs else told
+        told = self.situation.expected
+        place: int | str = "stream" if stream else "plain"
+        if self.script is not None:
+            parsed = SURFACES[surface].wire in _PARSED
+            told = expected(self.script, number, stream=stream, parsed=parsed)
+            place = number
+        assert told is not None
+        for key in (surface, f"{surface}/{place}"):
+            if differs := self.situation.expect.get(key):
+                told = msgspec.convert({**msgspec.to_builtins(told), **differs}, Expected)
+        return told
 
 
 FOLDER = resources.files(__package__) / "situations"
@@ -119,14 +132,28 @@ def _scenario(id: str, file: Traversable, played: dict[str, Script]) -> Scenario
         for body in situation.bodies:
             if body.surface not in SURFACES or (body.text is None) == (body.file is None):
                 raise InvalidScenario(f"a body of {body.surface}: text or file, on a known surface", where=id)
-        return Scenario(id, situation)
+        if situation.goes_on and not situation.ask:
+            raise InvalidScenario("what goes on has begun: it needs an ask", where=id)
+        return _checked(Scenario(id, situation))
     if id not in played:
         raise InvalidScenario("neither bodies nor a script of that id", where=id)
-    return Scenario(id, situation, played[id])
+    return _checked(Scenario(id, situation, played[id]))
+
+
+def _checked(scenario: Scenario) -> Scenario:
+    """Every exception is for a surface that plays, and says something that can be expected."""
+    for key, differs in scenario.situation.expect.items():
+        if key.partition("/")[0] not in scenario.surfaces:
+            raise InvalidScenario(f"expect {key}: no surface that plays it", where=scenario.id)
+        try:
+            msgspec.convert(differs, Expected)
+        except msgspec.ValidationError as error:
+            raise InvalidScenario(f"expect {key}: {error}", where=scenario.id) from None
+    return scenario
 
 
 def body_bytes(body: Body) -> bytes:
-    """The answer's bytes; JSON lines of base64 are the messages of `xai.grpc`."""
+    """The answer as it stands in the file."""
     if body.text is not None:
         return body.text.encode()
     return (FOLDER / str(body.file)).read_bytes()

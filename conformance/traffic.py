@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from cassettes.library import load, path_for
 from cassettes.surfaces import SURFACES
-from normalizer import jsontext
 from normalizer.errors import UnreadableSource
 
+from .asked import asked
 from .scenarios import Scenario, body_bytes, scenarios
 
 #: Widths of the pieces in which the network might bring a body: through lines, escapes and characters.
@@ -21,7 +21,10 @@ _ODD = (1, 7, 2, 33, 3, 128, 5)
 
 
 class Answered(Struct, frozen=True):
-    """One answer on a wire. ``pieces``: as `conformance.subjects.Ask` has them; ``request``: null where nobody told."""
+    """One answer on a wire. ``pieces``: as `conformance.subjects.Ask` has them; ``request``: null where nobody told.
+
+    ``provider``: who gave it, where that is another than the surface's own.
+    """
 
     surface: str
     stream: bool
@@ -29,6 +32,7 @@ class Answered(Struct, frozen=True):
     request: Any
     status: int
     source: str
+    provider: str | None = None
 
 
 @cache
@@ -56,10 +60,25 @@ def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
     body = next(b for b in scenario.situation.bodies if (b.surface, b.stream) == (surface, stream))
     data = body_bytes(body)
     if SURFACES[surface].wire == "xai.grpc":
-        pieces = [base64.b64decode(jsontext.decode(line)) for line in data.splitlines() if line.strip()]
+        pieces = [_message(line, stream) for line in data.split(b"\n") if line.strip()]
     else:
         pieces = _events(data) if stream else [data]
-    return Answered(surface, stream, pieces, body.request, body.status, f"situations/{body.file or scenario.id}")
+    request = body.request
+    if request is None and scenario.situation.ask:
+        request = asked(scenario.situation, SURFACES[surface], stream=stream)
+    source = f"situations/{body.file or scenario.id}"
+    return Answered(surface, stream, pieces, request, body.status, source, body.provider)
+
+
+def _message(line: bytes, stream: bool) -> bytes:
+    """A message of `xai.grpc`, serialized."""
+    if line.lstrip()[:1] != b"{":
+        return base64.b64decode(line)
+    from google.protobuf.json_format import Parse
+    from xai_sdk.proto import chat_pb2
+
+    made = chat_pb2.GetChatCompletionChunk() if stream else chat_pb2.GetChatCompletionResponse()
+    return bytes(Parse(line, made).SerializeToString(deterministic=True))
 
 
 def _events(data: bytes) -> list[bytes]:

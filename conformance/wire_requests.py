@@ -15,13 +15,48 @@ from .subjects import Ask, Next, Returned
 
 
 def next_of(round: Round, to: str, provider: str) -> Next:
-    """The request that follows a round, with a result for each call under the id that the subject gave it."""
-    results = []
+    """The request that follows a round, with a result for each call that could run, under the id that the subject gave
+    it. Results come as tools finish, the last call's first (failures ORD-01, XAI-01).
+    """
+    runnable = round.expected.runnable
     places, _ = matched(round.expected.calls, round.answer.calls)
-    for place, call in zip(places, round.answer.calls, strict=True):
-        if place is not None:
-            results.append(Returned(call.id or "", call.name, f"the result of {call.name} ({place + 1})"))
-    return Next(ask=round.ask, results=results, to=to, provider=provider)
+    results = [
+        Returned(call.id or "", call.name, returned(round, place), round.expected.calls[place].failed)
+        for place, call in zip(places, round.answer.calls, strict=True)
+        if place is not None and place in runnable
+    ]
+    return Next(ask=round.ask, results=results[::-1], to=to, provider=provider)
+
+
+def returned(round: Round, place: int) -> str:
+    """What the tool returns to a call."""
+    call = round.expected.calls[place]
+    return f"the result of {call.name} ({place + 1})" if call.result is None else call.result
+
+
+def lost_results(round: Round, body: Any) -> Iterator[str]:
+    """The results that could not be found in a request."""
+    sent = jsontext.text(body)
+    for place in round.expected.runnable:
+        result = returned(round, place)
+        # a result that is JSON may stand there as such, or as text
+        if jsontext.text(result)[1:-1] not in sent and result not in sent and not _holds(body, result):
+            yield result
+
+
+def _holds(body: Any, result: str) -> bool:
+    try:
+        value = jsontext.decode(result)
+    except ValueError:
+        return False
+    return isinstance(value, (dict, list)) and _within(body, value)
+
+
+def _within(body: Any, value: Any) -> bool:
+    if body == value:
+        return True
+    inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return any(_within(one, value) for one in inner)
 
 
 def calls_in(body: Any, wire: str) -> Iterator[str]:
@@ -36,6 +71,15 @@ def answers_in(body: Any, wire: str) -> Iterator[str]:
     for kind, id in _walk(body, wire):
         if kind == "answer":
             yield id
+
+
+def failed_in(body: Any) -> Iterator[str]:
+    """The id that each result answers which is marked as failed, on the wire that has a mark for it (Anthropic's)."""
+    for message in body.get("messages") or []:
+        content = message.get("content")
+        for block in content if isinstance(content, list) else []:
+            if isinstance(block, dict) and block.get("type") == "tool_result" and block.get("is_error") is True:
+                yield block["tool_use_id"]
 
 
 def _walk(body: Any, wire: str) -> Iterator[tuple[str, str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from normalizer.requests import check_request
 
-from ..evidence import Evidence
-from ..wire_requests import answers_in, calls_in, next_of
-from .common import Failure
+from ..evidence import Evidence, Round
+from ..wire_requests import answers_in, calls_in, failed_in, lost_results, next_of
+from .common import Failure, matched
 
 SENTENCE = (
     "In the next request every call that stands there has exactly one answer, where and how the provider wants it."
@@ -33,12 +34,32 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         body = evidence.make(next_of(round, wire, round.ask.provider))
         for violation in check_request(body, wire, provider=round.ask.provider):
             yield Failure(round.number, f"the provider refuses it by {violation.rule}: {violation.message}", None, body)
-        calls, answers = Counter(calls_in(body, wire)), Counter(answers_in(body, wire))
-        if len(round.expected.calls) > calls.total():
-            yield Failure(round.number, "calls are missing in the next request", len(round.expected.calls), dict(calls))
+        order, answered = list(calls_in(body, wire)), list(answers_in(body, wire))
+        calls, answers = Counter(order), Counter(answered)
+        made = sum(call.choice == 0 for call in round.expected.calls)
+        if made > calls.total():
+            yield Failure(round.number, "calls are missing in the next request", made, dict(calls))
+        if calls == answers and order != answered:
+            yield Failure(round.number, "the answers stand in another order than the calls", order, answered)
+        for result in lost_results(round, body):
+            yield Failure(round.number, "a result did not reach the provider", result, None)
+        if wire == "anthropic.messages":
+            yield from _unmarked(round, body)
         if calls != answers:
             lacking, surplus = calls - answers, answers - calls
             what = (
                 f"without an answer: {', '.join(lacking) or 'none'}; too many answers: {', '.join(surplus) or 'none'}"
             )
             yield Failure(round.number, what, dict(calls), dict(answers))
+
+
+def _unmarked(round: Round, body: Any) -> Iterator[Failure]:
+    """Calls whose tool failed, or that could not run, are answered with an error (failures RES-01, INV-01)."""
+    marked = set(failed_in(body))
+    places, _ = matched(round.expected.calls, round.answer.calls)
+    runnable = round.expected.runnable
+    for place, call in zip(places, round.answer.calls, strict=True):
+        if place is None or call.id is None or round.expected.calls[place].choice:
+            continue
+        if (round.expected.calls[place].failed or place not in runnable) and call.id not in marked:
+            yield Failure(round.number, f"the failure of {call.name} is told as a success", "is_error", call.id)

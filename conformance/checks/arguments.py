@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..answer import AnsweredCall
 from ..evidence import Evidence
 from ..expected import ExpectedCall
-from .common import Failure, matched
+from .common import Failure, equal, matched, silent
 
 SENTENCE = "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, never repaired unasked."
 LEVEL = "must"
@@ -29,6 +29,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             if wanted:
                 yield Failure(round.number, f"the arguments were fatal: {round.answer.error}")
             continue
+        yield from silent(evidence, round, "arguments")
         if not round.expected.complete:
             continue
         places, strangers = matched(wanted, round.answer.calls)
@@ -46,10 +47,12 @@ def check(evidence: Evidence) -> Iterator[Failure]:
 
 def _compared(number: int, call: ExpectedCall, told: AnsweredCall, tells: bool) -> Iterator[Failure]:
     if call.arguments is not None:
-        if (told.value or {}) != call.arguments:
+        if not equal(told.value or {}, call.arguments):
             yield Failure(
                 number, f"the arguments of {call.name} are others", call.arguments, told.text or told.arguments
             )
+        elif call.text is not None and told.text is not None and told.text != call.text:
+            yield Failure(number, f"the argument text of {call.name} is another", call.text, told.text)
     elif call.status != "complete" and isinstance(told.arguments, dict) and told.arguments:
         yield Failure(number, f"the {call.status} arguments of {call.name} were repaired", call.text, told.arguments)
     elif call.text is not None and told.text is not None and told.text != call.text:

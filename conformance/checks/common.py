@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from normalizer import jsontext
 
 from ..answer import AnsweredCall
+from ..evidence import Evidence, Round
 from ..expected import ExpectedCall
 
 
@@ -22,13 +23,24 @@ class Failure(NamedTuple):
     got: Any = None
 
 
+def equal(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same: 1 and 1.0 are, 1 and true are not, and no text is a number."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(equal(one[k], other[k]) for k in one)
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
 def same(wanted: ExpectedCall, got: AnsweredCall) -> bool:
     """Whether the subject's call is this one: by name and by what its arguments say."""
     if wanted.name != got.name:
         return False
     if wanted.arguments is not None:
         value = got.value
-        return value == wanted.arguments if isinstance(value, dict) else wanted.arguments == {} and value in (None, "")
+        if not isinstance(value, dict):
+            return wanted.arguments == {} and value in (None, "")
+        return equal(value, wanted.arguments)
     if wanted.text is None:
         return True  # the wire holds parsed JSON: what was cut there cannot be told
     if got.text is not None:
@@ -78,3 +90,44 @@ def skeleton(calls: Sequence[AnsweredCall], text: str | None, stop: str | None) 
     """
     told = [(call.name, "?" if call.value is msgspec.UNSET else call.value or {}) for call in calls]
     return {"calls": told, "text": None if stop == "refusal" else text, "stop": stop}
+
+
+#: How the codes begin whose silence breaks a law; every other code is about which call is which (`conservation`).
+_FLAGS = {
+    "arguments-": "arguments",
+    "stop-": "stop",
+    "time-limit": "stop",
+    "refused": "stop",
+    "paused": "stop",
+    "needs-approval": "stop",
+    "stream-": "incomplete",
+    "response-": "incomplete",
+    "error-": "incomplete",
+    "undecodable-event": "incomplete",
+    "unterminated-event": "incomplete",
+    "raw-text-in-stream": "incomplete",
+    "provider-rejected-call": "incomplete",
+    "unknown-block": "unknown",
+    "unknown-event": "unknown",
+    "unknown-member": "unknown",
+    "wrong-type": "unknown",
+    "corrupt-text": "unknown",
+}
+
+
+def flags(round: Round, law: str) -> list[str]:
+    """The codes that have to be reported of an answer, as far as their silence breaks this law."""
+    return [code for code in round.expected.findings if _law_of(code) == law]
+
+
+def _law_of(code: str) -> str:
+    return next((law for head, law in _FLAGS.items() if code.startswith(head)), "conservation")
+
+
+def silent(evidence: Evidence, round: Round, law: str) -> Iterator[Failure]:
+    """A failure for each of them that a subject which reports anything does not report."""
+    if "findings" not in evidence.subject.claims or round.answer.error is not None:
+        return
+    for code in flags(round, law):
+        if code not in round.answer.findings:
+            yield Failure(round.number, f"nothing tells of {code}", code, ", ".join(round.answer.findings) or "nothing")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evidence import Evidence
-from .common import Failure, listed, matched
+from ..evidence import Evidence, Round
+from .common import Failure, listed, matched, silent
 
-SENTENCE = "Every call on the wire is kept, dropped, rejected or server-side: once, and only once."
+SENTENCE = "Every call on the wire is kept, dropped, rejected or server-side: once, and only once, under its own id."
 LEVEL = "must"
 CLAIMS: tuple[str, ...] = ()
 SINCE = "0.1.0"
@@ -27,7 +27,9 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             continue
         if not round.expected.complete and "select" not in evidence.subject.claims:
             continue  # what an accumulator holds of a broken stream is not told to be a call
+        yield from silent(evidence, round, "conservation")
         places, strangers = matched(wanted, answer.calls)
+        yield from _ids(round, places)
         found = {place for place in places if place is not None}
         lost = [call for place, call in enumerate(wanted) if place not in found]
         if not round.expected.complete:
@@ -47,3 +49,16 @@ def check(evidence: Evidence) -> Iterator[Failure]:
                 listed(wanted),
                 listed(answer.calls),
             )
+
+
+def _ids(round: Round, places: list[int | None]) -> Iterator[Failure]:
+    """An id that the case is about is told as it stands there, and no two calls can be answered under one."""
+    for place, call in zip(places, round.answer.calls, strict=True):
+        wanted = None if place is None else round.expected.calls[place].id
+        if wanted is not None and call.id is not None and call.id != wanted:
+            reason = f"the call {call.name} has another id than the provider gave it"
+            yield Failure(round.number, reason, wanted, call.id)
+    told = [call.id for call in round.answer.calls if call.id is not None]
+    twice = sorted({id for id in told if told.count(id) > 1})
+    if twice:
+        yield Failure(round.number, f"two calls are told under one id: {', '.join(map(repr, twice))}", None, told)

@@ -8,7 +8,7 @@ from normalizer import jsontext
 from normalizer.requests import check_request
 
 from ..evidence import Evidence
-from ..wire_requests import next_of
+from ..wire_requests import lost_results, next_of
 from .common import Failure
 
 SENTENCE = "History from any wire, sent to any other, is legal there, and what could not be carried is reported."
@@ -40,8 +40,10 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             for violation in check_request(body, wire, provider=provider):
                 yield Failure(round.number, f"{wire} refuses it by {violation.rule}: {violation.message}", None, body)
             sent = jsontext.text(body)
+            for result in lost_results(round, body):
+                yield Failure(round.number, f"a result did not reach {wire}", result, None)
             for call in round.expected.calls:
-                if call.name not in sent:
+                if call.choice == 0 and call.name not in sent:
                     yield Failure(round.number, f"{call.name} did not reach {wire}", call.name, None)
             if round.expected.text and jsontext.text(round.expected.text)[1:-1] not in sent:
                 yield Failure(round.number, f"the words beside the calls did not reach {wire}", round.expected.text)

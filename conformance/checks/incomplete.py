@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..evidence import Evidence
-from .common import Failure, listed, matched
+from .common import Failure, flags, listed, matched, silent
 
 SENTENCE = "Nothing from an unfinished, failed or refused response is executed, and no call that was cut."
 LEVEL = "must"
@@ -14,14 +14,18 @@ SINCE = "0.1.0"
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where a call must not run."""
-    return any(round.split.rejected or not round.expected.complete for round in evidence.rounds)
+    """Where a call must not run, and where the answer is none."""
+    return any(
+        round.split.rejected or not round.expected.complete or round.expected.failed or flags(round, "incomplete")
+        for round in evidence.rounds
+    )
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
     """None of the rejected calls is among those that would run."""
     for round in evidence.rounds:
         expected = round.expected
+        yield from silent(evidence, round, "incomplete")
         if not expected.complete or expected.failed:
             if round.answer.acted:
                 yield Failure(

@@ -28,6 +28,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             continue
         wire = round.ask.wire
         sent = jsontext.text(evidence.make(next_of(round, wire, round.ask.provider)))
-        for kind, value in wanted_back(round.ask):
+        told = [("part", value) for value in round.expected.back]
+        for kind, value in [*wanted_back(round.ask), *told]:
             if jsontext.text(value)[1:-1] not in sent:
                 yield Failure(round.number, f"the {kind} of the answer did not go back", value[:80], "not there")

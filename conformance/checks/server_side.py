@@ -15,13 +15,13 @@ SINCE = "0.1.0"
 
 def applies(evidence: Evidence) -> bool:
     """Where the provider ran something."""
-    return any(round.expected.servers for round in evidence.rounds)
+    return any(round.expected.servers or round.expected.approvals for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
     """No call is to be executed that is none of the client's; and where blocks are told, the server's stand there."""
     for round in evidence.rounds:
-        if not round.expected.servers:
+        if not (round.expected.servers or round.expected.approvals):
             continue
         _, strangers = matched(round.expected.calls, round.answer.acted)
         if strangers:
@@ -35,3 +35,6 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             told = [block["tool"] for block in round.answer.blocks if block["type"] == "server_tool_call"]
             if told != round.expected.servers:
                 yield Failure(round.number, "the server's own calls are not told", round.expected.servers, told)
+            waiting = [block["name"] for block in round.answer.blocks if block["type"] == "approval_request"]
+            if waiting != round.expected.approvals:
+                yield Failure(round.number, "what waits for approval is not told", round.expected.approvals, waiting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..evidence import Evidence
-from .common import Failure
+from .common import Failure, silent
 
 SENTENCE = "The stop reason is what happened; disagreement with the wire is a finding."
 LEVEL = "must"
@@ -23,6 +23,12 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     for round in evidence.rounds:
         if round.answer.error is not None and round.expected.failed:
             continue
+        yield from silent(evidence, round, "stop")
+        again = round.answer.retryable
+        if round.expected.retryable is not None and again is not None and again != round.expected.retryable:
+            yield Failure(
+                round.number, "whether to ask again is told wrong", f"retryable: {round.expected.retryable}", again
+            )
         if round.answer.stop != round.expected.stop:
             yield Failure(
                 round.number,

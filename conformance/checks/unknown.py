@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..evidence import Evidence
-from .common import Failure
+from .common import Failure, flags, silent
 
 SENTENCE = "Unknown blocks, events, enums and fields are kept and reported, never fatal."
 LEVEL = "must"
@@ -15,14 +15,15 @@ SINCE = "0.1.0"
 
 def applies(evidence: Evidence) -> bool:
     """Where something unknown stands."""
-    return any(round.expected.opaque for round in evidence.rounds)
+    return any(round.expected.opaque or flags(round, "unknown") for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
     """The answer was read all the same; where blocks are told, the unknown ones are among them."""
     for round in evidence.rounds:
-        if not round.expected.opaque:
+        if not (round.expected.opaque or flags(round, "unknown")):
             continue
+        yield from silent(evidence, round, "unknown")
         if round.answer.error is not None:
             yield Failure(round.number, f"something unknown was fatal: {round.answer.error}")
         elif "blocks" in evidence.subject.claims:

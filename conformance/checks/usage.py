@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evidence import Evidence
+from ..evidence import Evidence, Round
 from ..wire_usage import usage_on
 from .common import Failure
 
@@ -15,14 +15,19 @@ SINCE = "0.1.0"
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where the wire tells figures; once for all policies."""
-    return evidence.case.policy == "all" and any(usage_on(round.ask) is not None for round in evidence.rounds)
+    """Where figures are told; once for all policies."""
+    return evidence.case.policy == "all" and any(_figures(round) for round in evidence.rounds)
+
+
+def _figures(round: Round) -> dict[str, int] | None:
+    """What the scenario tells, or what stands on the wire."""
+    return round.expected.usage or usage_on(round.ask)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
     """Input with what was cached, output with what was thought."""
     for round in evidence.rounds:
-        figures = usage_on(round.ask)
+        figures = _figures(round)
         if figures is None:
             continue
         told = round.answer.usage or {}

@@ -100,6 +100,35 @@ def finish_reason_trusted(given: Told, ask: Ask) -> None:
         keep_only(given, [])
 
 
+@bad("conservation")
+def keyed_by_id(given: Told, ask: Ask) -> None:
+    """Two calls of one id are one."""
+    if "id-duplicate" in given["findings"]:
+        keep_only(given, [0])
+
+
+@bad("conservation")
+def ids_of_its_kind(given: Told, ask: Ask) -> None:
+    """Gives every call an id of its own making."""
+    for number, call in enumerate(calls(given)):
+        call["id"] = f"made_up_{number}"
+
+
+@bad("conservation")
+def ids_shared(given: Told, ask: Ask) -> None:
+    """All calls of an answer go under the first one's id."""
+    for call in calls(given)[1:]:
+        call["id"] = calls(given)[0]["id"]
+
+
+@bad("conservation")
+def calls_of_every_choice(given: Told, ask: Ask) -> None:
+    """Puts the calls of all alternatives into the first one."""
+    choices = given["response"]["choices"]
+    for other in choices[1:]:
+        choices[0]["blocks"] += [block for block in other["blocks"] if block["type"] == "tool_call"]
+
+
 @bad("order")
 def sorted_by_name(given: Told, ask: Ask) -> None:
     """Calls come in the order of their names' letters, backwards."""

@@ -67,6 +67,35 @@ def ids_of_its_own(body: Any, ask: Next) -> Any:
     return body
 
 
+@bad("answered", "body")
+def answered_as_they_finish(body: Any, ask: Next) -> Any:
+    """Sends the results in the order in which the tools were done."""
+    for key in ("messages", "input"):
+        items = body.get(key) or []
+        places = [place for place, item in enumerate(items) if _is_answer(item)]
+        last = [place for place in places if place >= len(items) - len(ask.results)]
+        for place, item in zip(last, [items[place] for place in reversed(last)], strict=True):
+            items[place] = item
+    return body
+
+
+@bad("answered", "body")
+def failures_are_successes(body: Any, ask: Next) -> Any:
+    """Sends what went wrong as if it were a result."""
+    _strip(body, "is_error")
+    return body
+
+
+@bad("answered", "body")
+def results_without_words(body: Any, ask: Next) -> Any:
+    """Answers every call, and tells nothing of what its tool returned."""
+    text = json.dumps(body)
+    for result in ask.results:
+        if result.content:
+            text = text.replace(json.dumps(result.content)[1:-1], "ok")
+    return json.loads(text)
+
+
 @bad("replay", "body")
 def signature_lost(body: Any, ask: Next) -> Any:
     """Forgets what the provider signed."""

@@ -29,6 +29,44 @@ def refusal_is_an_answer(given: Told, ask: Ask) -> None:
             choice["stop"]["reason"] = "end_turn"
 
 
+@bad("stop")
+def disagreement_not_told(given: Told, ask: Ask) -> None:
+    """Corrects the stop reason, or fills it in, without a word."""
+    given["findings"] = [code for code in given["findings"] if not code.startswith("stop-")]
+
+
+@bad("stop")
+def every_error_is_final(given: Told, ask: Ask) -> None:
+    """Never asks again, also where the provider was merely busy."""
+    if given["response"]["error"] is not None:
+        given["response"]["error"]["retryable"] = False
+
+
+@bad("incomplete")
+def breaks_not_told(given: Told, ask: Ask) -> None:
+    """Knows that the answer broke off, and keeps it to itself."""
+    given["findings"] = [code for code in given["findings"] if not code.startswith(("stream-", "undecodable-"))]
+
+
+@bad("unknown")
+def unknown_not_told(given: Told, ask: Ask) -> None:
+    """Keeps what it does not know, and tells nobody."""
+    given["findings"] = [code for code in given["findings"] if not code.startswith("unknown-")]
+
+
+@bad("arguments")
+def oddities_not_told(given: Told, ask: Ask) -> None:
+    """Calls broken arguments broken, and does not say how."""
+    given["findings"] = [code for code in given["findings"] if not code.startswith("arguments-")]
+
+
+@bad("server-side")
+def approvals_forgotten(given: Told, ask: Ask) -> None:
+    """Nobody hears that a call on the provider's own server waits for approval."""
+    if given["response"]["choices"]:
+        rebuild(given, [block for block in blocks(given) if block["type"] != "approval_request"])
+
+
 @bad("usage")
 def usage_forgotten(given: Told, ask: Ask) -> None:
     """No figures."""

@@ -1,0 +1,79 @@
+"""The request that a situation's bodies answer: what the user says, and the tools that are declared, on each wire.
+
+Written by hand and apart from the normalizer, whose writing of requests is tested with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cassettes.scripts import Offer
+from cassettes.surfaces import Surface
+from normalizer import jsontext
+
+from .scenarios import Situation
+
+_Json = dict[str, Any]
+
+
+def asked(situation: Situation, surface: Surface, *, stream: bool) -> _Json:
+    """The request's body as JSON (of `xai.grpc` the message in protobuf's JSON, with its own names)."""
+    body = _WIRES[surface.wire](situation, surface)
+    if stream and surface.wire != "xai.grpc":
+        body["stream"] = True
+    return body
+
+
+def _chat(situation: Situation, surface: Surface) -> _Json:
+    body: _Json = {"model": surface.model, "messages": [{"role": "user", "content": situation.ask}]}
+    if situation.tools:
+        body["tools"] = [
+            {"type": "custom", "custom": _named(offer)}
+            if offer.kind == "custom"
+            else {"type": "function", "function": {**_named(offer), "parameters": offer.parameters}}
+            for offer in situation.tools
+        ]
+    return body
+
+
+def _responses(situation: Situation, surface: Surface) -> _Json:
+    body: _Json = {"model": surface.model, "input": [{"role": "user", "content": situation.ask}]}
+    if situation.tools:
+        body["tools"] = [
+            {"type": "custom", **_named(offer)}
+            if offer.kind == "custom"
+            else {"type": "function", **_named(offer), "parameters": offer.parameters, "strict": False}
+            for offer in situation.tools
+        ]
+    return body
+
+
+def _messages(situation: Situation, surface: Surface) -> _Json:
+    body: _Json = {"model": surface.model, "max_tokens": 4096}
+    body["messages"] = [{"role": "user", "content": situation.ask}]
+    if situation.tools:
+        body["tools"] = [{**_named(offer), "input_schema": offer.parameters} for offer in situation.tools]
+    return body
+
+
+def _grpc(situation: Situation, surface: Surface) -> _Json:
+    body: _Json = {"model": surface.model}
+    body["messages"] = [{"role": "ROLE_USER", "content": [{"text": situation.ask}]}]
+    if situation.tools:
+        body["tools"] = [
+            {"function": {**_named(offer), "parameters": jsontext.text(offer.parameters)}} for offer in situation.tools
+        ]
+    return body
+
+
+def _named(offer: Offer) -> _Json:
+    return {"name": offer.name, "description": offer.description}
+
+
+_WIRES: dict[str, Callable[[Situation, Surface], _Json]] = {
+    "openai.chat": _chat,
+    "openai.responses": _responses,
+    "anthropic.messages": _messages,
+    "xai.grpc": _grpc,
+}
