@@ -65,6 +65,22 @@ def test_other_words_ids_times_and_arguments_are_no_change() -> None:
     assert diff(of(answer()), of(new)) == []
 
 
+def test_nor_are_other_members_of_arguments_and_schemas() -> None:
+    loaded = files.load(files.path_for("anthropic.messages", "single-call", False))
+    old = list(zip(loaded.requests, loaded.responses, strict=True))
+    new = copy.deepcopy(old)
+    body = json.loads(new[0][1]["body"]["string"])
+    (call,) = [block for block in body["content"] if block["type"] == "tool_use"]
+    call["input"] = {"town": "Lisbon", "days": [1]}
+    new[0][1]["body"]["string"] = json.dumps(body).encode()
+    assert diff(outline(old), outline(new)) == []
+    call["input"] = "Lisbon"
+    new[0][1]["body"]["string"] = json.dumps(body).encode()
+    assert "~ field anthropic.messages answer: content[].input: object -> string" in map(
+        str, diff(outline(old), outline(new))
+    )
+
+
 def test_a_new_field_is_told_with_its_type() -> None:
     assert changed(lambda new: new.update(service_tier="default")) == [
         "+ field openai.chat answer: service_tier: string"

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from cassettes.library import files, writing
+from cassettes.recorder.players import openai_chat
 from cassettes.recorder.replay import replay
 from cassettes.scripts import Script, scripts
 from normalizer.errors import InvalidProvenance, ReplayFailed, UnreadableCassette
@@ -93,6 +94,21 @@ def test_a_round_that_was_not_recorded_is_named(tmp_path: Path) -> None:
 def test_an_answer_that_changed_sends_the_next_request_astray(tmp_path: Path) -> None:
     path = edited(tmp_path, "anthropic.messages", swap("response", "Lisbon", "Porto"))
     assert 'input.city: "Lisbon" -> "Porto"' in failure(path)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+def test_an_sdk_that_hands_on_less_than_was_recorded_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    sent = openai_chat.sent
+
+    def less(*arguments: Any) -> Any:
+        for one in sent(*arguments):
+            yield one.model_copy(update={"id": "another"})
+
+    path = edited(tmp_path, "openai.chat", nothing, stream=stream)
+    monkeypatch.setattr(openai_chat, "sent", less)
+    assert 'round 1: through the SDK id is "another", and the recorded bytes say "chatcmpl-' in failure(path)
 
 
 def test_an_answer_that_is_no_answer_is_said(tmp_path: Path) -> None:

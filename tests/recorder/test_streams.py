@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import anthropic
+import httpx2
 import openai
 import pytest
 
@@ -124,6 +126,33 @@ def test_a_body_that_breaks_off_is_not_recorded(slow: Slow) -> None:
             slow.go_on.set()
             with pytest.raises(openai.APIConnectionError):
                 list(stream)
+        assert cassette.data == []
+
+
+def test_nor_where_the_caller_makes_do_with_what_came(slow: Slow) -> None:
+    slow.breaks = True
+    slow.go_on.set()
+    with served(slow) as url, recording({}) as cassette, httpx2.Client() as bare:
+        with bare.stream("POST", f"{url}/chat/completions", json=QUESTION) as response:
+            with contextlib.suppress(httpx2.RemoteProtocolError):
+                assert [*response.iter_raw()] == []  # not reached: the body has no end
+            assert len(cassette) == 0
+        assert cassette.data == []
+
+
+def test_nor_in_asyncio(slow: Slow) -> None:
+    async def talk(url: str) -> None:
+        async with (
+            httpx2.AsyncClient() as bare,
+            bare.stream("POST", f"{url}/chat/completions", json=QUESTION) as response,
+        ):
+            with contextlib.suppress(httpx2.RemoteProtocolError):
+                assert [part async for part in response.aiter_raw()] == []
+
+    slow.breaks = True
+    slow.go_on.set()
+    with served(slow) as url, recording({}) as cassette:
+        asyncio.run(talk(url))
         assert cassette.data == []
 
 
