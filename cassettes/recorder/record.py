@@ -21,10 +21,9 @@ from normalizer import __version__
 from normalizer.errors import MissingKey, RecordingFailed, ToolparityError
 from normalizer.model import Response
 
-from ..library import files, writing
+from ..library import files, gates, writing
 from ..library.provenance import Origin, Provenance, now
 from ..scripts import Round, Script
-from ..secrets.scanner import refuse
 from ..surfaces import Surface
 from .diff import Change, diff, outline
 from .players import Caller, Link
@@ -118,7 +117,7 @@ def record(
     changes = _changes(old, made)
     before = old.digest if old is not None else None
     stood = path.exists()
-    told = writing.save(path, pairs, told, gates=(_scanned, lambda draft: replay(draft, script)))
+    told = writing.save(path, pairs, told, gates=(gates.scrubbed, gates.scanned, lambda draft: replay(draft, script)))
     status: Status = "same" if told.digest == before else "replaced" if stood else "recorded"
     return Outcome(path, status, len(pairs), changes)
 
@@ -182,11 +181,6 @@ def _accept(said: Response, round: Round, where: str) -> None:
         )
     if not said.complete:
         raise RecordingFailed("the answer ended before it was complete", where=where)
-
-
-def _scanned(draft: Path) -> None:
-    loaded = files.load(draft)
-    refuse({"metadata": loaded.metadata, "interactions": loaded.interactions}, where=os.fspath(draft))
 
 
 def _standing(path: Path) -> files.Loaded | None:
