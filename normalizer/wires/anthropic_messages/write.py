@@ -39,8 +39,10 @@ from ...model import (
 from ...pairing import answers_at, placed, stretch
 from ..carry import Carrying, IdStyle, NameStyle, merged, told
 from .ask import members
+from .pairs import ServerPairs
 from .parts import blocks_of, kind_of
 from .read import WIRE
+from .usual import usual_answer, usual_results
 
 IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
 #: The ids that the provider gives to the calls it runs itself.
@@ -83,13 +85,9 @@ class Writer:
         self._leading = True
         self._said_last: dict[str, Any] | None = None  # the last message of the assistant
         self._ids: dict[str, str] = {}  # of the calls that wait for their answers
-        self._asked: list[str] = []  # the ids of the last usual turn's calls
         self._used: set[str] = set()
         self._times: dict[str, int] = {}  # how often an id stood there, of those that return
-        self._surveyed = 0  # the end of the turns for which the next two were found
-        self._paired: frozenset[str] = frozenset()  # server calls that may stand
-        self._pending: frozenset[str] = frozenset()  # those whose results may come in a later turn
-        self._begun: set[str] = set()  # server calls that were written
+        self._served = ServerPairs()
 
     def fork(self, request: Request) -> Writer:
         """The same so far, for a request of the same basis that begins with the same turns."""
@@ -98,7 +96,7 @@ class Writer:
         other._carry = self._carry.fork()
         other._messages = self._messages[:]
         other._ids, other._times = self._ids.copy(), self._times.copy()
-        other._used, other._begun = self._used.copy(), self._begun.copy()
+        other._used, other._served = self._used.copy(), self._served.fork()
         return other
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
@@ -106,8 +104,8 @@ class Writer:
         while (start := self._usual_turns(turns, start, stop)) < stop:
             end = stretch(turns, start, stop)
             for place, turn in placed(turns, self._carry.mend, start, end):
-                if type(turn) is Assistant and place >= self._surveyed:
-                    self._survey(turns, place, stop)
+                if type(turn) is Assistant and place >= self._served.end:
+                    self._served.survey(turns, place, stop)
                 self._turn(turn, place)
             start = end
 
@@ -121,9 +119,9 @@ class Writer:
 
         Usual are a user's bare text, and text and function calls with all their answers in bare texts.
         """
-        if self._pending:
+        if self._served.pending:
             return place
-        messages, usual = self._messages, self._usual
+        messages, used, carry = self._messages, self._used, self._carry
         put = messages.append
         while place < stop:
             turn = turns[place]
@@ -137,16 +135,17 @@ class Writer:
                     return place
                 put({"role": "user", "content": text})
             elif kind is Assistant:
-                said = usual(turn)  # type: ignore[arg-type]
+                asked: list[str] = []
+                said = usual_answer(turn, used, carry, asked)  # type: ignore[arg-type]
                 if said is None:
                     return place
-                if asked := self._asked:
+                if asked:
                     answers = answers_at(place + 1, turns, stop, asked)
-                    if answers is None or (told := _usual_answers(answers)) is None:
+                    if answers is None or (message := usual_results(answers)) is None:
                         return place
-                    self._used.update(asked)
+                    used.update(asked)
                     put(said)
-                    put(told)
+                    put(message)
                     place += 1
                 else:
                     put(said)
@@ -156,69 +155,6 @@ class Writer:
             self._leading = False
             place += 1
         return place
-
-    def _usual(self, turn: Assistant) -> dict[str, Any] | None:
-        """Text and function calls, whose ids are in `_asked` then and stay as they are. Null for anything else."""
-        response = turn.response
-        choices = response.choices
-        if turn.extra or response.extra or not choices:
-            return None
-        used, takes, names = self._used, self._carry.takes_id, self._carry.named
-        blocks: list[dict[str, Any]] = []
-        asked: list[str] = []
-        silent = True
-        for block in choices[0].blocks:
-            if type(block) is ToolCall:
-                given = block.arguments
-                if block.extra or given is None or block.kind != "function" or block.caller or block.namespace:
-                    return None
-                id = block.id
-                if id in used or id in asked or not takes(id):
-                    return None
-                name = names.get(block.name)
-                if name is None:
-                    name = self._carry.name(block.name)
-                asked.append(id)
-                blocks.append({"type": "tool_use", "id": id, "name": name, "input": given})
-            elif type(block) is Text:
-                text = block.text
-                if not text or block.extra or block.annotations:
-                    return None
-                silent = silent and text.isspace()
-                blocks.append({"type": "text", "text": text})
-            else:
-                return None
-        self._asked = asked
-        return None if silent and not asked else {"role": "assistant", "content": blocks}
-
-    def _survey(self, turns: list[Turn], place: int, stop: int) -> None:
-        """Which server calls may stand: those with a result in their turn, or where it may still come (SRV-01, SRV-04).
-
-        It may come while the last turn is paused, and where code of the server waits for a tool of the caller. One
-        turn of the model's are all its answers up to where somebody else speaks.
-        """
-        calls: set[str] = set()
-        results: set[str] = set()
-        waiting = False
-        while place < stop and not waiting:
-            turn = turns[place]
-            if type(turn) is Assistant:
-                for block in turn.response.choices[0].blocks if turn.response.choices else ():
-                    if type(block) is ServerToolCall:
-                        calls.add(block.id)
-                    elif type(block) is ServerToolResult and block.raw is not None:
-                        results.add(block.call_id)
-                    elif type(block) is ToolCall:
-                        waiting = True
-            elif type(turn) is not Results:  # results without calls before them are left out
-                break
-            place += 1
-        known = self._pending | calls
-        self._paired = known & results
-        if waiting or place == stop:
-            self._paired |= calls
-        self._pending = known - results if waiting else frozenset()
-        self._surveyed = place
 
     def _turn(self, turn: Turn, index: int) -> None:
         kind = type(turn)
@@ -441,7 +377,7 @@ class Writer:
 
     def _server_call(self, call: ServerToolCall, index: int, place: int) -> dict[str, Any] | None:
         """A server's call, if it is whole."""
-        if call.id not in self._paired:
+        if call.id not in self._served.whole:
             self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result in its turn", index, place)
             return None
         if call.tool == "mcp":
@@ -451,14 +387,14 @@ class Writer:
         if not known:  # a call of another server's making, or one that cannot be spelled without its server
             self._carry.lose("server-tool", f"{call.name} ({call.id}) is none that this provider made", index, place)
             return None
-        self._begun.add(call.id)
+        self._served.begun.add(call.id)
         kind = "mcp_tool_use" if call.tool == "mcp" else "server_tool_use"
         given = _object(call.arguments_text)
         return merged({"type": kind, "id": call.id, "name": call.name, "input": given}, call.extra)
 
     def _server_result(self, result: ServerToolResult, index: int, place: int) -> dict[str, Any] | None:
         id = result.call_id
-        if isinstance(result.raw, dict) and (id == "" or (id in self._paired and id in self._begun)):
+        if isinstance(result.raw, dict) and (id == "" or (id in self._served.whole and id in self._served.begun)):
             return result.raw
         self._carry.lose("server-tool", f"a {result.tool} result for {id} stands alone", index, place)
         return None
@@ -477,20 +413,6 @@ class Writer:
         elif kind in (ServerToolCall, ServerToolResult, ApprovalRequest):
             carry.lose("server-tool", turn=index, block=place)
         return None
-
-
-def _usual_answers(turn: Results) -> dict[str, Any] | None:
-    """The message of bare texts, one for each call; null for anything else."""
-    blocks = []
-    for result in turn.results:
-        parts = result.parts
-        if result.extra or result.is_error or not result.plain or len(parts) != 1:
-            return None
-        part = parts[0]
-        if type(part) is not TextPart or part.extra or not part.text:
-            return None
-        blocks.append({"type": "tool_result", "tool_use_id": result.call_id, "content": part.text})
-    return None if turn.extra else {"role": "user", "content": blocks}
 
 
 def _says(content: Any) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from ... import jsontext
 from ...conversation import Assistant
 from ...model import (
     ApprovalRequest,
@@ -25,6 +24,7 @@ from ...model import (
 )
 from ..carry import Carrying
 from .parts import AS_WRITTEN
+from .served import NOTES, SERVER, parsed, server_call
 
 WIRE = "openai.responses"
 #: Call ids are limited in length alone.
@@ -38,25 +38,8 @@ KINDS = {
     "tool_search": "arguments",
 }
 _FUNCTIONS = frozenset(("function", "legacy_function"))
-#: The provider's own calls: item type, the member that says what was asked, and whether that is JSON.
-_SERVER: dict[str, tuple[str, str, bool]] = {
-    "web_search": ("web_search_call", "action", True),
-    "x_search": ("x_search_call", "action", True),
-    "file_search": ("file_search_call", "queries", True),
-    "code_execution": ("code_interpreter_call", "code", False),
-    "image_generation": ("image_generation_call", "revised_prompt", False),
-    "mcp": ("mcp_call", "arguments", False),
-    "tool_search": ("tool_search_call", "arguments", True),
-    "shell": ("shell_call", "action", True),
-    "program": ("program", "code", False),
-    "multi_agent": ("multi_agent_call", "arguments", False),
-}
-#: Members that have to stand in an item of the provider's, if only as null.
-_NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
-#: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
-_NOTES = frozenset((AS_WRITTEN, "part", "member", "item_id", "output_index"))
 #: The same for calls, where `id` is the call id that two calls shared.
-_OURS = _NOTES | {"id"}
+_OURS = NOTES | {"id"}
 #: What a thought usually has beside its encrypted content.
 _USUAL = frozenset(("id", "summary"))
 #: How OpenAI's item ids begin.
@@ -204,7 +187,7 @@ class Replay:
         else:
             item["content"] = [] if form in ("nothing", "typed nothing") else [_part(block) for block in blocks]
         for key, value in first.items():
-            if key not in _NOTES and not (key == "id" and (bare or not self._genuine(value, "message"))):
+            if key not in NOTES and not (key == "id" and (bare or not self._genuine(value, "message"))):
                 item[key] = value
         out.append(item)
 
@@ -296,7 +279,7 @@ class Replay:
     def _client(self, call: ToolCall, kind: str) -> dict[str, Any]:
         """A built-in tool that the caller runs: its arguments are one member of the item."""
         member = call.extra.get("member") or KINDS[kind]
-        value = _json(call.arguments_text)
+        value = parsed(call.arguments_text)
         if kind == "computer" and isinstance(value, dict) and isinstance(value.get("actions"), list):
             member = "actions"
         if isinstance(value, dict) and value.keys() == {member} and isinstance(value[member], list):
@@ -328,7 +311,7 @@ class Replay:
                 lose("reasoning", "", index, number)
         elif type(block) is ServerToolCall:
             if native:
-                item = _server_call(block)
+                item = server_call(block)
                 if not self._genuine(item.get("id"), item["type"]):
                     item.pop("id", None)
                 out.append(item)
@@ -339,7 +322,7 @@ class Replay:
                 if "type" in block.raw:
                     out.append(block.raw)
                     return
-                if out and out[-1].get("type") == _SERVER.get(block.tool, ("",))[0]:
+                if out and out[-1].get("type") == SERVER.get(block.tool, ("",))[0]:
                     out[-1] = {**out[-1], **block.raw}
                     return
             lose("server-tool", f"what came of {block.tool} ({block.call_id})", index, number)
@@ -406,36 +389,3 @@ def _part(block: Text | Refusal | Opaque) -> dict[str, Any]:
     if "role" in block.extra:  # of a compacted conversation: not the assistant's own
         return {"type": "input_text", "text": block.text, **own}
     return {"type": "output_text", "text": block.text, "annotations": block.annotations, **own}
-
-
-def _server_call(block: ServerToolCall) -> dict[str, Any]:
-    extra = block.extra
-    raw = extra.get("item")
-    if isinstance(raw, dict):  # of a type that no table names
-        return raw
-    kind, member, is_json = _SERVER.get(block.tool, (f"{block.tool}_call", "arguments", False))
-    kind = extra.get("type", kind)
-    if kind == "custom_tool_call":
-        member, is_json = "input", False
-    item: dict[str, Any] = {"type": kind}
-    if block.id and extra.get(AS_WRITTEN) != "no id":
-        item["id"] = block.id
-    if kind == "tool_search_call":
-        item["execution"] = "server"
-    if block.name:
-        item["name"] = block.name
-    if block.status is not None:
-        item["status"] = block.status
-    if block.arguments_text:
-        item[member] = _json(block.arguments_text) if is_json else block.arguments_text
-    item.update((k, v) for k, v in extra.items() if k not in item and k not in _NOTES)
-    for required in _NULLABLE.get(kind, ()):
-        item.setdefault(required, None)
-    return item
-
-
-def _json(text: str) -> Any:
-    try:
-        return jsontext.decode(text)
-    except ValueError:
-        return {}

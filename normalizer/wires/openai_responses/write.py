@@ -7,6 +7,7 @@ provider keeps the history (``previous_response_id``, ``conversation``), only wh
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
@@ -85,12 +86,12 @@ class Writer:
 
     def fork(self, request: Request) -> Writer:
         """The same so far, for a request of the same basis that begins with the same turns."""
-        other = Writer(request, self._carrying.provider)
+        other = copy(self)
+        other._request = request
         other._carrying = carrying = self._carrying.fork()
         other._parts = Parts(carrying, self._native, self._same_wire)
         other._replay = self._replay.fork(carrying)
         other._items = self._items[:]
-        other._instructions = self._instructions
         return other
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:

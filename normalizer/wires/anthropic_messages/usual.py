@@ -1,0 +1,61 @@
+"""The short path for the messages that nearly every history is made of; what is odd is left to the long one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...conversation import Assistant, Results, TextPart
+from ...model import Text, ToolCall
+from ..carry import Carrying
+
+
+def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[str]) -> dict[str, Any] | None:
+    """The message of text and function calls under ids that are not ``used``, which are added to ``asked``.
+
+    Null for anything else.
+    """
+    response = turn.response
+    choices = response.choices
+    if turn.extra or response.extra or not choices:
+        return None
+    takes, names = carry.takes_id, carry.named
+    blocks: list[dict[str, Any]] = []
+    silent = True
+    for block in choices[0].blocks:
+        if type(block) is ToolCall:
+            given = block.arguments
+            if block.extra or given is None or block.kind != "function" or block.caller or block.namespace:
+                return None
+            id = block.id
+            if id in used or id in asked or not takes(id):
+                return None
+            name = names.get(block.name)
+            if name is None:
+                name = carry.name(block.name)
+            asked.append(id)
+            blocks.append({"type": "tool_use", "id": id, "name": name, "input": given})
+        elif type(block) is Text:
+            text = block.text
+            if not text or block.extra or block.annotations:
+                return None
+            silent = silent and text.isspace()
+            blocks.append({"type": "text", "text": text})
+        else:
+            return None
+    return None if silent and not asked else {"role": "assistant", "content": blocks}
+
+
+def usual_results(turn: Results) -> dict[str, Any] | None:
+    """The message of bare texts, one for each call; null for anything else."""
+    if turn.extra:
+        return None
+    blocks = []
+    for result in turn.results:
+        parts = result.parts
+        if result.extra or result.is_error or not result.plain or len(parts) != 1:
+            return None
+        part = parts[0]
+        if type(part) is not TextPart or part.extra or not part.text:
+            return None
+        blocks.append({"type": "tool_result", "tool_use_id": result.call_id, "content": part.text})
+    return {"role": "user", "content": blocks}

@@ -1,0 +1,61 @@
+"""The calls that the provider ran itself, back into items of their own types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import jsontext
+from ...model import ServerToolCall
+from .parts import AS_WRITTEN
+
+#: The provider's own calls: item type, the member that says what was asked, and whether that is JSON.
+SERVER: dict[str, tuple[str, str, bool]] = {
+    "web_search": ("web_search_call", "action", True),
+    "x_search": ("x_search_call", "action", True),
+    "file_search": ("file_search_call", "queries", True),
+    "code_execution": ("code_interpreter_call", "code", False),
+    "image_generation": ("image_generation_call", "revised_prompt", False),
+    "mcp": ("mcp_call", "arguments", False),
+    "tool_search": ("tool_search_call", "arguments", True),
+    "shell": ("shell_call", "action", True),
+    "program": ("program", "code", False),
+    "multi_agent": ("multi_agent_call", "arguments", False),
+}
+#: Members that have to stand in an item of the provider's, if only as null.
+_NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
+#: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
+NOTES = frozenset((AS_WRITTEN, "part", "member", "item_id", "output_index"))
+
+
+def server_call(block: ServerToolCall) -> dict[str, Any]:
+    extra = block.extra
+    raw = extra.get("item")
+    if isinstance(raw, dict):  # of a type that no table names
+        return raw
+    kind, member, is_json = SERVER.get(block.tool, (f"{block.tool}_call", "arguments", False))
+    kind = extra.get("type", kind)
+    if kind == "custom_tool_call":
+        member, is_json = "input", False
+    item: dict[str, Any] = {"type": kind}
+    if block.id and extra.get(AS_WRITTEN) != "no id":
+        item["id"] = block.id
+    if kind == "tool_search_call":
+        item["execution"] = "server"
+    if block.name:
+        item["name"] = block.name
+    if block.status is not None:
+        item["status"] = block.status
+    if block.arguments_text:
+        item[member] = parsed(block.arguments_text) if is_json else block.arguments_text
+    item.update((k, v) for k, v in extra.items() if k not in item and k not in NOTES)
+    for required in _NULLABLE.get(kind, ()):
+        item.setdefault(required, None)
+    return item
+
+
+def parsed(text: str) -> Any:
+    """The value of a text; an empty object where it is no JSON."""
+    try:
+        return jsontext.decode(text)
+    except ValueError:
+        return {}
