@@ -13,18 +13,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .placeholder import email_placeholder, is_placeholder, placeholder
+from .placeholder import is_placeholder, placeholder
 
 
 class Form(NamedTuple):
-    """One form of secret; ``plausible`` may refuse a match, ``stand_in`` makes the placeholder."""
+    """One form of secret; ``plausible`` may refuse a match."""
 
     kind: str
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
     strong: bool = False
     plausible: Callable[[str], bool] = lambda text: True
-    stand_in: Callable[[str], str] = placeholder
 
 
 class Found(NamedTuple):
@@ -58,7 +57,7 @@ def matches(form: Form, text: str) -> Iterator[Found]:
         start = match.start("it")
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
             continue  # behind a backslash stands an escape, and the layer that reads it was searched before
-        yield Found(form.kind, start, secret, form.stand_in(secret))
+        yield Found(form.kind, start, secret, placeholder(secret))
 
 
 def _mixed(text: str) -> bool:
@@ -83,7 +82,7 @@ def _id_like(text: str) -> bool:
 def _somebodys(address: str) -> bool:
     """Whether an address can be a person's: RFC 2606's domains, and senders that are no one, are not."""
     local, _, domain = address.lower().partition("@")
-    if is_placeholder(address.partition("@")[0]) or local in _NOBODY:
+    if is_placeholder(address.partition("@")[0]) or local in _NOBODY:  # credentials before a host were one
         return False
     labels = domain.split(".")
     return labels[-1] not in _RESERVED_TLDS and labels[-2] != "example" and labels[-1] not in _FILE_ENDINGS
@@ -239,7 +238,6 @@ FORMS: tuple[Form, ...] = (
             r"[A-Za-z]{2,24})(?![A-Za-z0-9@])"
         ),
         plausible=_somebodys,
-        stand_in=email_placeholder,
     ),
 )
 

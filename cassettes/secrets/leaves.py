@@ -18,7 +18,9 @@ _DATA_LINE = re.compile(r"^data:[ \t]?([^\r\n]*)", re.MULTILINE)
 _OBJECT_LINE = re.compile(r"^[ \t]*(\{[^\r\n]*)", re.MULTILINE)
 
 
-class _Leaf(NamedTuple):
+class Leaf(NamedTuple):
+    """A string value: the names on the way to it, the objects it stands in, and where it stands between its quotes."""
+
     path: tuple[str, ...]
     holders: tuple[dict[str, str], ...]  # of each object above it, the members that number it
     span: Span
@@ -29,20 +31,12 @@ def streamed_texts(text: str) -> Iterator[list[Span]]:
     events = _events(text)
     if len(events) == 1 and '"messages"' not in text:
         return
-    by_index: dict[tuple[object, ...], list[Span]] = {}
-    by_path: dict[tuple[object, ...], list[Span]] = {}
+    texts: dict[tuple[object, ...], list[Span]] = {}
     for start, end in events:
-        for leaf in list(_leaves(text, start, end)):  # a number may follow the text that it numbers
+        for leaf in list(leaves(text, start, end)):  # a number may follow the text that it numbers
             numbers = tuple(tuple(sorted(holder.items())) for holder in leaf.holders)
-            by_index.setdefault((leaf.path, numbers), []).append(leaf.span)
-            by_path.setdefault(leaf.path, []).append(leaf.span)
-    groups = {tuple(spans): spans for spans in (*by_index.values(), *by_path.values()) if len(spans) > 1}
-    yield from groups.values()
-
-
-def members(text: str, path: tuple[str, ...]) -> list[Span]:
-    """The string values (between their quotes) on one path of a JSON document; lists on the way add nothing to it."""
-    return [leaf.span for leaf in _leaves(text, 0, len(text)) if tuple(filter(None, leaf.path)) == path]
+            texts.setdefault((leaf.path, numbers), []).append(leaf.span)
+    yield from (spans for spans in texts.values() if len(spans) > 1)
 
 
 def _events(text: str) -> list[Span]:
@@ -52,7 +46,7 @@ def _events(text: str) -> list[Span]:
     return spans if len(spans) > 1 else [(0, len(text))]
 
 
-def _leaves(text: str, start: int, end: int) -> Iterator[_Leaf]:
+def leaves(text: str, start: int, end: int) -> Iterator[Leaf]:
     """Every string value of one JSON document; of one that is cut, those before the cut."""
     path: list[str] = []
     holders: list[dict[str, str]] = []
@@ -66,7 +60,7 @@ def _leaves(text: str, start: int, end: int) -> Iterator[_Leaf]:
             if objects and objects[-1] and not value_next:
                 name = token[1:-1]
             else:
-                yield _Leaf((*path, name), tuple(holders), (found.start() + 1, found.end() - 1))
+                yield Leaf((*path, name), tuple(holders), (found.start() + 1, found.end() - 1))
         elif first == ":":
             value_next = True
         elif first == ",":

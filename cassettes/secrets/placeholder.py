@@ -21,8 +21,6 @@ _KEPT = re.compile(r'[\x00-\x20"\\/\x7f\ud800-\udfff]')
 #: One character of each UTF-8 length, for the secrets that are not ASCII.
 _WIDE = {2: "\u00d8", 3: "\u2588", 4: "\U0001f636"}
 
-_RESERVED_TLD = ".test"  # RFC 2606: nobody's
-
 
 def placeholder(secret: str) -> str:
     """A stand-in for ``secret``."""
@@ -36,16 +34,6 @@ def placeholder(secret: str) -> str:
         letter = next(letters)
         out.append(letter if char.isascii() else _WIDE[len(char.encode())])
     return "".join(out)
-
-
-def email_placeholder(address: str) -> str:
-    """A stand-in for an e-mail address that is one itself, under a domain nobody has, where the length allows."""
-    local, _, domain = address.partition("@")
-    room = len(domain) - len(_RESERVED_TLD)
-    if room < 1 or not address.isascii():
-        return placeholder(address)
-    letters = _letters(address, len(local) + room).lower()
-    return f"{letters[room:]}@{letters[:room]}{_RESERVED_TLD}"
 
 
 def is_placeholder(text: str) -> bool:

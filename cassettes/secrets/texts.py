@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from . import forms, packed, protowire
+from .grpc_bodies import carried
 from .known import Known
 from .leaves import streamed_texts
 from .protowire import Field
@@ -29,6 +30,7 @@ class TextScrubber:
         # A stream's pieces first: a piece alone can look like a whole, and hide the rest once it is replaced.
         for spans in streamed_texts(text):
             self._layers(joined(source, spans), depth)
+        source.text = carried(text, source.text)
         self._layers(source, depth)
         return source.text
 

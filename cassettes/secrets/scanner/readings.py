@@ -39,7 +39,9 @@ OPAQUE = {
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9_-])|[A-Za-z0-9_-]{16,}={0,2}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_\s-]*={0,2}\s*")
-_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\/")
+#: However many backslashes: texts hold JSON in JSON in JSON, not always whole.
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([/\"nrt]))")
+_LETTERS = str.maketrans("nrt", "\n\r\t")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 
 
@@ -145,17 +147,19 @@ class Reader:
 
     def _put_together(self, events: list[Any], path: str, depth: int) -> Iterator[Read]:
         pieces: dict[tuple[str, str], list[str]] = {}
+        mingled: dict[str, list[str]] = {}
         for event in events:
             for place, numbers, text in _leaves(event, "", ""):
                 pieces.setdefault((place, numbers), []).append(text)
-                if numbers:
-                    pieces.setdefault((place, ""), []).append(text)
+                mingled.setdefault(place, []).append(text)
         for (place, numbers), texts in pieces.items():
             name = place.rpartition(".")[2]
             if len(set(texts)) > 1:  # what every event repeats is no text in pieces
                 text = "".join(texts)
                 where = f"{path}{place} {numbers}put together"
                 yield from self.text(text, where, name, depth + 1, _is_sealed(name, text))
+        for place, texts in mingled.items():  # texts that took turns, glued: only a known key means anything there
+            yield Read(f"{path}{place} put together", "", "".join(texts), opaque=True)
 
     def _unpacked(self, data: bytes) -> bytes | None:
         try:
@@ -238,7 +242,11 @@ def _is_recorded(message: Any) -> bool:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: "/" if found[0] == "\\/" else chr(int(found[0][2:], 16)), text)
+    def char(found: re.Match[str]) -> str:
+        return chr(int(found[1], 16)) if found[1] else found[2].translate(_LETTERS)
+
+    units = _ESCAPE.sub(char, text).encode("utf-16", "surrogatepass")
+    return units.decode("utf-16", "replace")  # halves of one character are one character
 
 
 def _from_base64(run: str) -> bytes | None:
