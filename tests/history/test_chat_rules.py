@@ -230,3 +230,23 @@ def test_no_check_raises_whatever_the_body(rule: str, data: st.DataObject, junk:
     for provider in (None, "openai", "mistral", "xai", "groq", "deepseek"):
         check_request(broken, WIRE, provider=provider)
         check_request(junk, WIRE, provider=provider)
+
+
+class Counted(str):
+    """An id that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_a_turn_of_very_many_calls_is_judged_in_steps_that_grow_with_their_number_only() -> None:
+    many = 500
+    Counted.compared = 0
+    calls = [call(Counted(f"abcde{number:04}")) for number in range(many)]
+    results = [told(Counted(f"abcde{number:04}")) for number in range(many)]
+    assert check_request(body(USER, asks(*calls), *results), WIRE, provider="openai") == []
+    assert Counted.compared < 20 * many
