@@ -9,15 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from cassettes.chunking import CHUNKINGS, events
 from cassettes.library import load, path_for
 from cassettes.surfaces import SURFACES
 from normalizer.errors import UnreadableSource
 
 from .asked import asked
 from .scenarios import Scenario, body_bytes, scenarios
-
-#: Widths of the pieces in which the network might bring a body: through lines, escapes and characters.
-_ODD = (1, 7, 2, 33, 3, 128, 5)
 
 
 class Answered(Struct, frozen=True):
@@ -52,7 +50,7 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
     for exchange in load(path).exchanges:
         pieces = exchange.frames if exchange.frames is not None else [exchange.body or b""]
         if exchange.stream and exchange.frames is None:
-            pieces = _events(pieces[0])
+            pieces = events(pieces[0])
         yield Answered(surface, bool(exchange.stream), pieces, exchange.request, exchange.status or 200, str(path))
 
 
@@ -62,7 +60,7 @@ def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
     if SURFACES[surface].wire == "xai.grpc":
         pieces = [_message(line, stream) for line in data.split(b"\n") if line.strip()]
     else:
-        pieces = _events(data) if stream else [data]
+        pieces = events(data) if stream else [data]
     request = body.request
     if request is None and scenario.situation.ask:
         request = asked(scenario.situation, SURFACES[surface], stream=stream)
@@ -81,24 +79,6 @@ def _message(line: bytes, stream: bool) -> bytes:
     return bytes(Parse(line, made).SerializeToString(deterministic=True))
 
 
-def _events(data: bytes) -> list[bytes]:
-    """A stream in its events, as a provider sends them."""
-    parts = data.split(b"\n\n")
-    return [part + b"\n\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-
-
 def cut(pieces: list[bytes], how: str) -> list[bytes]:
-    """The same bytes in other pieces: "whole", "bytes" (one by one) or "odd"."""
-    data = b"".join(pieces)
-    if how == "whole":
-        return [data]
-    if how == "bytes":
-        return [data[at : at + 1] for at in range(len(data))]
-    made = []
-    at = number = 0
-    while at < len(data):
-        width = _ODD[number % len(_ODD)]
-        made.append(data[at : at + width])
-        at += width
-        number += 1
-    return made
+    """The same bytes in other pieces: a name of `cassettes.chunking`."""
+    return CHUNKINGS[how](b"".join(pieces))

@@ -11,8 +11,8 @@ SENTENCE = "The same bytes, cut at any place, give the same response."
 LEVEL = "must"
 CLAIMS = ("stream",)
 SINCE = "0.1.0"
-#: How the bytes are cut again: byte by byte, in the midst of lines and characters, and not at all.
-CUTS = ("bytes", "odd", "whole")
+#: How the bytes are cut again (`cassettes.chunking`).
+CUTS = ("bytes", "odd", "utf8", "merged", "whole")
 
 
 def applies(evidence: Evidence) -> bool:

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "check": "check",
     "normalize": "normalize",
     "record": "record",
+    "serve": "serve",
 }
 
 

@@ -1,0 +1,124 @@
+"""The recorded answers of a library, and which one a request gets.
+
+By what it says: the recorded request that means the same (`cassettes.matching`). By scenario, where the caller names
+one: then the answer to the round that the request is at, whatever else it says; a program that is tested may ask in
+words of its own. Every answer can be given any number of times.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct
+
+from normalizer import jsontext
+from normalizer.conversation import Assistant
+from normalizer.errors import RequestNotRecorded, ToolparityError
+from normalizer.requests import read_request
+
+from ..library import Place, find, load
+from ..matching import Difference, differences
+from ..surfaces import Surface
+
+#: So many differences to the nearest recorded request are told.
+_TOLD = 8
+
+
+class Track(Struct, frozen=True, dict=True):
+    """One recorded answer. ``number``: its round, from 0. ``request``, ``response``: plain data as in the cassette."""
+
+    scenario: str
+    path: str
+    number: int
+    stream: bool
+    request: dict[str, Any]
+    response: dict[str, Any]
+
+    @cached_property
+    def body(self) -> bytes:
+        """The recorded request's body."""
+        body = self.request.get("body") or b""
+        return body.encode() if isinstance(body, str) else bytes(body)
+
+    @cached_property
+    def answer(self) -> bytes:
+        """The recorded answer's body."""
+        held = self.response.get("body")
+        body = held.get("string") if isinstance(held, dict) else held
+        return body.encode() if isinstance(body, str) else bytes(body or b"")
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}#{self.number + 1}"
+
+
+class Deck:
+    """``root``: the library; the shipped one where it is null. ``scenarios``: only these; none: all.
+
+    Raises UnreadableCassette for a cassette that cannot be read.
+    """
+
+    def __init__(self, root: str | os.PathLike[str] | None = None, scenarios: Sequence[str] = ()) -> None:
+        self._tracks: dict[tuple[str, str], list[Track]] = {}
+        for place in find(root):
+            if place.name is not None and (not scenarios or place.name in scenarios):
+                self._tracks.setdefault((str(place.provider), str(place.wire)), []).extend(_tracks(place))
+
+    def __len__(self) -> int:
+        """How many answers there are."""
+        return sum(map(len, self._tracks.values()))
+
+    def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> Track:
+        """The answer to a request. Raises RequestNotRecorded, which tells the nearest request and what differs."""
+        tracks = [t for t in self._tracks.get((surface.provider, surface.wire), ()) if t.stream is stream]
+        if scenario is not None:
+            tracks = [track for track in tracks if track.scenario == scenario]
+            if not tracks:
+                mode = "streamed" if stream else "plain"
+                raise RequestNotRecorded(f"the scenario {scenario} was not recorded {mode}", where=surface.name)
+        ranked = []
+        for track in tracks:
+            found = list(differences(track.body, body))
+            if not found:
+                return track
+            ranked.append((len(found), track.place, track, found))
+        if scenario is not None:
+            return _round(tracks, surface, body)
+        raise _unrecorded(surface, stream, min(ranked, key=lambda one: one[:2], default=None))
+
+
+def _tracks(place: Place) -> Iterable[Track]:
+    for number, one in enumerate(load(place.path).interactions):
+        yield Track(str(place.name), place.shown, number, place.stream, one["request"], one["response"])
+
+
+def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
+    """The track of the round that the request is at: one for each time that the model has spoken."""
+    try:
+        value = jsontext.decode(body)
+        if surface.wire == "xai.grpc":
+            value = value["message"]
+        request = read_request(value, surface.wire, provider=surface.provider)
+    except (ToolparityError, ValueError, KeyError, TypeError) as error:
+        raise RequestNotRecorded(f"the request cannot be read: {error}", where=surface.name) from None
+    spoken = sum(isinstance(turn, Assistant) for turn in request.turns)
+    for track in tracks:
+        if track.number == spoken:
+            return track
+    told = f"the scenario {tracks[0].scenario} has {len(tracks)} rounds, and the request is at round {spoken + 1}"
+    raise RequestNotRecorded(told, where=surface.name)
+
+
+def _unrecorded(surface: Surface, stream: bool, nearest: Any) -> RequestNotRecorded:
+    mode = "streamed" if stream else "plain"
+    if nearest is None:
+        return RequestNotRecorded(f"no {mode} answer of {surface.name} is in the library", where=surface.name)
+    count, place, _, found = nearest
+    told = "; ".join(str(one) for one in found[:_TOLD]) + ("; …" if count > _TOLD else "")
+    return RequestNotRecorded(f"not recorded. The nearest request, {place}, differs in {told}", where=surface.name)
+
+
+__all__ = ["Deck", "Difference", "Track"]

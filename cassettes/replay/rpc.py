@@ -1,0 +1,77 @@
+"""Recorded answers of xAI's `Chat` service over gRPC, byte for byte.
+
+Metadata ``x-toolparity-scenario`` names a scenario.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from typing import Any, NoReturn
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+from grpc import aio
+from xai_sdk.proto import chat_pb2, chat_pb2_grpc
+
+from normalizer import jsontext
+from normalizer.errors import RequestNotRecorded
+
+from ..surfaces import SURFACES
+from .deck import Deck, Track
+from .http import SCENARIO_HEADER
+
+_Context = aio.ServicerContext[Any, Any]
+
+
+class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
+    """``delay``: seconds before each message."""
+
+    def __init__(self, deck: Deck, *, delay: float = 0.0) -> None:
+        self._deck = deck
+        self._delay = delay
+
+    async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
+        """One answer, whole."""
+        track = await self._track(request, context, stream=False)
+        for message in _messages(track):
+            await asyncio.sleep(self._delay)
+            return chat_pb2.GetChatCompletionResponse.FromString(message)
+        return await _end(track, context)
+
+    async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
+        """One answer in chunks."""
+        track = await self._track(request, context, stream=True)
+        for message in _messages(track):
+            await asyncio.sleep(self._delay)
+            yield chat_pb2.GetChatCompletionChunk.FromString(message)
+        if (track.response.get("grpc") or {}).get("code") != "OK":
+            await _end(track, context)
+
+    async def _track(self, request: Any, context: _Context, *, stream: bool) -> Track:
+        told = {
+            "message": MessageToDict(request, preserving_proto_field_name=True),
+            "serialized": "",
+            "type": request.DESCRIPTOR.full_name,
+        }
+        metadata = dict(context.invocation_metadata() or ())
+        scenario = metadata.get(SCENARIO_HEADER)
+        name = scenario if isinstance(scenario, str) else None
+        try:
+            return self._deck.find(SURFACES["xai.grpc"], jsontext.encode(told), stream=stream, scenario=name)
+        except RequestNotRecorded as error:
+            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+
+
+def _messages(track: Track) -> list[bytes]:
+    told = jsontext.decode(track.answer)
+    return [base64.b64decode(message["serialized"]) for message in told["messages"]]
+
+
+async def _end(track: Track, context: _Context) -> NoReturn:
+    """How the recorded call failed."""
+    ended = track.response.get("grpc") or {}
+    code = getattr(grpc.StatusCode, str(ended.get("code")), grpc.StatusCode.UNKNOWN)
+    trailers = [(name, value) for name, values in (track.response.get("trailers") or {}).items() for value in values]
+    await context.abort(code, str(ended.get("details") or ""), tuple(trailers))

@@ -1,0 +1,68 @@
+"""`toolparity serve`: the recorded providers, for a program in any language."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import click
+
+from cassettes.chunking import CHUNKINGS
+from cassettes.surfaces import SURFACES
+from normalizer.errors import UnreadableSource
+
+from . import exits
+
+
+@click.command(name="serve", epilog=f"Exit codes: {exits.TABLE}")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.option("--library", type=click.Path(path_type=Path), help="The library to serve; the shipped one if not told.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", default=0, metavar="N", help="For HTTP.  [default: a free one]")
+@click.option("--grpc-port", default=0, metavar="N", help="For gRPC.  [default: a free one]")
+@click.option(
+    "--chunking",
+    type=click.Choice(list(CHUNKINGS)),
+    default="events",
+    show_default=True,
+    help="The pieces in which streams are sent: as recorded, or hostile.",
+)
+@click.option("--delay", default=0.0, metavar="SECONDS", help="Wait before each piece or message.")
+def command(
+    *,
+    scenarios: tuple[str, ...],
+    library: Path | None,
+    host: str,
+    port: int,
+    grpc_port: int,
+    chunking: str,
+    delay: float,
+) -> None:
+    """Serve recorded answers as if they came from the providers, over HTTP and gRPC, until interrupted.
+
+    A request gets the answer to the recorded request that means the same. Under /scenario/NAME, or with the header
+    (gRPC: metadata) x-toolparity-scenario, it gets the answers of that scenario, round by round, whatever it says.
+
+    The first lines of the output tell the addresses: one "SURFACE<tab>BASE" each.
+
+    \b
+    Examples:
+      toolparity serve
+      toolparity serve parallel-three --port 8080 --chunking bytes
+      OPENAI_BASE_URL=http://127.0.0.1:8080/openai/v1 my-program
+    """
+    from cassettes.emulated.servers import serving
+    from cassettes.replay.deck import Deck
+    from cassettes.replay.http import application
+    from cassettes.replay.rpc import Chat
+
+    deck = Deck(library, scenarios)
+    if not len(deck):
+        told = f"nothing of {', '.join(scenarios)}" if scenarios else "no recorded answer"
+        raise UnreadableSource(f"there is {told} in the library", hint="toolparity cassettes list")
+    app = application(deck, chunking=chunking, delay=delay)
+    with serving(app, Chat(deck, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
+        for name, surface in SURFACES.items():
+            click.echo(f"{name}\t{servers.base(surface)}")
+        click.echo(f"{len(deck):,} recorded answers; interrupt to end", err=True)
+        threading.Event().wait()

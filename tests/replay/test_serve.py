@@ -1,0 +1,148 @@
+"""Recorded answers served as if they came from the providers: the SDKs hear what was recorded, however it is cut."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from cassettes.chunking import CHUNKINGS
+from cassettes.emulated.servers import Servers, serving
+from cassettes.library import load, path_for
+from cassettes.recorder.players import Link
+from cassettes.recorder.record import emulated
+from cassettes.replay.deck import Deck
+from cassettes.replay.http import application
+from cassettes.replay.rpc import Chat
+from cassettes.scripts import scripts
+from cassettes.surfaces import SURFACES
+from normalizer.errors import RequestNotRecorded
+
+from ..recorder.talking import talk
+
+SCRIPT = scripts()["parallel-three"]
+
+
+@pytest.fixture(scope="module")
+def deck() -> Deck:
+    return Deck()
+
+
+@pytest.fixture(scope="module")
+def served(deck: Deck) -> Iterator[Servers]:
+    with serving(application(deck), Chat(deck)) as servers:
+        yield servers
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("name", SURFACES)
+def test_an_sdk_hears_the_recorded_conversation(served: Servers, name: str, stream: bool) -> None:
+    surface = SURFACES[name]
+    heard = talk(SCRIPT, surface, emulated(surface, served.base(surface)).link, stream=stream)
+    recorded = load(path_for(name, SCRIPT.id, stream)).exchanges
+    assert len(heard) == len(recorded) == 2
+    assert [call.name for call in heard[0].response.calls] == ["get_weather", "get_weather", "list_events"]
+    assert heard[1].response.choices[0].text == SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("chunking", CHUNKINGS)
+def test_a_streamed_body_is_the_recorded_one_however_it_is_cut(deck: Deck, chunking: str) -> None:
+    (first, *_) = load(path_for("openai.chat", SCRIPT.id, stream=True)).interactions
+    with serving(application(deck, chunking=chunking), Chat(deck)) as servers:
+        url = servers.base(SURFACES["openai.chat"]) + "/chat/completions"
+        request = urllib.request.Request(url, first["request"]["body"].encode(), {"content-type": "application/json"})
+        with urllib.request.urlopen(request) as response:
+            assert response.headers["content-type"].startswith("text/event-stream")
+            body = response.read()
+    recorded = first["response"]["body"]["string"]
+    assert body == (recorded if isinstance(recorded, bytes) else recorded.encode())
+
+
+@pytest.mark.parametrize("how", CHUNKINGS)
+@pytest.mark.parametrize("data", [b"", b"a", "data: \u00e9\u20ac\U0001f600\n\n".encode() * 5, b"no event at all"])
+def test_no_way_of_cutting_loses_a_byte(how: str, data: bytes) -> None:
+    assert b"".join(CHUNKINGS[how](data)) == data
+
+
+def test_hostile_cuts_go_through_characters_and_events() -> None:
+    data = "data: \u20ac\n\n".encode() * 4
+    assert all(len(piece) == 1 for piece in CHUNKINGS["bytes"](data))
+    with pytest.raises(UnicodeDecodeError):
+        CHUNKINGS["utf8"](data)[0].decode()
+    assert CHUNKINGS["merged"](data)[0].count(b"\n\n") == 3
+
+
+def test_a_scenario_that_is_named_answers_whatever_is_asked(served: Servers) -> None:
+    client = openai.OpenAI(
+        base_url=served.http_url + "/scenario/parallel-three/openai/v1", api_key="any", max_retries=0
+    )
+    first = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "in words of my own"}])
+    assert [call.function.name for call in first.choices[0].message.tool_calls or []] == [  # type: ignore[union-attr]
+        "get_weather",
+        "get_weather",
+        "list_events",
+    ]
+    history: list[Any] = [
+        {"role": "user", "content": "in words of my own"},
+        first.choices[0].message.model_dump(exclude_none=True),
+        *({"role": "tool", "tool_call_id": c.id, "content": "-"} for c in first.choices[0].message.tool_calls or []),
+    ]
+    second = client.chat.completions.create(model="m", messages=history)
+    assert second.choices[0].message.content == SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
+
+
+def test_a_request_that_lost_a_field_gets_no_answer_but_what_it_lacks(served: Servers) -> None:
+    body = json.loads(load(path_for("openai.chat", SCRIPT.id, stream=False)).interactions[0]["request"]["body"])
+    del body["tools"][1]
+    url = served.base(SURFACES["openai.chat"]) + "/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    with refused.value as answer:
+        told = json.loads(answer.read())["error"]
+    assert answer.code == 404
+    assert told["type"] == "not_recorded"
+    assert "parallel-three.yaml#1" in told["message"]
+    assert "tools[1]: removed" in told["message"]
+
+
+def test_a_miss_names_what_is_not_there(deck: Deck) -> None:
+    with pytest.raises(RequestNotRecorded, match="the scenario nowhere was not recorded plain"):
+        deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="nowhere")
+    with pytest.raises(RequestNotRecorded, match="cannot be read"):
+        deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="text-only")
+    body = b'{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}'
+    with pytest.raises(RequestNotRecorded, match="has 1 rounds"):
+        deck.find(SURFACES["openai.chat"], body, stream=False, scenario="text-only")
+
+
+def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "conformance", "serve", "text-only"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        told = dict(process.stdout.readline().decode().rstrip("\n").split("\t") for _ in SURFACES)
+        assert told.keys() == SURFACES.keys()
+        assert all("127.0.0.1" in address for address in told.values())
+        heard = talk(scripts()["text-only"], SURFACES["openai.chat"], Link(told["openai.chat"], "any"), stream=False)
+        assert heard[0].response.choices[0].text == "The capital of Portugal is Lisbon."
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
+    given = [sys.executable, "-m", "conformance", "serve", "--library", str(tmp_path)]
+    ended = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "no recorded answer in the library" in ended.stderr
