@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from normalizer.requests import check_request
 from normalizer.wires.openai_chat.rules import RULES
+from tests.recorded.rows import rows
 
 WIRE = "openai.chat"
 USER = {"role": "user", "content": "go"}
@@ -33,11 +35,16 @@ def body(*messages: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"model": "m", "messages": list(messages), **members}
 
 
+def sound(format: str) -> dict[str, Any]:
+    return {"type": "input_audio", "input_audio": {"data": "AAAA", "format": format}}
+
+
 LONG = "x" * 41
 THINKING = {"thinking": {"type": "enabled"}}
 #: rule -> (provider, a body that breaks it, the place, its legal neighbour)
 CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
     "messages-empty": (None, body(), "messages", body(USER)),
+    "message-object": (None, body(USER, ["go"]), "messages[1]", body(USER)),  # type: ignore[arg-type]
     "role-unknown": (None, body({**USER, "role": "model"}), "messages[0].role", body({**USER, "role": "developer"})),
     "call-unanswered": (
         "openai",
@@ -107,6 +114,18 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body(USER, {"role": "assistant", "content": None, "refusal": "no"}, USER),
     ),
     "content-text": ("xai", body(USER, asks(content=None), told()), "messages[1].content", body(USER, asks(), told())),
+    "part-type": (
+        "openai",
+        body({"role": "user", "content": [{"text": "go"}]}),
+        "messages[0].content[0]",
+        body({"role": "user", "content": [{"type": "text", "text": "go"}]}),
+    ),
+    "audio-format": (
+        "openai",
+        body({"role": "user", "content": [sound("mpeg")]}),
+        "messages[0].content[0].input_audio.format",
+        body({"role": "user", "content": [sound("mp3"), sound("wav")]}),
+    ),
     "result-text": (
         "openai",
         body(USER, asks(), told(content=[{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}])),
@@ -130,6 +149,12 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body(USER, asks(), told(), USER),
         "messages[3].role",
         body(USER, asks(), told(), {"role": "assistant", "content": "OK."}, USER),
+    ),
+    "content-or-calls": (
+        "mistral",
+        body(USER, {"role": "assistant", "content": ""}, USER),
+        "messages[1]",
+        body(USER, {"role": "assistant", "content": "a"}, USER),
     ),
     "assistant-last": (
         "mistral",
@@ -179,6 +204,24 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body(USER, tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "g"}}),
         "tool_choice",
         body(USER, tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "f"}}),
+    ),
+    "choice-unknown": (
+        "openai",
+        body(USER, tools=[FUNCTION], tool_choice="any"),
+        "tool_choice",
+        body(USER, tools=[FUNCTION], tool_choice="required"),
+    ),
+    "choice-unknown-mistral": (
+        "mistral",
+        body(USER, tools=[FUNCTION], tool_choice={"type": "tool", "name": "f"}),
+        "tool_choice",
+        body(USER, tools=[FUNCTION], tool_choice="any"),
+    ),
+    "limits-both": (
+        "openai",
+        body(USER, max_tokens=5, max_completion_tokens=5),
+        "max_tokens",
+        body(USER, max_tokens=None, max_completion_tokens=5),
     ),
 }
 
@@ -250,3 +293,28 @@ def test_a_turn_of_very_many_calls_is_judged_in_steps_that_grow_with_their_numbe
     results = [told(Counted(f"abcde{number:04}")) for number in range(many)]
     assert check_request(body(USER, asks(*calls), *results), WIRE, provider="openai") == []
     assert Counted.compared < 20 * many
+
+
+@pytest.mark.parametrize("part", ["go", {"type": "input_text", "text": "go"}, {"type": ["text"]}])
+def test_a_part_of_another_wire_or_of_none_is_refused(part: Any) -> None:
+    found = check_request(body({"role": "user", "content": [part]}), WIRE, provider="openai")
+    assert [(violation.rule, violation.path) for violation in found] == [("part-type", "messages[0].content[0]")]
+
+
+def test_a_user_may_speak_after_a_result_where_that_was_recorded() -> None:
+    talk = [USER, asks(), told(), USER]
+    small = check_request({"model": "mistral-small-latest", "messages": talk}, WIRE, provider="mistral")
+    medium = check_request({"model": "mistral-medium", "messages": talk}, WIRE, provider="mistral")
+    assert (small, [violation.rule for violation in medium]) == ([], ["user-after-tool"])
+
+
+def test_no_rule_refuses_a_recorded_request_that_its_provider_took(recordings: Path) -> None:
+    refused = {
+        row.id: found
+        for row in rows(recordings, WIRE)
+        if not row.failed
+        and isinstance(row.request, dict)
+        and "messages" in row.request
+        and (found := check_request(row.request, WIRE, provider=row.provider))
+    }
+    assert refused == {}

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import walk
-from .dialects import XAI_RESERVED
+from .dialects import USER_AFTER_TOOL, XAI_RESERVED
 
 Places = Iterator[tuple[str, str]]
 Check = Callable[[Any], Places]
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SHORT = re.compile("[a-zA-Z0-9]{9}")
+#: The part types that OpenAI's own refusal names as the ones it takes.
+_PARTS = ("text", "image_url", "input_audio", "refusal", "audio", "file")
+_CHOICES = ("function", "custom", "allowed_tools")
 _MESSAGE_MEMBERS = {
     "groq": {
         "assistant": {"role", "content", "tool_calls", "function_call", "name", "reasoning"},
@@ -29,6 +32,12 @@ _MESSAGE_MEMBERS = {
 def no_messages(body: Any) -> Places:
     if not walk.items(body, "messages"):
         yield "messages", "there is no message"
+
+
+def message_no_object(body: Any) -> Places:
+    for number, message in enumerate(walk.items(body, "messages")):
+        if not isinstance(message, dict):
+            yield f"messages[{number}]", "no object"
 
 
 def unknown_role(body: Any) -> Places:
@@ -137,8 +146,24 @@ def no_content(body: Any) -> Places:
 
 def content_no_text(body: Any) -> Places:
     for number, message in walk.messages(body):
-        if walk.calls(message) and not isinstance(message.get("content"), str) and not message.get("content"):
+        if walk.calls(message) and message.get("content") is None:
             yield f"messages[{number}].content", "calls without a content text"
+
+
+def unknown_part(body: Any) -> Places:
+    for path, part in walk.parts(body):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind is None:
+            yield path, "a part without a type"
+        elif kind not in _PARTS:
+            yield path, f"{kind!r} is no type of a part"
+
+
+def unknown_sound(body: Any) -> Places:
+    for path, part in walk.parts(body):
+        sound = part.get("input_audio") if isinstance(part, dict) and part.get("type") == "input_audio" else None
+        if isinstance(sound, dict) and sound.get("format") not in ("wav", "mp3"):
+            yield f"{path}.input_audio.format", f"{sound.get('format')!r} is neither wav nor mp3"
 
 
 def result_media(body: Any) -> Places:
@@ -154,12 +179,21 @@ def function_nameless(body: Any) -> Places:
 
 
 def user_after_tool(body: Any) -> Places:
+    model = body.get("model") if isinstance(body, dict) else None
+    if isinstance(model, str) and model in USER_AFTER_TOOL:
+        return
     before = None
     for number, message in walk.messages(body):
         role = message.get("role")
         if before == "tool" and role in ("user", "system"):
             yield f"messages[{number}].role", f"{role!r} after 'tool'"
         before = role
+
+
+def says_nothing(body: Any) -> Places:
+    for number, message in walk.messages(body):
+        if message.get("role") == "assistant" and not message.get("content") and not walk.calls(message):
+            yield f"messages[{number}]", "neither content nor calls"
 
 
 def assistant_last(body: Any) -> Places:
@@ -238,3 +272,22 @@ def choice_undeclared(body: Any) -> Places:
         declared = [walk.inner(tool).get("name") for _, tool in walk.tools(body)]
         if name not in declared:
             yield "tool_choice", f"{name!r} is not declared"
+
+
+def unknown_choice(*words: str) -> Check:
+    """The check for a ``tool_choice`` that is neither one of these words nor an object of a known type."""
+
+    def check(body: Any) -> Places:
+        choice = body.get("tool_choice") if isinstance(body, dict) else None
+        if choice is None:
+            return
+        if choice not in words if not isinstance(choice, dict) else choice.get("type", "function") not in _CHOICES:
+            yield "tool_choice", f"{choice!r} is no way to choose"
+
+    return check
+
+
+def two_limits(body: Any) -> Places:
+    limits = ("max_tokens", "max_completion_tokens")
+    if isinstance(body, dict) and all(body.get(member) is not None for member in limits):
+        yield "max_tokens", "both limits at the same time"

@@ -21,6 +21,8 @@ XAI_RESERVED = frozenset(
         "x_search",
     )
 )
+#: Mistral's models that were recorded to take a user directly after a result; others refused it (failure ORD-04).
+USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
 #: OpenAI documents at most 40 characters and no alphabet; its many imitators keep to that.
 _IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40)
 _NAMES = NameStyle()

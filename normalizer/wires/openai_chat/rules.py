@@ -27,6 +27,7 @@ _INVALID_CALL = "invalid_function_call"
 
 RULES: tuple[Rule, ...] = (
     _rule("messages-empty", checks.no_messages, "A request holds at least one message.", "OpenAI API reference"),
+    _rule("message-object", checks.message_no_object, "A message is an object.", "OpenAI API reference"),
     _rule(
         "role-unknown", checks.unknown_role, "A message's role is one of the documented ones.", "OpenAI API reference"
     ),
@@ -78,10 +79,18 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "content-text",
         checks.content_no_text,
-        "xAI wants a content text beside calls, '' at least.",
-        "EMPTY-01 (recordings of grok-3 show that it once took an empty list)",
+        "xAI wants content beside calls, '' at least.",
+        "EMPTY-01 (an empty list, also reported as refused, was taken by all grok models that were recorded with it)",
         frozenset(("xai",)),
     ),
+    _rule(
+        "part-type",
+        checks.unknown_part,
+        "A part has one of the documented types.",
+        "OpenAI's error messages (missing required parameter: type; the supported values)",
+        OPENAI,
+    ),
+    _rule("audio-format", checks.unknown_sound, "Sound is wav or mp3.", "OpenAI API reference", OPENAI),
     _rule(
         "result-text", checks.result_media, "A tool message's parts are text.", "OpenAI API reference; RES-03", OPENAI
     ),
@@ -91,7 +100,14 @@ RULES: tuple[Rule, ...] = (
         "user-after-tool",
         checks.user_after_tool,
         "The assistant speaks between a tool's result and the user.",
-        "Mistral's error message; ORD-04",
+        "Mistral's error message; ORD-04 (mistral-small-latest was recorded to take it)",
+        _MISTRAL,
+    ),
+    _rule(
+        "content-or-calls",
+        checks.says_nothing,
+        "An assistant's message has content or calls.",
+        "Mistral's error message",
         _MISTRAL,
     ),
     _rule(
@@ -150,6 +166,28 @@ RULES: tuple[Rule, ...] = (
         checks.choice_undeclared,
         "A tool that is chosen is declared.",
         "OpenAI's error message",
+        OPENAI,
+    ),
+    _rule(
+        "choice-unknown",
+        checks.unknown_choice("none", "auto", "required"),
+        "tool_choice is one of the documented words or objects.",
+        "The providers' API references",
+        OPENAI | {"groq", "deepseek"},
+    ),
+    _rule(
+        "choice-unknown-mistral",
+        checks.unknown_choice("none", "auto", "required", "any"),
+        "tool_choice is one of the documented words or objects.",
+        "Mistral's API reference",
+        _MISTRAL,
+        status=422,
+    ),
+    _rule(
+        "limits-both",
+        checks.two_limits,
+        "max_tokens and max_completion_tokens do not stand together.",
+        "OpenAI's error message (invalid_parameter_combination)",
         OPENAI,
     ),
 )
