@@ -73,6 +73,27 @@ def answers_in(body: Any, wire: str) -> Iterator[str]:
             yield id
 
 
+def words_in(body: Any, wire: str) -> str:
+    """All that the model said, as it stands in a request, joined."""
+    if wire == "openai.responses":
+        said = [item.get("content") for item in body.get("input") or [] if _speaker(item) == "assistant"]
+    else:
+        said = [message.get("content") for message in body.get("messages") or [] if _speaker(message) == "assistant"]
+    return "".join(_texts(said))
+
+
+def _speaker(message: Any) -> str:
+    role = message.get("role") if isinstance(message, dict) else None
+    return str(role).removeprefix("ROLE_").lower()
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    for part in content if isinstance(content, list) else []:
+        yield from _texts(part.get("text") if isinstance(part, dict) else part)
+
+
 def failed_in(body: Any) -> Iterator[str]:
     """The id that each result answers which is marked as failed, on the wire that has a mark for it (Anthropic's)."""
     for message in body.get("messages") or []:

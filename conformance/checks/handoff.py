@@ -8,7 +8,7 @@ from normalizer import jsontext
 from normalizer.requests import check_request
 
 from ..evidence import Evidence
-from ..wire_requests import lost_results, next_of
+from ..wire_requests import lost_results, next_of, words_in
 from .common import Failure
 
 SENTENCE = "History from any wire, sent to any other, is legal there, and what could not be carried is reported."
@@ -45,5 +45,5 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             for call in round.expected.calls:
                 if call.choice == 0 and call.name not in sent:
                     yield Failure(round.number, f"{call.name} did not reach {wire}", call.name, None)
-            if round.expected.text and jsontext.text(round.expected.text)[1:-1] not in sent:
+            if round.expected.text not in words_in(body, wire):
                 yield Failure(round.number, f"the words beside the calls did not reach {wire}", round.expected.text)

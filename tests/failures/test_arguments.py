@@ -177,6 +177,12 @@ def test_SNAP_02_an_end_that_differs_from_its_deltas_counts_and_is_reported() ->
     assert "arguments-disagree" in codes(response)
 
 
+def test_SNAP_02_deltas_that_differ_from_all_that_follows_are_reported() -> None:
+    response = responses(*_snap('{"x":12}', '{"x":1}', '{"x":1}'))
+    assert triples(response) == [("a", "f", {"x": 1})]
+    assert codes(response).count("arguments-disagree") == 1
+
+
 @WITH_EMPTY_TEXT
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 def test_ARG_01_empty_arguments_are_an_empty_object(wire: str, streamed: bool, text: str) -> None:
