@@ -5,22 +5,20 @@ The other way to the same responses is through the SDK (`players`): that both ag
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from vcr.request import Request
 
 from normalizer import StreamDecoder, jsontext, normalize
 from normalizer.errors import UnreadableSource
-from normalizer.model import Error, Response
+from normalizer.model import Response
 
-from ..sources.bodies import unpacked
-from ..sources.http import headers_of, is_stream
+from ..sources import Exchange
+from ..sources import vcrpy as vcrpy_format
 from ..surfaces import SURFACES, Surface
 
-#: gRPC's words for what may be tried again, as the canonical form has it of HTTP's.
-_RETRYABLE = frozenset(("UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "ABORTED", "INTERNAL", "UNKNOWN"))
 _GRPC = "grpc://"
 #: What the SDKs ask for below their base URL.
 _PATHS = {
@@ -31,7 +29,7 @@ _PATHS = {
 
 
 class Interaction(NamedTuple):
-    """One recorded exchange: request body as JSON or bytes, the response as it was on the wire, and what it says."""
+    """One recorded exchange: the request as JSON, and what the response says."""
 
     surface: Surface
     uri: str
@@ -42,7 +40,7 @@ class Interaction(NamedTuple):
 
 
 def interactions(surface: Surface, data: list[tuple[Request, dict[str, Any]]]) -> Iterator[Interaction]:
-    """Those of a cassette that holds one surface's exchanges. Raises UnreadableSource."""
+    """Those of a cassette that holds one surface's exchanges. Raises UnreadableSource, MalformedBody."""
     for request, response in data:
         yield interaction(surface, request, response)
 
@@ -56,63 +54,51 @@ def surface_at(uri: str) -> Surface | None:
 
 
 def interaction(surface: Surface, request: Request, response: dict[str, Any]) -> Interaction:
-    """One exchange of a surface. Raises UnreadableSource where it is none."""
-    if request.uri.startswith(_GRPC):
-        return _rpc(surface, request, response)
-    sent = _json(request.body)
-    status = int(response["status"]["code"])
-    headers = headers_of(response.get("headers", {}).items())
-    body = unpacked(_bytes(response["body"]["string"]), headers.get("content-encoding"))
-    stream = is_stream(body, headers.get("content-type"))
-    if stream and status < 400:
-        decoder = StreamDecoder(surface.wire, provider=surface.provider, request=sent)
-        decoder.feed(body)
-        said = decoder.finish()
-    else:
-        said = normalize(body, surface.wire, provider=surface.provider, request=sent, status=status)
-    return Interaction(surface, request.uri, stream, status, sent, said)
+    """One exchange of a surface. Raises UnreadableSource where it is none, MalformedBody where it says nothing."""
+    asked = {"uri": request.uri, "body": request.body}
+    found = vcrpy_format.exchange(request.uri, None, {"request": asked, "response": response})
+    if found.request is None:
+        raise UnreadableSource("a recorded request is no JSON", where=request.uri)
+    return Interaction(
+        surface, request.uri, found.stream is True, found.status, found.request, _said(surface, found, response)
+    )
+
+
+def _said(surface: Surface, found: Exchange, response: dict[str, Any]) -> Response:
+    refused = found.status is not None and found.status >= 400
+    pieces = found.frames if found.frames is not None else [found.body or b""]
+    if not found.stream or (refused and found.frames is None):
+        return normalize(
+            pieces[0] if pieces else b"",
+            surface.wire,
+            provider=surface.provider,
+            request=_declaring(found),
+            status=found.status,
+        )
+    decoder = StreamDecoder(surface.wire, provider=surface.provider, request=_declaring(found))
+    for piece in pieces:
+        decoder.feed(piece)
+    said = decoder.finish()
+    ended = response.get("grpc") or {}
+    return broken_off(said, str(ended.get("code")), str(ended.get("details") or "")) if refused else said
+
+
+def _declaring(found: Exchange) -> Any:
+    """The request, for the tools that it declares."""
+    if found.wire != "xai.grpc":
+        return found.request
+    from normalizer.wires.xai_grpc.proto import request_from
+
+    return request_from(found.request)
 
 
 def rpc_refusal(code: str, details: str) -> Response:
     """What a gRPC status that is not OK says, as a response that is an error and nothing else."""
-    return Response("xai.grpc", "xai", None, None, [], None, _rpc_error(code, details))
+    body = jsontext.encode({"code": code, "details": details})
+    status = vcrpy_format.HTTP_STATUS.get(code, 500)
+    return normalize(body, "xai.grpc", provider=SURFACES["xai.grpc"].provider, status=status)
 
 
-def _rpc_error(code: str, details: str) -> Error:
-    return Error(code, details, None, code in _RETRYABLE, {"code": code, "details": details})
-
-
-def _rpc(surface: Surface, request: Request, response: dict[str, Any]) -> Interaction:
-    from normalizer.wires.xai_grpc.proto import request_from
-
-    asked = _json(request.body)
-    sent = request_from(base64.b64decode(asked["serialized"]))
-    ended = response.get("grpc") or {}
-    body = jsontext.decode(_bytes(response["body"]["string"]))
-    frames = [base64.b64decode(entry["serialized"]) for entry in body["messages"]]
-    stream = bool(ended.get("stream"))
-    code = ended.get("code", "OK")
-    if code != "OK":  # the SDK raises, whatever came before
-        said = rpc_refusal(str(code), str(ended.get("details") or ""))
-    elif stream:
-        decoder = StreamDecoder(surface.wire, provider=surface.provider, request=sent)
-        for frame in frames:
-            decoder.feed(frame)
-        said = decoder.finish()
-    else:
-        said = normalize(frames[0], surface.wire, provider=surface.provider, request=sent)
-    return Interaction(surface, request.uri, stream, None, asked.get("message", asked), said)
-
-
-def _json(body: Any) -> Any:
-    data = _bytes(body)
-    try:
-        return jsontext.decode(data)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableSource(f"a recorded request is no JSON: {error}") from None
-
-
-def _bytes(body: Any) -> bytes:
-    if isinstance(body, str):
-        return body.encode("utf-8", "surrogatepass")
-    return bytes(body or b"")
+def broken_off(said: Response, code: str, details: str) -> Response:
+    """What came of a stream before such a status ended it."""
+    return replace(said, error=rpc_refusal(code, details).error, complete=False)

@@ -109,17 +109,25 @@ def render(changes: list[Change], most: int = 20) -> str:
     return "\n".join(lines)
 
 
-def first_difference(recorded: Response, heard: Response) -> str | None:
+def first_difference(recorded: Response, heard: Response, *, broken: bool = False) -> str | None:
     """Where two canonical responses differ first, in words; null where they say the same.
 
     The spelling of arguments is left out of account, their value is not: an SDK hands on the value alone where the
-    wire has JSON and no text.
+    wire has JSON and no text. ``broken``: the SDK raised in mid-stream; then what came before counts, and that it did.
     """
-    found = next(_unequal("", _by_value(recorded), _by_value(heard)), None)
+    view = _until_it_broke if broken else _by_value
+    found = next(_unequal("", view(recorded), view(heard)), None)
     if found is None:
         return None
     place, old, new = found
     return f"{place} is {_short(new)}, and the recorded bytes say {_short(old)}"
+
+
+def _until_it_broke(response: Response) -> Any:
+    whole = _by_value(response)
+    seen = {name: whole[name] for name in ("wire", "provider", "id", "model", "complete")}
+    blocks = [choice["blocks"] for choice in whole["choices"]]
+    return {**seen, "failed": response.error is not None, "blocks": blocks}
 
 
 def _by_value(response: Response) -> Any:

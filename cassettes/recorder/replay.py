@@ -15,7 +15,7 @@ from ..surfaces import Surface, surface
 from . import network
 from .decoded import interactions
 from .diff import first_difference
-from .players import Caller, Link
+from .players import Caller, Heard, Link
 from .rounds import conversation
 from .vcr import playing
 
@@ -58,9 +58,9 @@ def _surface(told: Provenance, where: str) -> Surface:
     return found
 
 
-def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Response]:
+def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Heard]:
     """What the SDK gives for the whole cassette."""
-    heard: list[Response] = []
+    heard: list[Heard] = []
     where = os.fspath(path)
     talk = conversation(script, at, stream=told.stream, model=told.model)
     with playing(path) as cassette, network.cut():
@@ -68,8 +68,8 @@ def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Prov
             with Caller(at, Link(at.base, NO_KEY), told.stream) as caller:
                 body = next(talk)
                 while True:
-                    heard.append(caller.ask(body).response)
-                    body = talk.send(heard[-1])
+                    heard.append(caller.ask(body))
+                    body = talk.send(heard[-1].response)
         except StopIteration:
             pass
         except Exception as error:
@@ -85,9 +85,9 @@ def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Prov
     return heard
 
 
-def _compare(recorded: list[Response], heard: list[Response], where: str) -> None:
+def _compare(recorded: list[Response], heard: list[Heard], where: str) -> None:
     for number, (told, said) in enumerate(zip(recorded, heard, strict=True), 1):
-        place = first_difference(told, said)
+        place = first_difference(told, said.response, broken=said.raised)
         if place is not None:
             raise ReplayFailed(f"round {number}: through the SDK {place}", where=where)
 

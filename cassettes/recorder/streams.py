@@ -1,8 +1,9 @@
 """Streams over HTTP that are recorded while the caller reads them.
 
 vcrpy reads a response to its end before the caller sees the beginning. Here the caller gets each piece as it arrives,
-and what passed is recorded when the body is over. A caller who leaves early (the SDKs do, behind ``[DONE]``) leaves
-the rest to be read when the response is closed, as a cassette holds whole bodies; one who fails leaves nothing.
+and what passed is recorded when the body is over. A caller who leaves early (the SDKs do, behind ``[DONE]`` and errors)
+leaves the rest to be read when the response is closed, as a cassette holds whole bodies; one who is interrupted leaves
+nothing.
 
     with cassette_context as cassette, live_streams(cassette): ...
 """
@@ -49,7 +50,6 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
             self._over = over
             self._parts: list[bytes] | None = []
             self._iterator = iter(stream)
-            self._handled = sys.exc_info()[1]
 
         def __iter__(self) -> Iterator[bytes]:
             while True:
@@ -71,7 +71,7 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
                 self._over(whole)
 
         def close(self) -> None:
-            if _fails(self._handled):
+            if _interrupted():
                 self._parts = None
             try:
                 # the caller has what it wants: a body that breaks now is not recorded, and nobody's error
@@ -100,7 +100,6 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
             self._over = over
             self._parts: list[bytes] | None = []
             self._iterator = aiter(stream)
-            self._handled = sys.exc_info()[1]
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             while True:
@@ -122,7 +121,7 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
                 self._over(whole)
 
         async def aclose(self) -> None:
-            if _fails(self._handled):
+            if _interrupted():
                 self._parts = None
             try:
                 with contextlib.suppress(library.TransportError, library.StreamError):
@@ -143,13 +142,10 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
     return handle
 
 
-def _fails(handled: BaseException | None) -> bool:
-    """Whether the caller is on its way out with an error. A generator that is closed is not: its caller has enough.
-
-    ``handled``: the error that was being handled when the request was made; it may be why it was made.
-    """
+def _interrupted() -> bool:
+    """Whether somebody wants out: Ctrl-C, or a task that is cancelled. Who fails, or has enough, can wait."""
     error = sys.exc_info()[1]
-    return error is not None and error is not handled and not isinstance(error, GeneratorExit)
+    return error is not None and not isinstance(error, (Exception, GeneratorExit))
 
 
 def _record(cassette: Cassette, asked: Request, response: Any, body: bytes) -> None:

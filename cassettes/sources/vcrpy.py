@@ -19,7 +19,7 @@ from .shape import mapping, optional_mapping, status_of
 from .whose import told_by
 
 #: gRPC's status -> the HTTP status that says the same (google/rpc/code.proto); the others are 500.
-_HTTP_STATUS = {
+HTTP_STATUS = {
     "OK": 200,
     "INVALID_ARGUMENT": 400,
     "FAILED_PRECONDITION": 400,
@@ -70,7 +70,7 @@ def _call(source: str, line: int | None, request: dict[str, Any], response: dict
         provider="xai" if _XAI in told.url else told.provider,
         wire=told.wire or "grpc",
         stream=ended.get("stream") is True,
-        status=None if code is None else _HTTP_STATUS.get(str(code), 500),
+        status=None if code is None else HTTP_STATUS.get(str(code), 500),
         content_type="application/grpc+proto",
         model=model if isinstance(model, str) else None,
         url=told.url,

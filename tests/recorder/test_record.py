@@ -12,10 +12,12 @@ import pytest
 from cassettes.emulated.servers import Servers, running
 from cassettes.library import files
 from cassettes.recorder import record as recorder
+from cassettes.recorder.decoded import interactions
 from cassettes.recorder.players import Caller, Link
 from cassettes.recorder.record import Way, capture, drift, emulated, live, record
 from cassettes.scripts import Call, Fault, Round, Say, Script, scripts
 from cassettes.surfaces import SURFACES
+from normalizer import Response
 from normalizer.errors import MissingKey, RecordingFailed, ReplayFailed, SecretsLeft, ToolparityError
 
 CHAT = SURFACES["openai.chat"]
@@ -290,3 +292,34 @@ def test_a_provider_that_answers_otherwise_has_drifted_and_the_file_is_not_touch
 def test_every_error_of_a_recording_is_one_of_ours() -> None:
     for error in (RecordingFailed, SecretsLeft, ReplayFailed, MissingKey):
         assert issubclass(error, ToolparityError)
+
+
+# errors that the script wants: the SDK, on replay, is held to what was recorded
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
+def test_a_refusal_that_the_script_wants_is_recorded_and_replays(
+    at: Any, stream: bool, servers: Servers, tmp_path: Path
+) -> None:
+    outcome = record(scripts()["error-rate-limit"], at, emulated(at, servers.base(at)), stream=stream, root=tmp_path)
+    (said,) = responses(outcome.path, at)
+    assert said.error is not None
+    assert (said.error.status, said.error.retryable, said.choices) == (429, True, [])
+
+
+@pytest.mark.parametrize("kind", ["overloaded", "server_error", "cut"])
+@pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
+def test_what_the_script_breaks_in_mid_stream_is_recorded_and_replays(at: Any, kind: Any, tmp_path: Path) -> None:
+    call = FIRST.parts[0]
+    broken = rounds(msgspec.structs.replace(FIRST, parts=[Say("Let me look."), call], fault=Fault(kind, after=1)))
+    with running({SINGLE.id: broken}) as servers:
+        outcome = record(broken, at, emulated(at, servers.base(at)), stream=True, root=tmp_path)
+    (said,) = responses(outcome.path, at)
+    assert (said.complete, said.text) == (False, "Let me look.")
+    assert (said.error is not None) == (kind != "cut")
+
+
+def responses(path: Path, at: Any) -> list[Response]:
+    loaded = files.load(path)
+    return [one.response for one in interactions(at, list(zip(loaded.requests, loaded.responses, strict=True)))]

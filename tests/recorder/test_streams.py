@@ -167,27 +167,31 @@ def test_a_body_that_breaks_off_behind_the_callers_back_is_not_recorded_either(s
         assert cassette.data == []
 
 
-def test_a_caller_who_fails_does_not_wait_for_the_rest(slow: Slow) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
+def test_a_caller_who_is_interrupted_does_not_wait_for_the_rest(slow: Slow, error: type[BaseException]) -> None:
+    def interrupt(sdk: openai.OpenAI) -> None:
+        with sdk.chat.completions.create(**QUESTION) as stream:
+            next(stream)
+            raise error
+
+    with served(slow) as url, recording({}) as cassette, client(url) as sdk:
+        with pytest.raises(error):
+            interrupt(sdk)
+        assert not slow.go_on.is_set()
+        assert cassette.data == []
+
+
+def test_a_caller_who_fails_leaves_a_whole_body_behind(slow: Slow) -> None:
     def fail(sdk: openai.OpenAI) -> None:
         with sdk.chat.completions.create(**QUESTION) as stream:
             next(stream)
+            slow.go_on.set()
             raise ZeroDivisionError
 
     with served(slow) as url, recording({}) as cassette, client(url) as sdk:
         with pytest.raises(ZeroDivisionError):
             fail(sdk)
-        assert not slow.go_on.is_set()
-        assert cassette.data == []
-
-
-def test_a_request_that_is_made_again_after_an_error_is_recorded(slow: Slow) -> None:
-    slow.go_on.set()
-    with served(slow) as url, recording({}) as cassette, client(url) as sdk:
-        try:
-            raise TimeoutError
-        except TimeoutError:
-            assert len(list(sdk.chat.completions.create(**QUESTION))) == 2
-        assert len(cassette.data) == 1
+        assert [response["body"]["string"] for _, response in cassette.data] == [FIRST + FIRST + LAST + BEHIND]
 
 
 def test_after_the_recording_nothing_is_kept(slow: Slow) -> None:

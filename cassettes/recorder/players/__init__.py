@@ -25,6 +25,7 @@ from normalizer.model import Response
 
 from ...scripts import Script, Think
 from ...surfaces import Surface
+from ..decoded import broken_off, rpc_refusal
 
 PLAYERS: dict[str, str] = {
     "openai.chat": "openai_chat",
@@ -74,11 +75,23 @@ class Refusal(NamedTuple):
     status: int | None = None
 
 
+class RpcStatus(NamedTuple):
+    """The status that ended a gRPC call, by its name, when it is not OK."""
+
+    code: str
+    details: str
+
+
 class Heard(NamedTuple):
-    """What came of one request: the SDK's own objects in order, and the canonical response they make."""
+    """What came of one request: the SDK's own objects in order, and the canonical response they make.
+
+    ``raised``: in the midst of a stream the SDK raised the provider's error. What it makes of that error, and of what
+    the provider sends behind it, is less than stood on the wire.
+    """
 
     objects: list[Any]
     response: Response
+    raised: bool = False
 
 
 def player(surface: Surface) -> Any:
@@ -157,6 +170,7 @@ class Hearing:
         self._decoder = StreamDecoder(self._wire, provider=self._provider, request=body) if stream else None
         self._objects: list[Any] = []
         self._response: Response | None = None
+        self._raised = False
 
     def hear(self, one: Any) -> None:
         """The next object of the SDK."""
@@ -169,10 +183,14 @@ class Hearing:
     def refuse(self, error: BaseException) -> None:
         """The provider answered with an error, at once or in mid-stream. Raises it again where it did not answer."""
         refusal = self._player.refused(error)
-        if isinstance(refusal, Response):
-            self._response = refusal
-        elif not isinstance(refusal, Refusal):
+        if refusal is None:
             raise error
+        self._raised = bool(self._decoder is not None and self._objects)
+        if isinstance(refusal, RpcStatus):
+            if self._decoder is not None and self._objects:
+                self._response = broken_off(self._decoder.finish(), *refusal)
+            else:
+                self._response = rpc_refusal(*refusal)
         elif self._decoder is not None and (refusal.status or 0) < 400:
             self._decoder.feed(refusal.body)
         else:
@@ -185,7 +203,7 @@ class Hearing:
         if self._response is None and self._decoder is not None:
             self._response = self._decoder.finish()
         assert self._response is not None  # a plain answer is one object, or an error
-        return Heard(self._objects, self._response)
+        return Heard(self._objects, self._response, self._raised)
 
 
 Sent = Iterator[Any]

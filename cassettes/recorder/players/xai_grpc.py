@@ -12,10 +12,7 @@ from unittest import mock
 import grpc
 import xai_sdk
 
-from normalizer.model import Response
-
-from ..decoded import rpc_refusal
-from . import CUT_AT, Asking, AsyncSent, Link, Sent
+from . import CUT_AT, Asking, AsyncSent, Link, RpcStatus, Sent
 
 REFUSALS = (grpc.RpcError,)
 
@@ -88,10 +85,10 @@ async def async_sent(client: Any, body: Any, stream: bool) -> AsyncSent:
         yield chunk
 
 
-def refused(error: Any) -> Response | None:
-    """A status that is not OK, as an answer."""
+def refused(error: Any) -> RpcStatus | None:
+    """The status of a call that failed, be it the server's or one that grpc itself gave."""
     code = error.code()
-    return None if code is None else rpc_refusal(code.name, error.details() or "")
+    return None if code is None else RpcStatus(code.name, error.details() or "")
 
 
 def _reach(link: Link) -> dict[str, Any]:
