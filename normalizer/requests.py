@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from . import jsontext
 from .conversation import Encoded, Request, Turn
 from .errors import PolicyError, UnknownWire
-from .pairing import is_seam, last_seam
+from .pairing import is_seam, last_seam, open_ids
 from .policies import POLICIES
 from .rules import Violation, violations
 from .wires import HOME, WIRES
@@ -50,6 +50,7 @@ class RequestWriter:
         self._wire = wire
         self._provider = provider
         self._turns: list[Turn] = []  # those that `_written` holds
+        self._open: set[str] = set()  # the ids of the calls in them that got no answer but one that says so
         self._written: Any = None
 
     def write(self, request: Request) -> Encoded:
@@ -65,6 +66,7 @@ class RequestWriter:
         if closed:
             if closed > known:
                 writer.add(turns, known, closed)
+                self._open = open_ids(turns, known, closed) | (self._open if known else set())
             if not writer.settled:
                 return write_request(request, target, provider=provider)
             self._turns, self._written = turns[:closed], writer.fork(request)
@@ -77,7 +79,7 @@ class RequestWriter:
         before, known = self._written, len(self._turns)
         if type(before) is not type(writer) or before.basis != writer.basis or known > len(turns):
             return False
-        return not any(map(is_not, self._turns, turns)) and is_seam(turns, known)
+        return not any(map(is_not, self._turns, turns)) and is_seam(turns, known, self._open)
 
 
 def with_policy(request: Request, policy: str) -> Request:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from normalizer.conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
 from normalizer.model import Block, Choice, Response, Stop, Text, ToolCall
-from normalizer.pairing import UNANSWERED, paired, unanswered
+from normalizer.pairing import UNANSWERED, is_seam, open_ids, paired, placed, stretch, unanswered
 
 
 def call(id: str, name: str = "f", wire_id: str | None = None) -> ToolCall:
@@ -74,7 +74,7 @@ def test_an_answer_that_nothing_asks_for_is_left_out() -> None:
 def test_a_second_answer_to_one_call_is_left_out() -> None:
     turns, reported = pair(said(call("a")), Results([told("a", "1"), told("a", "2"), told("z")]))
     assert turns[1:] == [Results([told("a", "1")])]
-    assert reported == [("duplicate-answer", 0), ("orphan", 0)]
+    assert reported == [("duplicate-answer", 1), ("orphan", 1)]
 
 
 def test_answers_in_several_turns_are_one_turn() -> None:
@@ -91,10 +91,51 @@ def test_answers_that_stand_apart_are_moved_to_their_calls() -> None:
     assert reported == [("order", 5)]
 
 
-def test_an_answer_never_goes_back_past_the_next_calls() -> None:
+def test_an_answer_behind_the_next_calls_goes_to_the_call_that_it_names() -> None:
     turns, reported = pair(said(call("a")), user(), said(call("b")), Results([told("a"), told("b")]))
-    assert turns == [said(call("a")), Results([missing("a")]), user(), said(call("b")), Results([told("b")])]
-    assert reported == [("answered", 0), ("orphan", 2)]
+    assert turns == [said(call("a")), Results([told("a")]), user(), said(call("b")), Results([told("b")])]
+    assert reported == [("order", 3)]
+
+
+def test_two_turns_of_calls_in_a_row_are_answered_each() -> None:
+    turns, reported = pair(said(call("a")), said(call("b")), Results([told("a")]), Results([told("b")]))
+    assert turns == [said(call("a")), Results([told("a")]), said(call("b")), Results([told("b")])]
+    assert reported == [("order", 2)]
+
+
+def test_the_first_of_two_turns_of_calls_in_a_row_is_told_as_unanswered() -> None:
+    for behind in ([Results([told("b")])], []):
+        turns, reported = pair(user(), said(call("a")), said(call("b")), *behind)
+        assert turns == [user(), said(call("a")), Results([missing("a")]), said(call("b")), *behind]
+        assert reported == [("answered", 1)]
+
+
+def test_an_answer_under_an_id_that_came_again_goes_to_the_later_call() -> None:
+    turns, reported = pair(said(call("f:0")), user(), said(call("f:0")), user(), Results([told("f:0")]))
+    assert turns[1:] == [Results([missing("f:0")]), user(), said(call("f:0")), Results([told("f:0")]), user()]
+    assert reported == [("answered", 0), ("order", 4)]
+    turns, reported = pair(said(call("f:0")), said(call("f:0")), Results([told("f:0", "1"), told("f:0", "2")]))
+    assert turns[1:] == [Results([told("f:0", "1")]), said(call("f:0")), Results([told("f:0", "2")])]
+    assert reported == [("order", 2)]
+
+
+def test_answers_to_calls_that_the_provider_keeps_stay_where_they_are() -> None:
+    turns: list[Turn] = [Results([told("k")]), user(), said(call("a")), Results([told("k"), told("a"), told("a")])]
+    reported: list[str] = []
+    done = placed(turns, lambda code, message, turn: reported.append(code), 0, 4, kept=True)
+    assert done == [*enumerate([*turns[:3], Results([told("a")])]), (3, Results([told("k")]))]
+    assert reported == ["duplicate-answer"]
+
+
+def test_what_was_left_open_may_be_answered_behind_any_later_seam() -> None:
+    turns = [said(call("a")), user(), said(call("b")), Results([told("b")]), user(), said(call("c"))]
+    assert open_ids(turns, 0, 4) == {"a"}
+    assert is_seam(turns, 4)
+    assert not is_seam([*turns, Results([told("c"), told("a")])], 4)
+    assert not is_seam([*turns, Results([told("c"), told("a")])], 4, {"a"})
+    assert is_seam([*turns, Results([told("c"), told("x")])], 4, {"a"})
+    assert stretch(turns, 0, 6) == 6
+    assert stretch(turns, 2, 6) == 5
 
 
 def test_ids_that_come_again_in_a_later_round_are_answered_round_by_round() -> None:

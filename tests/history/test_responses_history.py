@@ -566,3 +566,34 @@ def test_members_of_a_chat_body_go_under_the_names_they_have_here() -> None:
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {}}},
     }
     assert codes(written) == ["param", "param"]
+
+
+def called(id: str) -> Item:
+    return {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
+
+
+def output(id: str, text: str) -> Item:
+    return {"type": "function_call_output", "call_id": id, "output": text}
+
+
+def again(*items: Any, **more: Any) -> Encoded:
+    """A request of the wire, read and written back."""
+    return write_request(read_request({"model": "m", "input": list(items), **more}, WIRE, provider="openai"))
+
+
+def test_answers_to_calls_that_the_provider_keeps_stand_beside_those_to_calls_that_stand_here() -> None:
+    asked = {"role": "user", "content": "hi"}
+    given = [output("c1", "kept"), asked, called("c1"), output("c1", "here")]
+    written = again(*given, previous_response_id="resp_1")
+    assert (written.body["input"], written.losses) == (given, [])
+    reference = {"type": "item_reference", "id": "fc_1"}
+    written = again(asked, reference, called("c2"), output("c1", "kept"), output("c2", "here"))
+    assert written.body["input"] == [asked, reference, called("c2"), output("c2", "here"), output("c1", "kept")]
+    assert written.losses == []
+
+
+def test_hist_08_an_answer_behind_later_calls_is_the_one_that_its_call_gets() -> None:
+    given = [called("c1"), called("c2"), output("c1", "1"), called("c3"), output("c2", "2"), output("c3", "3")]
+    written = again({"role": "user", "content": "hi"}, *given)
+    assert [i["output"] for i in written.body["input"] if "output" in i] == ["1", "2", "3"]
+    assert codes(written) == ["order"]

@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
-from ...pairing import Report, answers_at, paired, placed, stretch
+from ...pairing import answers_at, placed, stretch
 from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
 from .parts import AS_WRITTEN, Parts, words
 from .replay import LONGEST_ID, WIRE, Replay
@@ -174,14 +174,11 @@ class Writer:
         return place
 
     def _add_unkept(self) -> None:
-        """Write what the provider does not keep."""
+        """Write what the provider does not keep. Answers to calls that it keeps stand without them."""
         request = self._request
-        turns = _settled(request.turns, self._carrying.mend)
-        places = {id(turn): place for place, turn in enumerate(request.turns)}
-        start = _anchor(request, turns)
-        place = 0
-        for number, turn in enumerate(turns):
-            place = places.get(id(turn), place + 1)
+        turns = placed(request.turns, self._carrying.mend, 0, len(request.turns), kept=True)
+        start = _anchor(request, [turn for _, turn in turns])
+        for number, (place, turn) in enumerate(turns):
             if number < start and type(turn) is Assistant:
                 self._replay.learn(turn)
             elif number >= start or (type(turn) is System and turn.extra.get("instructions")):
@@ -244,23 +241,6 @@ def _is_kept(request: Request) -> bool:
         return True
     turns = request.turns
     return Other in map(type, turns) and any(type(turn) is Other and _refers(turn.raw) for turn in turns)
-
-
-def _settled(turns: list[Turn], report: Report) -> list[Turn]:
-    """The turns with every call answered. Answers to calls that the provider keeps stay as they are."""
-    known: set[str] = set()
-    for turn in turns:
-        if type(turn) is Assistant:
-            known.update(call.id for call in turn.response.calls)
-            known.update(call.wire_id for call in turn.response.calls if call.wire_id)
-    free = [turn for turn in turns if type(turn) is Results and not any(r.call_id in known for r in turn.results)]
-    if not free:
-        return paired(turns, report)
-    ids = {id(turn) for turn in free}
-    # Such turns of results stand as they are: to the pairing they look like any other item.
-    veiled: list[Turn] = [Other(WIRE, turn) if id(turn) in ids else turn for turn in turns]
-    done = paired(veiled, report)
-    return [turn.raw if type(turn) is Other and id(turn.raw) in ids else turn for turn in done]
 
 
 def _refers(raw: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
-from ...pairing import answers_at, paired, placed, stretch
+from ...pairing import answers_at, placed, stretch
 from ..carry import Carrying, IdStyle, NameStyle
 from . import proto
 from .messages import Spelling
@@ -177,20 +177,17 @@ class Writer:
 
     def _add_unkept(self) -> None:
         """Write what xAI does not hold yet."""
-        request = self._request
-        turns, self._chained = _sent(request, self._carrying)
-        places = {id(turn): place for place, turn in enumerate(request.turns)}
-        place = -1
-        for turn in turns:
-            place = places.get(id(turn), place + 1)
+        turns, self._chained = _sent(self._request, self._carrying)
+        for place, turn in turns:
             self._turn(turn, place)
 
     def _turn(self, turn: Turn, place: int) -> None:
         if type(turn) is Results:
             made = self._results(turn, place)
-            self._wait = turn.extra.get("behind", 0) if self._same else 0
-            if self._wait:
-                self._held = made
+            behind = turn.extra.get("behind", 0) if self._same else 0
+            if behind or self._held:
+                self._held = self._held + made
+                self._wait = max(behind, self._wait)
             else:
                 self._messages += made
             return
@@ -246,20 +243,22 @@ class Writer:
             self._carrying.lose("extra", f"left out: {', '.join(extra)}", number)
 
 
-def _sent(request: Request, carrying: Carrying) -> tuple[list[Turn], bool]:
-    """The turns to send: all, or only those that xAI does not hold yet (failure XAI-05)."""
+def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Turn]], bool]:
+    """The turns to send, with their places: all, or only those that xAI does not hold yet (failure XAI-05).
+
+    Answers to calls that xAI holds stand without them.
+    """
     turns, anchor = request.turns, request.previous_response_id
-    for place in range(len(turns) - 1, -1, -1):
-        turn = turns[place]
-        if isinstance(turn, Assistant) and turn.response.id == anchor and turn.response.wire == WIRE:
-            whole = paired(turns, carrying.mend)
-            return whole[next(i for i, t in enumerate(whole) if t is turn) + 1 :], True
-    if request.wire != WIRE:
+    kept = request.wire == WIRE or any(_is_anchor(turn, anchor) for turn in turns)
+    if not kept:
         carrying.lose("param", "previous_response_id: only the provider that answered holds what was before")
-        return paired(turns, carrying.mend), False
-    # The calls that the first answers belong to are held by xAI.
-    first = next((i for i, turn in enumerate(turns) if isinstance(turn, Assistant)), len(turns))
-    return [*turns[:first], *paired(turns[first:], carrying.mend)], True
+    given = placed(turns, carrying.mend, 0, len(turns), kept)
+    begin = next((n + 1 for n in range(len(given) - 1, -1, -1) if _is_anchor(given[n][1], anchor)), 0)
+    return given[begin:], kept
+
+
+def _is_anchor(turn: Turn, anchor: str | None) -> bool:
+    return isinstance(turn, Assistant) and turn.response.id == anchor and turn.response.wire == WIRE
 
 
 def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
