@@ -113,6 +113,8 @@ def _calls(given: list[Any]) -> list[AnsweredCall]:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
             raise BadAnswer(f"no call: {one!r:.80}", hint='a call is {"name": …, "arguments": …}')
         arguments, text = one.get("arguments"), one.get("arguments_text")
+        if text is not None and not isinstance(text, str):
+            arguments, text = text, None  # a dialect's parsed arguments, handed on as they were
         if text is None and isinstance(arguments, str):
             arguments, text = None, arguments
         id = one.get("id")

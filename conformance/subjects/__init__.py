@@ -88,6 +88,9 @@ class Subject(Protocol):
 SUBJECTS: dict[str, str] = {
     "normalizer": "reference:Reference",
     "documented-goclaw": "documented_goclaw:DocumentedGoclaw",
+    "openai-sdk": "openai_sdk:OpenAISDK",
+    "anthropic-sdk": "anthropic_sdk:AnthropicSDK",
+    "xai-sdk": "xai_sdk:XAISDK",
 }
 GROUP = "toolparity.subjects"
 

@@ -1,0 +1,46 @@
+"""The official SDK of Anthropic: its plain messages, and the accumulator of its streaming helper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+
+from . import Ask
+from .served import Served, http_of
+
+
+class AnthropicSDK:
+    """Reads Messages. It tells what stands there, and acts on nothing."""
+
+    name = "anthropic-sdk"
+    version = anthropic.__version__
+    claims = frozenset(("stream", "text"))
+    wires = frozenset(("anthropic.messages",))
+
+    def __init__(self) -> None:
+        http = http_of(anthropic.DefaultHttpxClient)
+        self._served = Served(http)
+        self._client = anthropic.Anthropic(
+            api_key="none",
+            base_url="http://subject.invalid",
+            max_retries=0,
+            http_client=http.Client(transport=self._served.transport),
+        )
+
+    def read(self, ask: Ask) -> dict[str, Any]:
+        """The calls and words of the SDK's own message."""
+        self._served.load(ask)
+        request: dict[str, Any] = {"model": "m", "messages": [], "max_tokens": 1}
+        message: Any
+        if ask.stream:
+            with self._client.beta.messages.stream(**request) as stream:
+                message = stream.get_final_message()
+        else:
+            message = self._client.beta.messages.create(**request)
+        calls = [
+            {"id": block.id, "name": block.name, "arguments": block.input}
+            for block in message.content
+            if block.type == "tool_use"
+        ]
+        return {"calls": calls, "text": "".join(block.text for block in message.content if block.type == "text")}

@@ -1,0 +1,82 @@
+"""The official SDK of OpenAI: its plain answers, and the accumulators of its streaming helpers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import openai
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.lib.streaming.responses._responses import ResponseStreamState
+
+from . import Ask
+from .served import Served, http_of
+
+
+class OpenAISDK:
+    """Reads Chat Completions and Responses. It tells what stands there, and acts on nothing."""
+
+    name = "openai-sdk"
+    version = openai.__version__
+    claims = frozenset(("stream", "text"))
+    wires = frozenset(("openai.chat", "openai.responses"))
+
+    def __init__(self) -> None:
+        http = http_of(openai.DefaultHttpxClient)
+        self._served = Served(http)
+        self._client = openai.OpenAI(
+            api_key="none",
+            base_url="http://subject.invalid/v1",
+            max_retries=0,
+            http_client=http.Client(transport=self._served.transport),
+        )
+
+    def read(self, ask: Ask) -> dict[str, Any]:
+        """The calls and words of the SDK's own objects."""
+        self._served.load(ask)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of dialects, whose types are not OpenAI's
+            return self._chat(ask) if ask.wire == "openai.chat" else self._responses(ask)
+
+    def _chat(self, ask: Ask) -> dict[str, Any]:
+        request: dict[str, Any] = {"model": "m", "messages": []}
+        completion: Any
+        if ask.stream:
+            state = ChatCompletionStreamState()
+            for chunk in self._client.chat.completions.create(**request, stream=True):
+                state.handle_chunk(chunk)
+            completion = state.current_completion_snapshot
+        else:
+            completion = self._client.chat.completions.create(**request)
+        calls = []
+        for choice in completion.choices:
+            for call in choice.message.tool_calls or ():
+                body = call.custom if call.type == "custom" else call.function
+                text = body.input if call.type == "custom" else body.arguments
+                calls.append({"id": call.id, "name": body.name, "arguments_text": text})
+            if choice.message.function_call is not None:
+                legacy = choice.message.function_call
+                calls.append({"name": legacy.name, "arguments_text": legacy.arguments})
+        text = completion.choices[0].message.content if completion.choices else ""
+        return {"calls": calls, "text": text or ""}
+
+    def _responses(self, ask: Ask) -> dict[str, Any]:
+        request: dict[str, Any] = {"model": "m", "input": ""}
+        response: Any = None
+        if ask.stream:
+            state: Any = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
+            for event in self._client.responses.create(**request, stream=True):
+                for told in state.handle_event(event):
+                    if told.type in ("response.completed", "response.incomplete", "response.failed"):
+                        response = told.response
+            if response is None:
+                raise RuntimeError("the stream ended without its last event")
+        else:
+            response = self._client.responses.create(**request)
+        calls = []
+        for item in response.output:
+            if item.type == "function_call":
+                calls.append({"id": item.call_id, "name": item.name, "arguments_text": item.arguments})
+            elif item.type == "custom_tool_call":
+                calls.append({"id": item.call_id, "name": item.name, "arguments_text": item.input})
+        return {"calls": calls, "text": response.output_text}

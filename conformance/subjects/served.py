@@ -1,0 +1,37 @@
+"""Bytes served to an official SDK's own HTTP client, without a socket: what the SDK reads is what a program gets."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from . import Ask
+
+
+def http_of(client: type) -> Any:
+    """The HTTP library on which an SDK's default client is built (httpx, or the one that follows it)."""
+    for base in client.__mro__:
+        library = base.__module__.split(".")[0]
+        if library.startswith("httpx"):
+            return import_module(library)
+    raise TypeError(f"{client.__name__} is built on an HTTP library that is not known here")
+
+
+class Served:
+    """A transport's handler: gives the same answer to every request. ``load`` says which."""
+
+    def __init__(self, http: Any) -> None:
+        self._http = http
+        self._ask: Ask | None = None
+        self.transport = http.MockTransport(self)
+
+    def load(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def __call__(self, request: Any) -> Any:
+        ask = self._ask
+        assert ask is not None
+        streamed = ask.stream and ask.status < 400
+        headers = {"content-type": "text/event-stream" if streamed else "application/json"}
+        content: Any = iter(ask.pieces) if streamed else ask.body
+        return self._http.Response(ask.status, headers=headers, content=content, request=request)

@@ -1,0 +1,38 @@
+"""The official SDK of xAI: its response object, filled whole or chunk by chunk as its own streams do."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+from xai_sdk.chat import Response
+from xai_sdk.proto import chat_pb2
+from xai_sdk.tools import get_tool_call_type
+
+from . import Ask
+
+
+class XAISDK:
+    """Reads the Chat service's messages. It tells what stands there, and acts on nothing."""
+
+    name = "xai-sdk"
+    version = metadata.version("xai-sdk")
+    claims = frozenset(("stream", "text"))
+    wires = frozenset(("xai.grpc",))
+
+    def read(self, ask: Ask) -> dict[str, Any]:
+        """The calls that the SDK calls the client's, and the words."""
+        if ask.status >= 400:
+            return {"error": ask.body.decode("utf-8", "replace")}
+        if ask.stream:
+            response = Response(chat_pb2.GetChatCompletionResponse(), None)
+            for piece in ask.pieces:
+                response.process_chunk(chat_pb2.GetChatCompletionChunk.FromString(piece))
+        else:
+            response = Response(chat_pb2.GetChatCompletionResponse.FromString(ask.body), None)
+        calls = [
+            {"id": call.id, "name": call.function.name, "arguments_text": call.function.arguments}
+            for call in response.tool_calls
+            if get_tool_call_type(call) == "client_side_tool"
+        ]
+        return {"calls": calls, "text": response.content}
