@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from difflib import get_close_matches
 
 import click
@@ -16,7 +13,7 @@ from reports.terminal import render
 from ..audit import ALL_CODES, SEVERITIES, Audit
 from ..audit_report import as_json, sections
 from ..crew import audit_paths
-from . import exits, options
+from . import exits, options, screen
 from .progress import Progress
 
 
@@ -92,7 +89,7 @@ def command(
     if as_data:
         click.echo(jsontext.encode(as_json(audit, policy, limit)))
     else:
-        click.echo(render(sections(audit, limit), width=_width(), colour=_colour()), nl=False)
+        click.echo(render(sections(audit, limit), width=screen.width(), colour=screen.colour()), nl=False)
     hits = [name for name in fail_on if audit.found(name)]
     _conclude(audit, hits)
     ctx.exit(exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
@@ -103,12 +100,3 @@ def _conclude(audit: Audit, hits: list[str]) -> None:
         click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
     if not audit.audited:
         click.echo("nothing was audited: no exchange of a known wire was found", err=True)
-
-
-def _width() -> int:
-    """A file or a pipe has no width: there tables are not split."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 10_000
-
-
-def _colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import os
 import platform
-import shutil
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +22,7 @@ from ..check_report import sections
 from ..kill import killed, matrix
 from ..provenance import sources
 from ..subjects import SUBJECTS, Subject, subject
-from . import exits
+from . import exits, screen
 from .progress import Progress
 
 
@@ -85,7 +82,7 @@ def command(
             click.echo(f"written: {path}", err=True)
     if json_file is not None:
         json_file.write_bytes(results.write(run))
-    click.echo(render(sections(run), width=_width(), colour=_colour()), nl=False)
+    click.echo(render(sections(run), width=screen.width(), colour=screen.colour()), nl=False)
     if update_baseline:
         ctx.exit(exits.ALL_WELL if run.verdicts else exits.NOTHING_RAN)
     ctx.exit(_code(run))
@@ -123,17 +120,8 @@ def _code(run: results.Run) -> int:
 
 def _kill(ctx: click.Context, choice: Choice) -> None:
     found = killed(choice)
-    click.echo(render(matrix(found), width=_width(), colour=_colour()), nl=False)
+    click.echo(render(matrix(found), width=screen.width(), colour=screen.colour()), nl=False)
     ctx.exit(exits.ALL_WELL if found.perfect else exits.FAILED)
-
-
-def _width() -> int:
-    """A file or a pipe has no width: there tables are not split."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 10_000
-
-
-def _colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 __all__ = ["SUBJECTS", "command"]
