@@ -471,3 +471,55 @@ def test_a_function_without_parameters_is_declared_with_none() -> None:
 def test_signed_details_say_the_reasoning_once() -> None:
     turn = said(Reasoning("hm", "sig"), Text("so"), wire=WIRE, provider="openrouter")
     assert "reasoning" not in write([turn], "openrouter", WIRE).body["messages"][0]
+
+
+FUNCTION = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "target"),
+    [(None, "deepseek", None), ("deepseek", None, None), (None, None, "deepseek"), ("deepseek", "deepseek", None)],
+)
+def test_who_is_not_told_is_nobody_else(asked: str | None, answered: str | None, target: str | None) -> None:
+    """PASS-02: an answer goes back whole where only one side names the provider."""
+    turn = said(Reasoning("hm"), called("a", extra=SIGNED), wire=WIRE, provider=answered)
+    encoded = write_request(Request(WIRE, "m", [turn], provider=asked), WIRE, provider=target)
+    (message,) = encoded.body["messages"]
+    assert message["reasoning_content"] == "hm"
+    assert message["tool_calls"][0]["extra_content"] == SIGNED["extra_content"]
+    assert encoded.losses == []
+
+
+def test_what_nobody_named_said_is_translated_for_who_refuses_what_others_say() -> None:
+    turn = said(Reasoning("hm"), called("abcdefgh1", extra=SIGNED), wire=WIRE, provider=None)
+    talk: list[Turn] = [turn, Results([Result("abcdefgh1", [TextPart("ok")])])]
+    encoded = write_request(Request(WIRE, "m", talk), WIRE, provider="mistral")
+    assert check_request(encoded.body, WIRE, provider="mistral") == []
+    assert losses(encoded) == [("reasoning", 0, 0), ("extra", 0, 1)]
+
+
+def test_the_assistant_need_not_speak_after_a_result_where_that_was_recorded_and_goes_back() -> None:
+    body = {
+        "model": "mistral-small-latest",
+        "messages": [
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", **FUNCTION}]},
+            {"role": "tool", "tool_call_id": "abcdefgh1", "content": "ok"},
+            {"role": "user", "content": "go on"},
+        ],
+    }
+    own = write_request(read_request(body, WIRE, provider="mistral"))
+    assert (own.body, own.losses) == (body, [])
+    foreign = write_request(read_request(body, WIRE, provider="openai"), WIRE, provider="mistral")
+    assert [message["role"] for message in foreign.body["messages"]] == ["assistant", "tool", "assistant", "user"]
+    other = write_request(read_request({**body, "model": "mistral-medium"}, WIRE, provider="mistral"))
+    assert [loss.code for loss in other.losses] == ["bridge"]
+
+
+def test_an_assistant_that_says_nothing_is_left_out_at_mistral_and_stays_elsewhere() -> None:
+    go, nothing = {"role": "user", "content": "go"}, {"role": "assistant", "content": ""}
+    body = {"model": "m", "messages": [go, nothing, go]}
+    encoded = write_request(read_request(body, WIRE, provider="mistral"))
+    assert encoded.body["messages"] == [go, go]
+    assert losses(encoded) == [("empty", 1, None)]
+    assert write_request(read_request(body, WIRE, provider="openai")).body == body

@@ -72,7 +72,7 @@ class Spoken:
     def _wordless(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """What stands as content where there are no words."""
         silent = not (self._calls or "function_call" in self._beside or "refusal" in self._beside)
-        if silent and not self._same:
+        if silent and not (self._same and self._dialect.wordless):
             return None
         if self._dialect.blank is not None and not silent:
             message["content"] = self._dialect.blank

@@ -35,7 +35,8 @@ class Dialect(Struct, frozen=True):
     ``reasoning``: the member that carries reasoning back ("content": as thinking parts). ``blank``: what stands as
     content beside calls. ``strict``: members of a message that are not documented are refused. ``lists``: an
     assistant's content may be parts. ``result_media``: results may hold images. ``bridge``: the assistant has to
-    speak between a tool's result and a user. ``parallel``: there is a switch for parallel calls.
+    speak between a tool's result and a user. ``wordless``: an assistant's message may say nothing at all.
+    ``parallel``: there is a switch for parallel calls.
     """
 
     ids: IdStyle = _IDS
@@ -47,6 +48,7 @@ class Dialect(Struct, frozen=True):
     lists: bool = True
     result_media: bool = False
     bridge: bool = False
+    wordless: bool = True
     custom: bool = False
     developer: bool = False
     refusal: bool = False
@@ -67,6 +69,7 @@ _DIALECTS: dict[str | None, Dialect] = {
         reasoning="content",
         strict=True,
         bridge=True,
+        wordless=False,
         any_word="any",
     ),
     "deepseek": Dialect(lists=False, parallel=False),

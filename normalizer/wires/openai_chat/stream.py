@@ -10,7 +10,7 @@ from ... import jsontext, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import MAX_SLOTS, CallSite, Context, StreamBase
+from ..common import MAX_SLOTS, CallSite, Context, StreamBase, failed
 from ..schema import Reader, run_reader
 from .answer import Answer
 from .message import arguments_text, finish, stop_reason, usage, usage_beside
@@ -349,7 +349,7 @@ class Stream(StreamBase):
             context.provider,
             self._id,
             self._model,
-            choices,
+            choices if self._error is None else failed(choices),
             usage(self._usage),
             self._error,
             complete,

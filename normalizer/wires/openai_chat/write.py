@@ -30,7 +30,7 @@ from ...model import Response, Text, ToolCall
 from ...pairing import answers_at, placed, stretch
 from ..carry import FAILED, Carrying, mark_failed, told
 from .assistant import AS_WRITTEN, Spoken
-from .dialects import WIRE, dialect_of
+from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
 from .parts import describe, kept, write_part
 from .tools import write_tools
 
@@ -39,6 +39,7 @@ _NOTE = "The tool's result goes on in the next user message."
 _SHARED = frozenset(
     ("temperature", "top_p", "stream", "seed", "stop", "n", "frequency_penalty", "presence_penalty", "user")
 )
+_USUAL_KINDS = ("function", "legacy_function")
 _LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 
@@ -63,7 +64,9 @@ class Writer:
         self._provider = provider
         self._dialect = dialect_of(provider)
         self._carrying = Carrying(WIRE, provider, self._dialect.ids, self._dialect.names)
-        self._own = request.wire == WIRE and request.provider == provider
+        self._own = request.wire == WIRE and provider in (None, request.provider)
+        #: Whether the assistant has to speak between a result and whoever speaks next
+        self._bridged = self._dialect.bridge and not (self._own and request.model in USER_AFTER_TOOL)
         self._messages: list[dict[str, Any]] = []
         self._place = 0  # of the turn that is being written
         #: canonical id -> what stands on the wire (null: nothing) for the calls of the last assistant turn
@@ -72,7 +75,7 @@ class Writer:
         thinking = request.params.get("thinking")
         on = isinstance(thinking, dict) and thinking.get("type") == "enabled"
         self._must_think = provider == "deepseek" and (on or request.model == "deepseek-reasoner")
-        self.basis = (request.wire, request.provider, provider, self._must_think)
+        self.basis = (request.wire, request.provider, provider, self._must_think, self._bridged)
 
     def fork(self, request: Request) -> Writer:
         """The same so far, for a request of the same basis that begins with the same turns."""
@@ -191,7 +194,7 @@ class Writer:
         self._asked, self._ids = asked, ids
         if calls:
             return {"role": "assistant", "content": self._dialect.blank if text is None else text, "tool_calls": calls}
-        return {"role": "assistant", "content": text or ""} if same or text else None
+        return {"role": "assistant", "content": text or ""} if text or (same and self._dialect.wordless) else None
 
     def _usual_answers(self, turn: Results) -> list[dict[str, Any]] | None:
         """A bare text for each of the calls in `_asked`; null for anything else."""
@@ -244,7 +247,7 @@ class Writer:
 
     def _bridge(self) -> None:
         """Failure ORD-04: nobody but the assistant may speak directly after a result."""
-        if self._dialect.bridge and self._messages and self._messages[-1].get("role") == "tool":
+        if self._bridged and self._messages and self._messages[-1].get("role") == "tool":
             self._lose("bridge")
             self._messages.append({"role": "assistant", "content": BRIDGE})
 
@@ -258,8 +261,16 @@ class Writer:
         return written or ("" if plain else [])
 
     def _is_same(self, response: Response) -> bool:
-        """Whether it goes back to the provider that said it."""
-        return response.wire == WIRE and (response.provider or self._request.provider) == self._provider
+        """Whether it goes back to the provider that said it, as far as anybody told.
+
+        Where nobody told who said it, it goes back as it was unless the target is known to refuse what others say.
+        """
+        if response.wire != WIRE:
+            return False
+        source = response.provider or self._request.provider
+        if source == self._provider or self._provider is None:
+            return True
+        return source is None and not self._dialect.strict and all(call.kind in _USUAL_KINDS for call in response.calls)
 
     def _assistant(self, turn: Assistant) -> None:
         """What the model said, and what stands on the wire for the ids of its calls."""
