@@ -108,6 +108,24 @@ ODD: list[Turn] = [
     Other("openai.chat", {"role": "assistant", "content": "raw"}),
 ]
 
+#: What may change beside the turns.
+BESIDE: list[dict[str, Any]] = [
+    {},
+    {"model": "deepseek-reasoner"},
+    {"model": None},
+    {"provider": "openai"},
+    {"provider": None},
+    {"wire": "openai.chat"},
+    {"wire": "xai.grpc"},
+    {"tools": TOOLS, "tool_choice": ToolChoice("named", "a b"), "parallel": False},
+    {"tools": []},
+    {"params": {"store": False}},
+    {"params": {"store": 0, "max_tokens": 5}},
+    {"params": {"thinking": {"type": "enabled", "budget_tokens": 1}}},
+    {"params": {"conversation": "c"}},
+    {"previous_response_id": "resp_1"},
+]
+
 Change = Callable[[Request], Request]
 
 
@@ -154,25 +172,7 @@ def changes(draw: st.DrawFn) -> Change:
             )
         )
         return lambda request: replace(request, turns=what(request.turns))
-    members: dict[str, Any] = draw(
-        st.sampled_from(
-            [
-                {"model": "deepseek-reasoner"},
-                {"model": None},
-                {"provider": "openai"},
-                {"provider": None},
-                {"wire": "openai.chat"},
-                {"wire": "xai.grpc"},
-                {"tools": TOOLS, "tool_choice": ToolChoice("named", "a b"), "parallel": False},
-                {"tools": []},
-                {"params": {"store": False}},
-                {"params": {"store": 0, "max_tokens": 5}},
-                {"params": {"thinking": {"type": "enabled", "budget_tokens": 1}}},
-                {"params": {"conversation": "c"}},
-                {"previous_response_id": "resp_1"},
-            ]
-        )
-    )
+    members = draw(st.sampled_from(BESIDE))
     return lambda request: replace(request, **members)
 
 
@@ -191,6 +191,30 @@ def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, d
         turns = turns[more:]
         request = data.draw(changes())(request)
         same_as_afresh(writer, request, wire, provider)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("provider", ["deepseek", "openai", None])
+def test_whatever_changes_beside_the_turns_they_are_written_as_afresh(wire: str, provider: str | None) -> None:
+    thought = Reasoning("r", extra={"id": "rs_1", "summary": []})
+    turns: list[Turn] = [asked(), said(thought, Text("so"), call("call_1"), wire=wire), answered("call_1")]
+    turns += [said(call("call_2"), wire=wire), answered("call_2"), asked()]
+    request = Request(wire, "m", turns, provider=provider)
+    for before in BESIDE:
+        for after in BESIDE:
+            writer = RequestWriter(wire, provider=provider)
+            writer.write(replace(request, **before))
+            same_as_afresh(writer, replace(request, **after), wire, provider)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_answers_that_come_late_are_put_where_they_belong(wire: str) -> None:
+    early: list[Turn] = [asked(), said(call("call_1"), call("call_2"), wire=wire), answered("call_1"), asked("well?")]
+    for late in (answered("call_2"), answered("call_1"), answered("call_3")):
+        for between in ([], [asked()], [said(Text("so"), wire=wire)]):
+            writer = RequestWriter(wire)
+            same_as_afresh(writer, Request(wire, "m", early), wire, None)
+            same_as_afresh(writer, Request(wire, "m", [*early, *between, late]), wire, None)
 
 
 @pytest.mark.parametrize("wire", WIRES)
