@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from xai_sdk.proto import chat_pb2 as chat
 
 import cassettes.secrets
 from cassettes.secrets import refuse, scan
@@ -73,6 +74,20 @@ def test_a_header_that_somebody_masked_is_none(value: str) -> None:
 def test_a_member_that_stands_there_twice_is_read_twice() -> None:
     body = f'{{"a": "{fake("openai")}", "a": "harmless"}}'
     assert [leak.kind for leak in scan(cassette(response=body.encode()), {})] == ["provider key"]
+
+
+@pytest.mark.parametrize("size", [500, 6], ids=["whole", "in pieces"])
+def test_serialized_messages_are_read_without_their_readable_halves(size: int) -> None:
+    chunks = [
+        chat.GetChatCompletionChunk(id="1", outputs=[{"index": 1, "delta": {"content": part}}])
+        for part in pieces(f"It is {fake('xai')}!", size)
+    ]
+    body = json.loads(grpc_body(chunks))
+    for entry in body["messages"]:
+        del entry["message"]
+    leaks = scan(cassette(response=json.dumps(body).encode()), {})
+    assert {(leak.kind, leak.excerpt) for leak in leaks} == {("provider key", "xai-… (84 characters)")}
+    assert any("<protobuf 2.1.1" in leak.path for leak in leaks)
 
 
 def test_what_cannot_be_unpacked_is_refused() -> None:

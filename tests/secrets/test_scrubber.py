@@ -147,8 +147,9 @@ def test_both_halves_of_grpc_messages_say_the_same() -> None:
     assert texts[1].rstrip() == f"Or {placeholder(fake('e-mail'))}, or the same {placeholder(fake('e-mail'))}."
 
 
-def test_messages_of_an_unknown_type_are_scrubbed_by_their_fields() -> None:
-    parts = pieces(f"It is {fake('xai')}!", 5)
+@pytest.mark.parametrize("size", [5, 60], ids=["small pieces", "a piece that looks whole"])
+def test_messages_of_an_unknown_type_are_scrubbed_by_their_fields(size: int) -> None:
+    parts = pieces(f"It is {fake('xai')}!", size)
     chunks = [chat.GetChatCompletionChunk(outputs=[{"delta": {"content": part}}]) for part in parts]
     body = json.loads(grpc_body(chunks))
     for entry in body["messages"]:
