@@ -16,7 +16,7 @@ import cassettes.secrets
 from cassettes.secrets import refuse, scan
 from cassettes.secrets.scanner import readings
 from normalizer.errors import SecretsLeft, ToolparityError
-from tests.secrets.cassettes import answer, anthropic_arguments, cassette, pieces
+from tests.secrets.cassettes import answer, anthropic_arguments, cassette, grpc_body, pieces
 from tests.secrets.fakes import env_key, fake, letters
 
 SCANNER = Path(cassettes.secrets.__file__).parent / "scanner"
