@@ -39,6 +39,7 @@ def sound(format: str) -> dict[str, Any]:
     return {"type": "input_audio", "input_audio": {"data": "AAAA", "format": format}}
 
 
+IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 LONG = "x" * 41
 THINKING = {"thinking": {"type": "enabled"}}
 #: rule -> (provider, a body that breaks it, the place, its legal neighbour)
@@ -119,6 +120,30 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body({"role": "user", "content": [{"text": "go"}]}),
         "messages[0].content[0]",
         body({"role": "user", "content": [{"type": "text", "text": "go"}]}),
+    ),
+    "part-type-deepseek": (
+        "deepseek",
+        body({"role": "user", "content": [IMAGE]}),
+        "messages[0].content[0]",
+        body({"role": "user", "content": [{"type": "text", "text": "go"}]}),
+    ),
+    "part-type-groq": (
+        "groq",
+        body({"role": "user", "content": [IMAGE, sound("wav")]}),
+        "messages[0].content[1]",
+        body({"role": "user", "content": [IMAGE]}),
+    ),
+    "part-type-mistral": (
+        "mistral",
+        body({"role": "user", "content": [{"type": "input_text", "text": "go"}]}),
+        "messages[0].content[0]",
+        body({"role": "user", "content": [IMAGE, sound("wav"), {"type": "document_url", "document_url": "x"}]}),
+    ),
+    "file-id": (
+        "mistral",
+        body({"role": "user", "content": [{"type": "file", "file": {"file_data": "data:a/b;base64,AAAA"}}]}),
+        "messages[0].content[0]",
+        body({"role": "user", "content": [{"type": "file", "file_id": "f1"}]}),
     ),
     "audio-format": (
         "openai",

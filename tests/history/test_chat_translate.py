@@ -523,3 +523,87 @@ def test_an_assistant_that_says_nothing_is_left_out_at_mistral_and_stays_elsewhe
     assert encoded.body["messages"] == [go, go]
     assert losses(encoded) == [("empty", 1, None)]
     assert write_request(read_request(body, WIRE, provider="openai")).body == body
+
+
+PICTURE = MediaPart("image", url="https://example.org/a.png")
+PAPER = MediaPart("file", "application/pdf", data="AAAA", name="a.pdf")
+SONG = MediaPart("audio", "audio/mpeg", data="AAAA")
+SHOWN: dict[str, Any] = {
+    "image": {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+    "file": {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+    "document": {
+        "type": "document_url",
+        "document_url": "data:application/pdf;base64,AAAA",
+        "document_name": "a.pdf",
+    },
+    "sound": {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
+    "no image": {"type": "text", "text": "[image: https://example.org/a.png]"},
+    "no file": {"type": "text", "text": "[file: a.pdf]"},
+    "no sound": {"type": "text", "text": "[audio: audio/mpeg]"},
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "shown"),
+    [
+        ("openai", ["image", "file", "sound"]),
+        ("mistral", ["image", "document", "sound"]),
+        ("openrouter", ["image", "file", "sound"]),
+        ("xai", ["image", "no file", "no sound"]),
+        ("groq", ["image", "no file", "no sound"]),
+        ("deepseek", ["no image", "no file", "no sound"]),
+    ],
+)
+@pytest.mark.parametrize("own", [True, False])
+def test_media_have_the_form_that_their_provider_takes_or_are_named(provider: str, shown: list[str], own: bool) -> None:
+    turn = User([PICTURE, PAPER, SONG], plain=False)
+    request = Request(WIRE, "m", [turn], provider=provider if own else "other")
+    encoded = write_request(request, WIRE, provider=provider)
+    content = encoded.body["messages"][0]["content"]
+    if isinstance(content, str):
+        assert content == "\n\n".join(SHOWN[name]["text"] for name in shown)
+    else:
+        assert content == [SHOWN[name] for name in shown]
+    assert [loss.code for loss in encoded.losses] == ["media" for name in shown if name.startswith("no ")]
+    assert check_request(encoded.body, WIRE, provider=provider) == []
+
+
+def test_sound_of_a_format_that_the_target_does_not_take_is_named_there() -> None:
+    turn = User([MediaPart("audio", "audio/flac", data="AAAA"), MediaPart("audio", "audio/x-wav", data="AAAA")])
+    encoded = write([turn])
+    assert encoded.body["messages"][0]["content"] == [
+        {"type": "text", "text": "[audio: audio/flac]"},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+    ]
+    assert [loss.code for loss in encoded.losses] == ["media"]
+    routed = write([turn], "openrouter").body["messages"][0]["content"]
+    assert [part["input_audio"]["format"] for part in routed] == ["flac", "wav"]
+
+
+@pytest.mark.parametrize("format", ["mp3", "wav", "mpeg", "flac"])
+def test_sound_is_read_as_its_mime_type_and_goes_back_in_its_own_words(format: str) -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": format}}
+    body = {"messages": [{"role": "user", "content": [sound]}]}
+    request = read_request(body, WIRE, provider="openai")
+    (part,) = request.turns[0].parts  # type: ignore[union-attr]
+    assert isinstance(part, MediaPart)
+    assert part.media_type == {"mp3": "audio/mpeg", "mpeg": "audio/mpeg"}.get(format, f"audio/{format}")
+    assert write_request(request).body == body
+
+
+def test_the_name_of_a_document_is_read_and_goes_on() -> None:
+    document = {"type": "document_url", "document_url": "https://example.org/a", "document_name": "a.pdf", "x": 1}
+    body = {"messages": [{"role": "user", "content": [document]}]}
+    request = read_request(body, WIRE, provider="mistral")
+    (part,) = request.turns[0].parts  # type: ignore[union-attr]
+    assert isinstance(part, MediaPart)
+    assert (part.url, part.name) == ("https://example.org/a", "a.pdf")
+    assert write_request(request).body == body
+
+
+def test_a_bare_address_of_an_image_is_no_member_to_miss() -> None:
+    picture = {"type": "image_url", "image_url": "https://example.org/a.png"}
+    request = read_request({"messages": [{"role": "user", "content": [picture]}]}, WIRE, provider="mistral")
+    assert write_request(request).body["messages"][0]["content"] == [picture]
+    for wire, provider in (("openai.chat", "openai"), ("openai.responses", "openai"), ("xai.grpc", "xai")):
+        assert write_request(request, wire, provider=provider).losses == []

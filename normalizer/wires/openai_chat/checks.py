@@ -14,8 +14,6 @@ Check = Callable[[Any], Places]
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SHORT = re.compile("[a-zA-Z0-9]{9}")
-#: The part types that OpenAI's own refusal names as the ones it takes.
-_PARTS = ("text", "image_url", "input_audio", "refusal", "audio", "file")
 _CHOICES = ("function", "custom", "allowed_tools")
 _MESSAGE_MEMBERS = {
     "groq": {
@@ -150,13 +148,24 @@ def content_no_text(body: Any) -> Places:
             yield f"messages[{number}].content", "calls without a content text"
 
 
-def unknown_part(body: Any) -> Places:
+def unknown_part(*kinds: str) -> Check:
+    """The check for parts of no type or of another than these."""
+
+    def check(body: Any) -> Places:
+        for path, part in walk.parts(body):
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind is None:
+                yield path, "a part without a type"
+            elif kind not in kinds:
+                yield path, f"{kind!r} is no type of a part"
+
+    return check
+
+
+def foreign_file(body: Any) -> Places:
     for path, part in walk.parts(body):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind is None:
-            yield path, "a part without a type"
-        elif kind not in _PARTS:
-            yield path, f"{kind!r} is no type of a part"
+        if isinstance(part, dict) and part.get("type") == "file" and not isinstance(part.get("file_id"), str):
+            yield path, "a file that is not named by file_id"
 
 
 def unknown_sound(body: Any) -> Places:

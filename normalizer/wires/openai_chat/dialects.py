@@ -26,6 +26,8 @@ USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
 #: OpenAI documents at most 40 characters and no alphabet; its many imitators keep to that.
 _IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40)
 _NAMES = NameStyle()
+_SOUND = frozenset(("wav", "mp3"))
+_MUTE: frozenset[str] = frozenset()
 
 
 class Dialect(Struct, frozen=True):
@@ -37,6 +39,8 @@ class Dialect(Struct, frozen=True):
     assistant's content may be parts. ``result_media``: results may hold images. ``bridge``: the assistant has to
     speak between a tool's result and a user. ``wordless``: an assistant's message may say nothing at all.
     ``parallel``: there is a switch for parallel calls.
+    ``images``, ``sound``, ``files``: whether users may show images; the formats of sound; the part that holds a
+    file's bytes, null where none does.
     """
 
     ids: IdStyle = _IDS
@@ -53,6 +57,9 @@ class Dialect(Struct, frozen=True):
     developer: bool = False
     refusal: bool = False
     parallel: bool = True
+    images: bool = True
+    sound: frozenset[str] = _SOUND
+    files: str | None = "file"
     any_word: str = "required"
     limit: str = "max_tokens"
 
@@ -62,7 +69,8 @@ _DIALECTS: dict[str | None, Dialect] = {
     None: _OPENAI,
     "openai": _OPENAI,
     "azure": _OPENAI,
-    "xai": Dialect(names=NameStyle(reserved=XAI_RESERVED), blank=""),
+    # xAI's and Groq's references for this wire know texts and images alone, DeepSeek refuses whatever is no text.
+    "xai": Dialect(names=NameStyle(reserved=XAI_RESERVED), blank="", sound=_MUTE, files=None),
     "mistral": Dialect(
         ids=IdStyle("[a-zA-Z0-9]{9}", 9, prefix=""),
         ids_checked=True,
@@ -71,10 +79,15 @@ _DIALECTS: dict[str | None, Dialect] = {
         bridge=True,
         wordless=False,
         any_word="any",
+        files="document_url",
     ),
-    "deepseek": Dialect(lists=False, parallel=False),
-    "groq": Dialect(reasoning="reasoning", strict=True),
-    "openrouter": Dialect(reasoning="reasoning", result_media=True),
+    "deepseek": Dialect(lists=False, parallel=False, images=False, sound=_MUTE, files=None),
+    "groq": Dialect(reasoning="reasoning", strict=True, sound=_MUTE, files=None),
+    "openrouter": Dialect(
+        reasoning="reasoning",
+        result_media=True,
+        sound=_SOUND | {"aiff", "aac", "ogg", "flac", "m4a", "pcm16", "pcm24"},
+    ),
 }
 _OTHER = Dialect()
 

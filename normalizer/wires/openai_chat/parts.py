@@ -13,11 +13,15 @@ from typing import Any
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
 from ..carry import told
+from .assistant import AS_WRITTEN
 from .dialects import Dialect
 
 Lose = Callable[[str, str], None]
-#: What stands under a part's own name in `extra` where the wire held a bare URL there (Mistral).
-BARE = "bare"
+#: Stands under `AS_WRITTEN` in `extra` where the wire held a bare URL under the part's own name (Mistral).
+_BARE = "bare"
+#: A sound's ``format`` -> its MIME type, where it is not just audio/<format>; and the other way round.
+_SOUNDS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+_FORMATS = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 _KINDS = {"image_url": "image", "document_url": "file", "video_url": "video", "audio_url": "audio"}
 
@@ -39,13 +43,18 @@ def _read_part(part: Any) -> Part:
         return TextPart(part["text"], _without(part, "type", "text"))
     inner = part.get(kind)
     if kind in _KINDS and isinstance(inner, str):
-        return _linked(_KINDS[kind], inner, {kind: BARE, **_without(part, "type", kind)})
+        named = kind == "document_url" and isinstance(part.get("document_name"), str)
+        rest = _without(part, "type", kind, *(("document_name",) if named else ()))
+        return _linked(_KINDS[kind], inner, {AS_WRITTEN: _BARE, **rest}, part["document_name"] if named else None)
     if not isinstance(inner, dict):
         return OpaquePart(kind, part)
     if kind in _KINDS and isinstance(inner.get("url"), str):
         return _linked(_KINDS[kind], inner["url"], _extra(part, kind, "url"))
     if kind == "input_audio" and isinstance(inner.get("data"), str) and isinstance(inner.get("format"), str):
-        return MediaPart("audio", f"audio/{inner['format']}", inner["data"], extra=_extra(part, kind, "data", "format"))
+        format = inner["format"]
+        mime = _SOUNDS.get(format, f"audio/{format}")
+        said = ("format",) if _format(mime) == format else ()
+        return MediaPart("audio", mime, inner["data"], extra=_extra(part, kind, "data", *said))
     if kind == "file":
         name = inner.get("filename") if isinstance(inner.get("filename"), str) else None
         if isinstance(inner.get("file_data"), str) and "file_id" not in inner:
@@ -91,41 +100,54 @@ def write_part(part: Part, own: bool, dialect: Dialect, lose: Lose) -> dict[str,
 
 def _write_media(part: MediaPart, own: bool, dialect: Dialect, lose: Lose) -> dict[str, Any]:
     url = f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}" if part.data else part.url
-    if part.kind == "image" and url is not None:
-        return _wrap("image_url", {"url": url}, part, own, lose)
-    if part.kind == "audio" and part.data is not None and (part.media_type or "").startswith("audio/"):
-        format = (part.media_type or "")[len("audio/") :]
-        return _wrap("input_audio", {"data": part.data, "format": format}, part, own, lose)
-    if part.kind == "file":
-        if ("document_url" in part.extra and own) or (part.url is not None and dialect.bridge):
-            return _wrap("document_url", {"url": url}, part, own, lose, bare=True)
-        if url is not None and (part.data is not None or own):
-            name = {"filename": part.name or "file"} if part.name or not own else {}
-            return _wrap("file", {**name, "file_data": url}, part, own, lose)
-        if part.file_id is not None and own:
-            name = {"filename": part.name} if part.name else {}
-            return _wrap("file", {**name, "file_id": part.file_id}, part, own, lose)
-    if own and url is not None and part.kind in ("video", "audio"):
-        return _wrap(f"{part.kind}_url", {"url": url}, part, own, lose)
-    lose("media", "")
-    return {"type": "text", "text": describe(part)}
+    made: dict[str, Any] | None = None
+    if part.kind == "image":
+        made = {"type": "image_url", "image_url": {"url": url}} if url is not None and dialect.images else None
+    elif part.kind == "audio" and part.data is not None:
+        format = _format(part.media_type or "")
+        if format in dialect.sound or (own and format and dialect.sound):
+            made = {"type": "input_audio", "input_audio": {"data": part.data, "format": format}}
+    elif part.kind == "file":
+        made = _write_file(part, url, own, dialect)
+    if made is None and own and dialect.sound and url is not None and part.kind in ("video", "audio"):
+        made = {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": url}}
+    if made is None:
+        lose("media", "")
+        return {"type": "text", "text": describe(part)}
+    return _completed(made, kept(part.extra, own, lose))
 
 
-def _wrap(
-    kind: str, inner: dict[str, Any], part: MediaPart, own: bool, lose: Lose, bare: bool = False
-) -> dict[str, Any]:
-    extra = dict(kept(part.extra, own, lose))
-    more = extra.pop(kind, None)
-    if more == BARE or (bare and more is None):
-        return {"type": kind, kind: inner["url"], **extra}
-    return {"type": kind, kind: {**inner, **(more or {})}, **extra}
+def _write_file(part: MediaPart, url: str | None, own: bool, dialect: Dialect) -> dict[str, Any] | None:
+    if part.file_id is not None:
+        inner = {"file_id": part.file_id, **({"filename": part.name} if part.name else {})}
+        return {"type": "file", "file": inner} if own else None
+    if dialect.files == "document_url" or (own and part.extra.get(AS_WRITTEN) == _BARE):
+        return {"type": "document_url", "document_url": url, **({"document_name": part.name} if part.name else {})}
+    if dialect.files is None or (part.data is None and not own):
+        return None
+    name = {"filename": part.name or "file"} if part.name or not own else {}
+    return {"type": "file", "file": {**name, "file_data": url}}
+
+
+def _format(mime: str) -> str:
+    """The word for a sound's format; empty for what is no sound."""
+    return _FORMATS.get(mime) or (mime[len("audio/") :] if mime.startswith("audio/") else "")
+
+
+def _completed(made: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """The part with its other members, spelled as it was."""
+    kind = made["type"]
+    inner, outer = made[kind], {key: value for key, value in extra.items() if key not in (kind, AS_WRITTEN)}
+    if isinstance(inner, dict):
+        inner = inner["url"] if extra.get(AS_WRITTEN) == _BARE else {**inner, **(extra.get(kind) or {})}
+    return {**made, kind: inner, **outer}
 
 
 def kept(extra: dict[str, Any], own: bool, lose: Lose) -> dict[str, Any]:
     """The other members of something: as they are for the wire they came from, else none of them."""
     if own or not extra:
         return extra
-    if left := [key for key in told(extra) if extra[key] != BARE]:
+    if left := told(extra):
         lose("extra", f"{', '.join(left)} left out")
     return {}
 
