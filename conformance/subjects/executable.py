@@ -27,6 +27,7 @@ TIMEOUT = float(os.environ.get("TOOLPARITY_SUBJECT_TIMEOUT", "20"))
 MOST_BYTES = 64 * 1024 * 1024
 #: A program that failed so often in a row is not asked again.
 PATIENCE = 3
+_HELLO = {"op": "hello"}
 
 
 class Executable:
@@ -39,7 +40,7 @@ class Executable:
         self._timeout = timeout
         self._process: _Process | None = None
         self._failed = 0
-        hello = self._asked({"op": "hello"})
+        hello = self._asked(_HELLO)
         claims = hello.get("claims") or []
         if not isinstance(claims, list) or (unknown := [c for c in claims if c not in CLAIMS]):
             raise UnknownSubject(f"{command[0]} claims {unknown}", hint=f"claims are {', '.join(CLAIMS)}")
@@ -77,8 +78,10 @@ class Executable:
         try:
             if self._process is None:
                 self._process = _Process(self._command)
+                if line != _HELLO:  # one that was started again is greeted again
+                    self._process.ask(jsontext.encode(_HELLO), self._timeout)
             given = jsontext.decode(self._process.ask(jsontext.encode(line), self._timeout))
-        except BadAnswer:
+        except (BadAnswer, UnknownSubject):
             self._failed += 1
             self.close()
             raise

@@ -1,0 +1,164 @@
+"""Programs as subjects: what they answer is judged, and what goes wrong with them is told of them alone."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.bench import Bench, Choice
+from conformance.evidence import Case
+from conformance.subjects import CLAIMS, Ask, Next, Returned
+from conformance.subjects.executable import PATIENCE, Executable
+from normalizer.errors import BadAnswer, UnknownSubject
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject.mjs"
+HELLO = """
+import json, sys, time, os
+hello = json.loads(sys.stdin.readline())
+assert hello == {"op": "hello"}
+print(json.dumps({"name": "p", "version": "2", "claims": ["select", "answers"], "wires": ["openai.chat"]}), flush=True)
+"""
+ASK = Ask(wire="openai.chat", provider="openai", stream=False, pieces=[b'{"choices":[]}'], request={"tools": [1]})
+
+Program = Callable[..., Executable]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    made: list[Executable] = []
+
+    def make(rest: str, *, timeout: float = 20.0, hello: str = HELLO) -> Executable:
+        path = tmp_path / "subject.py"
+        path.write_text(hello + rest)
+        made.append(Executable([sys.executable, str(path)], timeout=timeout))
+        return made[-1]
+
+    yield make  # type: ignore[misc]
+    for one in made:
+        one.close()
+
+
+def test_a_program_says_hello_and_answers_line_by_line(program: Program) -> None:
+    subject = program(
+        """
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"calls": [{"name": asked["wire"], "arguments": asked["tools"]}]}), flush=True)
+"""
+    )
+    assert (subject.name, subject.version) == ("p", "2")
+    assert subject.claims == {"select", "answers"}
+    assert subject.wires == {"openai.chat"}
+    assert subject.read(ASK) == {"calls": [{"name": "openai.chat", "arguments": [1]}]}
+    assert subject.read(ASK) == {"calls": [{"name": "openai.chat", "arguments": [1]}]}
+
+
+def test_a_program_makes_the_next_request(program: Program) -> None:
+    subject = program(
+        """
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"request": {"results": asked["results"], "to": asked["to"]}}), flush=True)
+"""
+    )
+    asked = Next(ask=ASK, results=[Returned("c1", "f", "text")], to="anthropic.messages", provider="anthropic")
+    given = subject.next_request(asked)
+    assert given == {
+        "results": [{"call_id": "c1", "name": "f", "content": "text", "is_error": False}],
+        "to": "anthropic.messages",
+    }
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("time.sleep(60)", "no answer within 0.5 s"),
+        ("sys.stdin.readline(); sys.exit(3)", "ended with code 3"),
+        ("sys.stdin.readline(); os.kill(os.getpid(), 9)", "ended with code -9"),
+        ("sys.stdin.readline(); print('no json at all', flush=True); time.sleep(60)", "no JSON"),
+        ("sys.stdin.readline(); print('[1, 2]', flush=True); time.sleep(60)", "no JSON object"),
+        ("sys.stdin.readline(); sys.stderr.write('out of cheese'); sys.exit(1)", "out of cheese"),
+        ("sys.stdin.readline(); os.close(1); time.sleep(60)", "closed its output"),
+    ],
+    ids=["hangs", "exits", "is killed", "prints garbage", "prints a list", "complains", "closes its output"],
+)
+def test_what_goes_wrong_with_a_program_is_a_bad_answer(program: Program, rest: str, told: str) -> None:
+    with pytest.raises(BadAnswer, match=told):
+        program(rest, timeout=0.5 if "within" in told else 10).read(ASK)
+
+
+def test_a_program_that_floods_is_cut_off(program: Program) -> None:
+    subject = program("sys.stdin.readline()\nwhile True: sys.stdout.write('x' * 1_000_000)")
+    with pytest.raises(BadAnswer, match="longer than"):
+        subject.read(ASK)
+
+
+def test_a_program_that_prints_lines_nobody_asked_for_is_told_so(program: Program) -> None:
+    subject = program(
+        """
+for line in sys.stdin:
+    for _ in range(3):
+        print(json.dumps({"calls": []}), flush=True)
+"""
+    )
+    subject.read(ASK)
+    with pytest.raises(BadAnswer, match="more than one line"):
+        for _ in range(50):
+            subject.read(ASK)
+
+
+def test_a_program_that_died_is_started_again(program: Program, tmp_path: Path) -> None:
+    subject = program(
+        """
+for line in sys.stdin:
+    if os.path.exists("MARK"):
+        print('{"calls": []}', flush=True)
+    else:
+        open("MARK", "w").close()
+        sys.exit(1)
+""".replace("MARK", str(tmp_path / "mark"))
+    )
+    with pytest.raises(BadAnswer, match="ended with code 1"):
+        subject.read(ASK)
+    assert subject.read(ASK) == {"calls": []}
+
+
+def test_a_program_that_fails_again_and_again_is_not_asked_again(program: Program) -> None:
+    subject = program("sys.stdin.readline(); sys.exit(1)")
+    for _ in range(PATIENCE):
+        with pytest.raises(BadAnswer, match="ended with code 1"):
+            subject.read(ASK)
+    with pytest.raises(BadAnswer, match="not asked again"):
+        subject.read(ASK)
+
+
+def test_a_program_that_is_not_there_or_claims_the_unknown_is_no_subject(program: Program) -> None:
+    with pytest.raises(UnknownSubject, match="cannot be started"):
+        Executable(["/nowhere/at/all"])
+    with pytest.raises(UnknownSubject, match="claims \\['magic'\\]"):
+        program("", hello='print(\'{"claims": ["magic"]}\', flush=True)')
+
+
+def test_the_bench_contains_a_program_that_hangs(program: Program) -> None:
+    bench = Bench(program("time.sleep(60)", timeout=0.3), twice=False)
+    (verdict,) = bench.verdicts(Case("single-call", "openai.chat", "plain", "all"))
+    assert (verdict.outcome, verdict.check) == ("fail", "conservation")
+    assert "no answer within 0.3 s" in verdict.reason
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="the example is for Node, which is not installed")
+def test_the_example_in_another_language_keeps_the_laws_on_ordinary_answers() -> None:
+    subject = Executable(["node", str(EXAMPLE)])
+    try:
+        bench = Bench(subject)
+        choice = Choice(scenarios=("single-call", "parallel-three", "two-rounds", "text-only", "refusal"))
+        verdicts = [v for case in choice.cases() for v in bench.verdicts(case)]
+    finally:
+        subject.close()
+    assert subject.claims <= CLAIMS.keys()
+    assert [v for v in verdicts if v.outcome in ("fail", "error")] == []
+    assert sum(v.outcome == "pass" for v in verdicts) > 200
