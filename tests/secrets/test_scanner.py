@@ -87,7 +87,8 @@ def test_serialized_messages_are_read_without_their_readable_halves(size: int) -
         del entry["message"]
     leaks = scan(cassette(response=json.dumps(body).encode()), {})
     assert {(leak.kind, leak.excerpt) for leak in leaks} == {("provider key", "xai-… (84 characters)")}
-    assert any("<protobuf 2.1.1" in leak.path for leak in leaks)
+    place = "messages[0].serialized<base64>" if len(chunks) == 1 else "<protobuf 2.1.1"
+    assert any(leak.path.startswith(place) for leak in leaks)
 
 
 def test_what_cannot_be_unpacked_is_refused() -> None:
