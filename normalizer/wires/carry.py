@@ -146,11 +146,20 @@ def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[s
 
 #: Keys of `extra` under which readers keep how something was spelled: no members of the wire.
 HINTS = frozenset(("as_written", "instructions"))
+#: Those, and members by which a wire keeps its own books: places, ids of items, what became of them.
+_BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions"}
 
 
-def told(extra: dict[str, Any]) -> list[str]:
-    """The members in an ``extra`` whose loss is a loss: neither hints nor spelled-out nothing."""
-    return [key for key, value in extra.items() if key not in HINTS and value is not None and value not in ("", [], {})]
+def told(extra: dict[str, Any], *known: str) -> list[str]:
+    """The members in an ``extra`` whose loss is a loss: neither hints nor books, nor spelled-out nothing.
+
+    ``known``: those that a canonical field says, too.
+    """
+    return [
+        key
+        for key, value in extra.items()
+        if key not in _BOOKS and key not in known and value is not None and value not in ("", [], {})
+    ]
 
 
 # Wires without a flag for failed results say it in the text (failures RES-01, RES-07). Both directions are exact: a

@@ -95,7 +95,7 @@ class _Reading:
         self._provider = provider
         self._respelled = respelled
         self._said: list[tuple[dict[str, Any], bytes]] = []
-        self._calls: list[ToolCall] = []
+        self._calls: list[tuple[str, ToolCall]] = []  # those of the last turn, each with the id on the wire
 
     def message(self, message: Any, content: bytes) -> None:
         """Take the next message. ``content``: its bytes."""
@@ -131,16 +131,18 @@ class _Reading:
             self.turns.extend(Other(WIRE, message) for message, _ in said)
             return
         response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
-        self._calls = response.calls
+        wired = {id for message, _ in said for id in _ids(message["content"])}
+        named = ((call.extra.get("id", call.id), call) for call in response.calls)
+        self._calls = [(id if id in wired else "", call) for id, call in named]
         self.turns.append(Assistant(response, extra))
 
     def _user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
         results = [block for block in blocks if _is_result(block)]
         others = [block for block in blocks if not _is_result(block)]
         if results:
-            waiting: dict[Any, list[ToolCall]] = {}
-            for call in self._calls:  # a repeated id got another one in the canonical call; what stood there is kept
-                waiting.setdefault(call.extra.get("id", call.id), []).append(call)
+            waiting: dict[str, list[ToolCall]] = {}
+            for id, call in self._calls:  # what is repeated or missing got another id in the canonical call
+                waiting.setdefault(id, []).append(call)
             self.turns.append(Results([_result(block, waiting) for block in results], {} if others else extra))
         if others or not results:
             self.turns.append(User(parts_of(others), plain=False, extra=extra))
@@ -156,11 +158,17 @@ def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
     return jsontext.encode(blocks)
 
 
+def _ids(content: Any) -> list[str]:
+    """The ids of the calls in a message."""
+    calls = content if isinstance(content, list) else ()
+    return [b["id"] for b in calls if kind_of(b) == "tool_use" and isinstance(b.get("id"), str)]
+
+
 def _is_result(block: Any) -> bool:
     return bool(kind_of(block) == "tool_result")
 
 
-def _result(block: dict[str, Any], waiting: dict[Any, list[ToolCall]]) -> Result:
+def _result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> Result:
     id = block.get("tool_use_id")
     id = id if isinstance(id, str) else ""
     calls = waiting.get(id)

@@ -61,6 +61,8 @@ class Reading(Struct, gc=False):
     answered: dict[tuple[type[Wire], str], str] | None = None
     #: those of them that stand among the blocks
     told: set[tuple[type[Wire], str, str | None, str]] | None = None
+    #: whether it is a history: there the very same call may stand twice, with an answer each
+    past: bool = False
 
 
 #: Appends the blocks of one item; told whether the answer was cut inside it.
@@ -178,7 +180,7 @@ def _call(
         site.context.find("answered-call", f"{name} ({id}): its output stands beside it", site.choice, len(blocks))
         blocks.append(ServerToolCall(id or "", tool, name or "", text, item.status, {"item": raw_object(item)}))
         return None
-    if id in site.seen and site.repeats(id, name, text):
+    if id in site.seen and not reading.past and site.repeats(id, name, text):
         return None
     namespace, caller = getattr(item, "namespace", None), getattr(item, "caller", None)
     cut = fate == "truncated"

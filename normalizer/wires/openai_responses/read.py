@@ -25,7 +25,7 @@ from ...conversation import (
     User,
 )
 from ...errors import MalformedBody
-from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop
+from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
 from ..common import CallSite, Context
 from ..schema import Reader, Unknown
 from . import schema as s
@@ -136,6 +136,8 @@ class _History:
         self._custom = custom
         self._answer: list[dict[str, Any]] = []
         self._waiting: set[str] = set()
+        #: the ids of the last answer's calls by what stands in their place on the wire
+        self._asked: dict[str, list[str]] = {}
         self._results: list[Result] = []
         #: what stood between outputs, and approvals: they go after them, as outputs stay one turn
         self._beside: list[Turn] = []
@@ -215,7 +217,7 @@ class _History:
 
     def _flush_results(self) -> None:
         if self._results:
-            self._turns.append(Results(_told_apart(self._turns, self._results)))
+            self._turns.append(Results(_told_apart(self._turns, self._results, self._asked)))
         self._turns.extend(self._beside)
         self._results, self._beside = [], []
 
@@ -226,7 +228,8 @@ class _History:
         self._waiting = set()
         context = Context(WIRE, self._provider)
         site = CallSite.of(context, 0, f"turn {len(self._turns)}")
-        blocks = _blocks(Reading(site, self._custom), items, context)
+        self._asked = {}
+        blocks = _blocks(Reading(site, self._custom, past=True), items, context, self._asked)
         stop = Stop("tool_calls" if site.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
         if context.findings:
@@ -234,24 +237,21 @@ class _History:
         self._turns.append(Assistant(response))
 
 
-def _told_apart(turns: list[Turn], results: list[Result]) -> list[Result]:
-    """The results of calls that share an id, each under the id that its call was given when it was read (ID-09).
+def _told_apart(turns: list[Turn], results: list[Result], asked: dict[str, list[str]]) -> list[Result]:
+    """The results of calls that share an id, or have none, each under the id that its call was given (ID-09, ID-14).
 
     An answer of another type than its call's keeps that type.
     """
     last = turns[-1] if turns else None
     if not isinstance(last, Assistant):
         return results
-    calls = last.response.calls
-    made: dict[str, list[str]] = {}
-    kinds = {call.id: call.kind for call in calls}
-    for call in calls:
-        shared = call.extra.get("id")
-        if isinstance(shared, str):
-            made.setdefault(shared, [shared]).append(call.id)
+    kinds = {call.id: call.kind for call in last.response.calls}
+    waiting = {wired: ids for wired, ids in asked.items() if ids != [wired]}
     apart = []
     for result in results:
-        id = made[result.call_id].pop(0) if made.get(result.call_id) else result.call_id
+        id = result.call_id
+        if left := waiting.get(id):
+            id, *waiting[result.call_id] = left
         odd = {AS_WRITTEN: TYPES[result.kind]} if kinds.get(id, result.kind) != result.kind else {}
         changed = id != result.call_id or odd
         apart.append(replace(result, call_id=id, extra={**result.extra, **odd}) if changed else result)
@@ -264,7 +264,10 @@ _NAMED = frozenset(
 )
 
 
-def _blocks(reading: Reading, items: list[dict[str, Any]], context: Context) -> list[Block]:
+def _blocks(
+    reading: Reading, items: list[dict[str, Any]], context: Context, asked: dict[str, list[str]]
+) -> list[Block]:
+    """The blocks of one answer. ``asked`` is told of its calls: what stands as their ids, and what they are."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
     data = jsontext.encode({"output": wired})
@@ -277,7 +280,10 @@ def _blocks(reading: Reading, items: list[dict[str, Any]], context: Context) -> 
     blocks: list[Block] = []
     for item, form, read_item in zip(items, forms, output or [], strict=True):
         made = convert(reading, [read_item], False)
-        if not made:  # the very same call once more: a response holds it once, a history as often as it stands there
+        if len(made) == 1 and type(made[0]) is ToolCall:
+            id = item.get("call_id")
+            asked.setdefault(id if isinstance(id, str) else "", []).append(made[0].id)
+        elif not made:  # the very same call once more, its answer beside it: it goes back as it came
             made = [Opaque(str(item.get("type")), item)]
         elif type(read_item) is s.MessageItem:
             made = _messages(made, read_item, form)

@@ -76,14 +76,15 @@ def read(body: Any, provider: str | None) -> Request:
 class _History:
     """The turns while the messages are read. ``_said``: the messages of the answer that is being collected.
 
-    ``_open``: ids of client calls that nothing answered yet; ``_answered``: place of the turn that holds the answers.
+    ``_open``: the client calls that nothing answered yet, each as the id on the wire and the call's own, which differ
+    where calls share one; ``_answers``: place of the turn that holds the answers.
     """
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._turns: list[Turn] = []
         self._said: list[Any] = []
-        self._open: list[str] = []
+        self._open: list[tuple[str, str]] = []
         self._answers: int | None = None
         self._after = 0  # where the answers to the last calls belong
 
@@ -127,7 +128,7 @@ class _History:
         (choice,) = choices(context, outputs, f"turn {len(self._turns)}", True)
         response = Response(WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
         self._turns.append(Assistant(response.with_findings(context.findings)))
-        self._open = [call.id for call in choice.calls]
+        self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
         self._answers = None
         self._after = len(self._turns)
         self._said = []
@@ -135,13 +136,14 @@ class _History:
     def _result(self, message: Any) -> None:
         id = message.tool_call_id
         extra = _extra(message, "tool_call_id")
-        if not id:
-            if not self._open:
-                self._turns.append(Other(WIRE, as_dict(message)))
-                return
-            id = self._open[0]
-        if id in self._open:
-            self._open.remove(id)
+        if not (id or self._open):
+            self._turns.append(Other(WIRE, as_dict(message)))
+            return
+        for place, (wired, canonical) in enumerate(self._open):
+            if not id or id == wired:
+                id = canonical
+                del self._open[place]
+                break
         parts: list[Part] = [
             TextPart(part.text) if part.WhichOneof("content") == "text" else _opaque(part) for part in message.content
         ]
