@@ -43,6 +43,7 @@ class Executable:
         hello = self._asked(_HELLO)
         claims = hello.get("claims") or []
         if not isinstance(claims, list) or (unknown := [c for c in claims if c not in CLAIMS]):
+            self.close()
             raise UnknownSubject(f"{command[0]} claims {unknown}", hint=f"claims are {', '.join(CLAIMS)}")
         wires = hello.get("wires")
         self.name = str(hello.get("name") or os.path.basename(command[-1]))
