@@ -248,6 +248,19 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         "max_tokens",
         body(USER, max_tokens=None, max_completion_tokens=5),
     ),
+    "body-mistral": (
+        "mistral",
+        body(USER, max_completion_tokens=5),
+        "max_completion_tokens",
+        body(USER, max_tokens=5, random_seed=1, safe_prompt=True),
+    ),
+    "body-groq": ("groq", body(USER, store=True), "store", body(USER, n=1, seed=1, service_tier="flex")),
+    "format-deepseek": (
+        "deepseek",
+        body(USER, response_format={"type": "json_schema", "json_schema": {}}),
+        "response_format.type",
+        body(USER, response_format={"type": "json_object"}),
+    ),
 }
 
 

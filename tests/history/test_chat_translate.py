@@ -607,3 +607,69 @@ def test_a_bare_address_of_an_image_is_no_member_to_miss() -> None:
     assert write_request(request).body["messages"][0]["content"] == [picture]
     for wire, provider in (("openai.chat", "openai"), ("openai.responses", "openai"), ("xai.grpc", "xai")):
         assert write_request(request, wire, provider=provider).losses == []
+
+
+ASKED = {
+    "max_completion_tokens": 5,
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "seed": 1,
+    "user": "ann",
+    "n": 1,
+    "logprobs": True,
+    "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}},
+    "reasoning_effort": "low",
+    "store": True,
+    "metadata": {"a": "b"},
+    "verbosity": "low",
+    "service_tier": "auto",
+    "temperature": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "changed", "lost"),
+    [
+        ("mistral", {"max_tokens": 5, "random_seed": 1}, {"stream_options", "user"}),
+        ("groq", {"max_tokens": 5}, {"logprobs"}),
+        ("deepseek", {"max_tokens": 5}, {"user", "response_format"}),
+        ("openrouter", {"max_tokens": 5}, set()),
+    ],
+)
+def test_members_of_one_providers_body_go_to_another_under_its_names_or_are_told(
+    provider: str, changed: dict[str, Any], lost: set[str]
+) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "go"}], **ASKED}
+    encoded = write_request(read_request(body, WIRE, provider="openai"), WIRE, provider=provider)
+    foreign = {"store", "metadata", "verbosity", "service_tier"}
+    told = {loss.message.split(" ")[0] for loss in encoded.losses}
+    assert told == foreign | lost
+    alone = {"max_completion_tokens", "temperature"} | ({"seed"} if "random_seed" in changed else set())
+    unsaid = {"n"} if provider in ("groq", "deepseek") else set()
+    kept = {key: value for key, value in ASKED.items() if key not in told | alone | unsaid}
+    assert encoded.body == {"model": "m", "messages": body["messages"], **kept, **changed}
+    assert check_request(encoded.body, WIRE, provider=provider) == []
+
+
+def test_members_go_back_to_their_own_provider_as_they_were() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "go"}], **ASKED}
+    for provider in ("openai", "mistral", None):
+        encoded = write_request(read_request(body, WIRE, provider=provider))
+        assert (encoded.body, encoded.losses) == (body, [])
+
+
+def test_of_members_that_nobody_named_a_provider_gets_what_it_documents() -> None:
+    body = {"messages": [{"role": "user", "content": "go"}], "safe_prompt": True, "random_seed": 1, "store": True}
+    encoded = write_request(read_request(body, WIRE), WIRE, provider="mistral")
+    assert encoded.body == {key: value for key, value in body.items() if key != "store"}
+    assert [loss.message for loss in encoded.losses] == ["store was left out"]
+
+
+def test_of_two_limits_one_goes_on_and_the_other_is_told() -> None:
+    body = {"messages": [{"role": "user", "content": "go"}], "max_completion_tokens": 5, "max_tokens": 6}
+    encoded = write_request(read_request(body, WIRE, provider="other"), WIRE, provider="openai")
+    assert encoded.body == {"messages": body["messages"], "max_completion_tokens": 5}
+    assert [loss.code for loss in encoded.losses] == ["param"]
+    more = write_request(read_request({**body, "max_tokens": 5, "n": 2}, WIRE, provider="other"), WIRE, provider="groq")
+    assert more.body == {"messages": body["messages"], "max_tokens": 5}
+    assert [loss.message for loss in more.losses] == ["n was left out"]

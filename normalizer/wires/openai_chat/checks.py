@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import walk
-from .dialects import USER_AFTER_TOOL, XAI_RESERVED
+from .dialects import GROQ_LACKS, MISTRAL_MEMBERS, USER_AFTER_TOOL, XAI_RESERVED
+from .params import is_schema
 
 Places = Iterator[tuple[str, str]]
 Check = Callable[[Any], Places]
@@ -300,3 +301,23 @@ def two_limits(body: Any) -> Places:
     limits = ("max_tokens", "max_completion_tokens")
     if isinstance(body, dict) and all(body.get(member) is not None for member in limits):
         yield "max_tokens", "both limits at the same time"
+
+
+def body_mistral(body: Any) -> Places:
+    for member in body if isinstance(body, dict) else ():
+        if member not in MISTRAL_MEMBERS:
+            yield member, "not documented"
+
+
+def body_groq(body: Any) -> Places:
+    if isinstance(body, dict):
+        for member in sorted(GROQ_LACKS):
+            if body.get(member) is not None:
+                yield member, "not supported"
+        if body.get("n") not in (None, 1):
+            yield "n", "more than one choice"
+
+
+def schema_wanted(body: Any) -> Places:
+    if isinstance(body, dict) and is_schema(body.get("response_format")):
+        yield "response_format.type", "json_schema is not available"

@@ -28,6 +28,43 @@ _IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40)
 _NAMES = NameStyle()
 _SOUND = frozenset(("wav", "mp3"))
 _MUTE: frozenset[str] = frozenset()
+#: Mistral's SDK lists them; whatever else stands in a body is refused with 422, extra_forbidden.
+MISTRAL_MEMBERS = frozenset(
+    (
+        "frequency_penalty",
+        "guardrails",
+        "logprobs",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "min_tokens",
+        "model",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_logprobs",
+        "prompt_mode",
+        "random_seed",
+        "reasoning_effort",
+        "repetition_penalty",
+        "response_format",
+        "safe_prompt",
+        "service_tier",
+        "stop",
+        "stream",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_k",
+        "top_logprobs",
+        "top_p",
+        "top_prompt_logprobs",
+    )
+)
+#: What Groq's page on its compatibility with OpenAI and its SDK call not supported.
+GROQ_LACKS = frozenset(("logit_bias", "logprobs", "metadata", "store", "top_logprobs"))
 
 
 class Dialect(Struct, frozen=True):
@@ -40,7 +77,9 @@ class Dialect(Struct, frozen=True):
     speak between a tool's result and a user. ``wordless``: an assistant's message may say nothing at all.
     ``parallel``: there is a switch for parallel calls.
     ``images``, ``sound``, ``files``: whether users may show images; the formats of sound; the part that holds a
-    file's bytes, null where none does.
+    file's bytes, null where none does. ``members``: those of the body that it documents, where it refuses all others;
+    ``lacks``: shared ones that it refuses or does not document. ``schemas``: whether an answer may be held to a schema.
+    ``limit`` and ``seed``: its names for these.
     """
 
     ids: IdStyle = _IDS
@@ -62,6 +101,10 @@ class Dialect(Struct, frozen=True):
     files: str | None = "file"
     any_word: str = "required"
     limit: str = "max_tokens"
+    seed: str = "seed"
+    members: frozenset[str] | None = None
+    lacks: frozenset[str] = frozenset()
+    schemas: bool = True
 
 
 _OPENAI = Dialect(ids_checked=True, custom=True, developer=True, refusal=True, limit="max_completion_tokens")
@@ -70,7 +113,9 @@ _DIALECTS: dict[str | None, Dialect] = {
     "openai": _OPENAI,
     "azure": _OPENAI,
     # xAI's and Groq's references for this wire know texts and images alone, DeepSeek refuses whatever is no text.
-    "xai": Dialect(names=NameStyle(reserved=XAI_RESERVED), blank="", sound=_MUTE, files=None),
+    "xai": Dialect(
+        names=NameStyle(reserved=XAI_RESERVED), blank="", sound=_MUTE, files=None, lacks=frozenset(("logit_bias",))
+    ),
     "mistral": Dialect(
         ids=IdStyle("[a-zA-Z0-9]{9}", 9, prefix=""),
         ids_checked=True,
@@ -80,9 +125,19 @@ _DIALECTS: dict[str | None, Dialect] = {
         wordless=False,
         any_word="any",
         files="document_url",
+        seed="random_seed",
+        members=MISTRAL_MEMBERS,
     ),
-    "deepseek": Dialect(lists=False, parallel=False, images=False, sound=_MUTE, files=None),
-    "groq": Dialect(reasoning="reasoning", strict=True, sound=_MUTE, files=None),
+    "deepseek": Dialect(
+        lists=False,
+        parallel=False,
+        images=False,
+        sound=_MUTE,
+        files=None,
+        lacks=frozenset(("logit_bias", "n", "user")),
+        schemas=False,
+    ),
+    "groq": Dialect(reasoning="reasoning", strict=True, sound=_MUTE, files=None, lacks=GROQ_LACKS | {"n"}),
     "openrouter": Dialect(
         reasoning="reasoning",
         result_media=True,

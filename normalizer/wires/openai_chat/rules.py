@@ -231,4 +231,26 @@ RULES: tuple[Rule, ...] = (
         "OpenAI's error message (invalid_parameter_combination)",
         OPENAI,
     ),
+    _rule(
+        "body-mistral",
+        checks.body_mistral,
+        "Mistral refuses members of the body that it does not document.",
+        "Mistral's error message (extra inputs are not permitted) and its SDK",
+        _MISTRAL,
+        status=422,
+    ),
+    _rule(
+        "body-groq",
+        checks.body_groq,
+        "Groq refuses some of OpenAI's members, and more than one choice.",
+        "Groq's page on its compatibility with OpenAI, and its SDK",
+        frozenset(("groq",)),
+    ),
+    _rule(
+        "format-deepseek",
+        checks.schema_wanted,
+        "DeepSeek holds no answer to a schema.",
+        "DeepSeek's error message (response_format.type json_schema is unavailable now)",
+        frozenset(("deepseek",)),
+    ),
 )

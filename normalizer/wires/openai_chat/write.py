@@ -31,16 +31,13 @@ from ...pairing import answers_at, placed, stretch
 from ..carry import FAILED, Carrying, mark_failed, told
 from .assistant import AS_WRITTEN, Spoken
 from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
+from .params import write_params
 from .parts import describe, kept, write_part
 from .tools import write_tools
 
 BRIDGE = "OK."
 _NOTE = "The tool's result goes on in the next user message."
-_SHARED = frozenset(
-    ("temperature", "top_p", "stream", "seed", "stop", "n", "frequency_penalty", "presence_penalty", "user")
-)
 _USUAL_KINDS = ("function", "legacy_function")
-_LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 
 def write(request: Request, provider: str | None) -> Encoded:
@@ -106,7 +103,7 @@ class Writer:
             # To be continued: the only way in which the assistant may speak last.
             messages[-1] = last if "prefix" in last else {**last, "prefix": True}
         write_tools(request, self._own, self._dialect, self._carrying, body)
-        self._params(body)
+        write_params(request, self._own, self._dialect, self._carrying, body)
         return self._carrying.encoded(body)
 
     def _lose(self, code: str, message: str = "", block: int | None = None) -> None:
@@ -369,22 +366,3 @@ class Writer:
         if not self._own and all(len(part) == 2 and part["type"] == "text" for part in written):
             return "\n".join(part["text"] for part in written)
         return written
-
-    # what stands beside the history
-
-    def _params(self, body: dict[str, Any]) -> None:
-        request = self._request
-        if request.previous_response_id is not None:
-            self._carrying.lose("param", "previous_response_id: this wire has no kept history")
-        if request.wire == WIRE:
-            body.update((key, value) for key, value in request.params.items() if key not in body)
-            return
-        for key, value in request.params.items():
-            if key in _SHARED:
-                body[key] = value
-            elif key in _LIMITS:
-                body[self._dialect.limit] = value
-            elif key == "stop_sequences":
-                body["stop"] = value
-            else:
-                self._carrying.lose("param", f"{key} was left out")

@@ -1,0 +1,75 @@
+"""The members of a body that stand beside the history: what of them goes to whom.
+
+Back to its own provider goes every member as it was; to another one those whose meaning is shared, under its names
+and as far as it takes them. Every other is told as lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...conversation import Request
+from ..carry import Carrying
+from .dialects import WIRE, Dialect
+
+#: Members that mean the same on every wire that has them.
+_EVERYWHERE = frozenset(
+    ("temperature", "top_p", "stream", "stop", "n", "frequency_penalty", "presence_penalty", "user", "seed")
+)
+#: Those that mean the same wherever this wire is spoken.
+_HERE = _EVERYWHERE | {
+    "response_format",
+    "stream_options",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "reasoning_effort",
+}
+_RENAMED = {
+    "max_tokens": "limit",
+    "max_output_tokens": "limit",
+    "max_completion_tokens": "limit",
+    "seed": "seed",
+    "random_seed": "seed",
+}
+
+
+def write_params(request: Request, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]) -> None:
+    """Adds to a body what it takes of the request's members. ``own``: it goes back to where they came from."""
+    if request.previous_response_id is not None:
+        carrying.lose("param", "previous_response_id: this wire has no kept history")
+    if own:
+        body.update((key, value) for key, value in request.params.items() if key not in body)
+        return
+    for key, value in request.params.items():
+        if value is None:
+            continue  # nobody said anything
+        name = _name(key, request, dialect)
+        if name is None or not _takes(name, value, dialect):
+            if (key, value) != ("n", 1):
+                carrying.lose("param", f"{key} was left out")
+        elif name not in body:
+            body[name] = value
+        elif body[name] != value:
+            carrying.lose("param", f"{key} was left out: another member says {name}")
+
+
+def _name(key: str, request: Request, dialect: Dialect) -> str | None:
+    """The member's name at the target; null where nobody knows that it means the same there."""
+    if key in _RENAMED:
+        return dialect.limit if _RENAMED[key] == "limit" else dialect.seed
+    if request.wire != WIRE:
+        return "stop" if key == "stop_sequences" else key if key in _EVERYWHERE else None
+    # Where nobody told whose members they are, the target's own may be among them.
+    return key if key in _HERE or request.provider is None else None
+
+
+def _takes(name: str, value: Any, dialect: Dialect) -> bool:
+    if name in dialect.lacks or (dialect.members is not None and name not in dialect.members):
+        return False
+    return dialect.schemas or not (name == "response_format" and is_schema(value))
+
+
+def is_schema(format: Any) -> bool:
+    """Whether a ``response_format`` asks for JSON of a schema."""
+    return isinstance(format, dict) and format.get("type") == "json_schema"
