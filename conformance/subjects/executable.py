@@ -129,8 +129,11 @@ class _Process:
         except queue.Empty:
             raise BadAnswer(f"no answer within {timeout:g} s{self._said()}") from None
         if given is None:
-            code = self._process.poll()
-            ended = "closed its output" if code is None else f"ended with code {code}"
+            try:
+                ended = f"ended with code {self._process.wait(timeout=1)}"
+            except subprocess.TimeoutExpired:
+                ended = "closed its output"
+            self._threads[1].join(timeout=0.2)  # what it complained of
             raise BadAnswer(f"the program {ended}{self._said()}")
         if len(given) > MOST_BYTES:
             raise BadAnswer(f"its line is longer than {MOST_BYTES:,} bytes")
