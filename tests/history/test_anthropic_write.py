@@ -258,6 +258,8 @@ def test_all_answers_stand_in_one_message_in_call_order() -> None:
         ('{"x": ', "truncated", {"_raw": '{"x": '}),
         ("[1]", "invalid", {"_raw": "[1]"}),
         ('"{}"', "invalid", {"_raw": '"{}"'}),
+        ('{"f": NaN}', "invalid", {"_raw": '{"f": NaN}'}),
+        ('{"f": 1e400}', "invalid", {"_raw": '{"f": 1e400}'}),
     ],
 )
 def test_the_input_of_a_call_is_always_an_object(text: str, status: Any, written: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import re
 from copy import copy
 from typing import Any
 
-from ... import jsontext
+from ...arguments import parse
 from ...conversation import (
     Assistant,
     Encoded,
@@ -430,10 +430,6 @@ def _as_object(call: ToolCall) -> dict[str, Any]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    if not text:
-        return {}
-    try:
-        given = jsontext.decode(text)
-    except (ValueError, RecursionError):
-        given = None
-    return given if isinstance(given, dict) else {"_raw": text}
+    """The object that a text is, by the strict reading of arguments: NaN and infinity are no JSON (NUM-02)."""
+    given = parse(text).arguments
+    return {"_raw": text} if given is None else given
