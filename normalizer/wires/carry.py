@@ -39,6 +39,7 @@ LOSSES: dict[str, str] = {
     "order": "Content stood where the target allows none and was moved.",
     "param": "A member of the request body that only another wire knows was left out.",
     "unsigned-reasoning": "Reasoning without a signature cannot be sent back and was left out.",
+    "corrupt-text": "Half a surrogate pair, which the target's encoding cannot say, was replaced by U+FFFD.",
     "bridge": "An assistant turn that the target demands between results and what follows was added.",
 }
 

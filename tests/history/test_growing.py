@@ -28,6 +28,7 @@ from normalizer.conversation import (
     Turn,
     User,
 )
+from normalizer.errors import MalformedBody
 from normalizer.jsontext import encode
 from normalizer.model import (
     Choice,
@@ -395,6 +396,6 @@ def test_a_writer_goes_on_after_a_request_that_could_not_be_written() -> None:
     writer = RequestWriter("xai.grpc")
     turns = [asked(), said(Text("a")), asked("b")]
     writer.write(Request("xai.grpc", "m", turns))
-    with pytest.raises(UnicodeEncodeError):
-        writer.write(Request("xai.grpc", "m", [*turns, asked("\ud800")]))
+    with pytest.raises(MalformedBody):
+        writer.write(Request("xai.grpc", "m", [*turns, Other("xai.grpc", {"role": ["x"]})]))
     same_as_afresh(writer, Request("xai.grpc", "m", turns), "xai.grpc", None)

@@ -378,3 +378,32 @@ def test_a_call_that_was_answered_in_a_server_side_output_goes_back_whole() -> N
     assert write_request(request).body == body
     assert write_request(erased(request)).body == body
     assert check_request(body, WIRE) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ({"role": "user", "content": "cut \ud83d"}, "cut \ufffd"),
+        ({"role": "system", "content": "cut \ud83d"}, "cut \ufffd"),
+        ({"role": "assistant", "content": "cut \ud83d"}, "cut \ufffd"),
+    ],
+)
+def test_uni_02_half_a_surrogate_pair_is_replaced_and_told(message: dict[str, Any], said: str) -> None:
+    request = read_request({"model": "m", "messages": [message]}, "openai.chat")
+    written = write_request(request, WIRE)
+    assert written.body.messages[0].content[0].text == said
+    assert [(loss.code, loss.turn) for loss in written.losses] == [("corrupt-text", 0)]
+
+
+def test_uni_02_half_a_surrogate_pair_is_escaped_in_the_json_of_arguments() -> None:
+    function = {"name": "f", "arguments": '{"a":"\ud83d"}'}
+    call = {"id": "a", "type": "function", "function": function}
+    told = {"role": "tool", "tool_call_id": "a", "content": "bad \udc00"}
+    tool = {"type": "function", "function": {"name": "f", "description": "\ud83d"}}
+    body = {"model": "m", "tools": [tool]}
+    body["messages"] = [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [call]}, told]
+    written = write_request(read_request(body, "openai.chat"), WIRE)
+    assert written.body.messages[1].tool_calls[0].function.arguments == '{"a":"\\ud83d"}'
+    assert written.body.messages[2].content[0].text == "bad \ufffd"
+    assert written.body.tools[0].function.description == "\ufffd"
+    assert [(loss.code, loss.turn) for loss in written.losses] == [("corrupt-text", 2), ("corrupt-text", None)]

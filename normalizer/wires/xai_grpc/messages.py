@@ -22,6 +22,7 @@ from .proto import (
     Message,
     parse_dict,
 )
+from .whole import is_whole
 
 WIRE = "xai.grpc"
 COMPLETED = 1
@@ -60,7 +61,7 @@ class Spelling:
                 if block.kind != "function" or (not own and (block.extra or block.namespace or block.caller)):
                     return None
                 id = block.id
-                if not takes(id):
+                if not takes(id) or not is_whole(block.arguments_text):
                     return None
                 name = names.get(block.name)
                 if name is None:
@@ -71,6 +72,8 @@ class Spelling:
                 calls.append({"id": id, "type": TYPE_CLIENT, "status": status, "function": function})
             elif type(block) is Text and block.text and not (text or calls or block.annotations):
                 text = block.text
+                if not is_whole(text):
+                    return None
             else:
                 return None
         message = {"role": ROLE_ASSISTANT, "content": [{"text": text}]}

@@ -10,6 +10,7 @@ from ... import jsontext
 from ...conversation import JsonPart, MediaPart, Part, Result, Results, TextPart
 from ..carry import Carrying, mark_failed
 from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
+from .whole import is_whole
 
 
 def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> list[Any]:
@@ -61,6 +62,8 @@ def usual_answers(turn: Results) -> list[dict[str, Any]] | None:
         if result.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:
             return None
         text = part.text
+        if not is_whole(text):
+            return None
         if result.is_error or text[:6] == "[tool_":
             text = mark_failed(text, result.is_error)
         messages.append({"role": ROLE_TOOL, "content": [{"text": text}], "tool_call_id": result.call_id})

@@ -28,6 +28,7 @@ from .proto import (
     Message,
     parse_dict,
 )
+from .whole import Mender, is_whole
 
 WIRE = "xai.grpc"
 #: No document of xAI's says which ids it takes; its own are of this kind.
@@ -112,8 +113,12 @@ class Writer:
         request, carrying, same = self._request, self._carrying, self._same
         self._messages += self._held
         body = self._built()
-        body.model = request.model or ""
-        body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
+        mender = Mender()
+        body.model = mender.mend(request.model) or ""
+        tools = mender.mend(request.tools)
+        if mender.replaced:
+            carrying.lose("corrupt-text", "half surrogate pairs in the declarations became U+FFFD")
+        body.tools.extend(tool for given in tools if (tool := _tool(given, same, carrying)) is not None)
         if request.tool_choice is not None:
             _choose(request.tool_choice, same, carrying, body)
         if request.parallel is not None:
@@ -155,6 +160,8 @@ class Writer:
                 parts = turn.parts  # type: ignore[union-attr]
                 if turn.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:  # type: ignore[union-attr]
                     return place
+                if not is_whole(part.text):
+                    return place
                 put({"role": ROLE_USER, "content": [{"text": part.text}]})
             elif kind is Assistant:
                 asked: list[str] = []
@@ -182,6 +189,10 @@ class Writer:
             self._turn(turn, place)
 
     def _turn(self, turn: Turn, place: int) -> None:
+        mender = Mender()
+        turn = mender.mend(turn)
+        if mender.replaced:
+            self._carrying.lose("corrupt-text", turn=place)
         if type(turn) is Results:
             made = self._results(turn, place)
             behind = turn.extra.get("behind", 0) if self._same else 0
