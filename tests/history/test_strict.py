@@ -1,0 +1,49 @@
+"""Schemas that strict takes, and what the others lack, however deep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer.wires.strict import lacking_for_strict
+
+OPEN: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "lacks"),
+    [
+        (closed(a={"type": "string"}, b=closed(c={})), []),
+        (OPEN, ["additionalProperties is not false"]),
+        ({}, ["additionalProperties is not false"]),
+        ({**closed(a={}, b={}), "required": ["b"]}, ["not required: a"]),
+        ({**closed(a={}), "required": None}, ["not required: a"]),
+        (closed(b=OPEN), ["properties.b: additionalProperties is not false"]),
+        (closed(b={"type": ["object", "null"]}), ["properties.b: additionalProperties is not false"]),
+        (closed(b={"type": "array", "items": OPEN}), ["properties.b.items: additionalProperties is not false"]),
+        (
+            closed(b={"anyOf": [{"type": "null"}, {**closed(c={}), "required": []}]}),
+            ["properties.b.anyOf[1]: not required: c"],
+        ),
+        ({**closed(), "$defs": {"x": OPEN}}, ["$defs.x: additionalProperties is not false"]),
+        ({**closed(a={}), "required": "a", "$defs": 1, "anyOf": {}}, ["not required: a"]),
+        (None, []),
+    ],
+)
+def test_each_lack_is_named_with_its_place(schema: Any, lacks: list[str]) -> None:
+    assert list(lacking_for_strict(schema)) == lacks
+
+
+def test_a_schema_that_holds_itself_or_is_very_deep_has_an_end() -> None:
+    around = closed(a={})
+    around["properties"]["a"] = around
+    assert list(lacking_for_strict(around)) == []
+    deep: dict[str, Any] = dict(OPEN)
+    for _ in range(5000):
+        deep = closed(a=deep)
+    assert len(list(lacking_for_strict(deep))) == 1
