@@ -39,6 +39,10 @@ def sound(format: str) -> dict[str, Any]:
     return {"type": "input_audio", "input_audio": {"data": "AAAA", "format": format}}
 
 
+def strict(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}
+
+
 IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 LONG = "x" * 41
 THINKING = {"thinking": {"type": "enabled"}}
@@ -216,6 +220,12 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body(USER, tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}]),
         "tools[0].function.parameters",
         body(USER, tools=[FUNCTION]),
+    ),
+    "strict-schema": (
+        "openai",
+        body(USER, tools=[strict({"type": "object", "properties": {"a": {}}, "additionalProperties": False})]),
+        "tools[0].function.parameters",
+        body(USER, tools=[strict({"type": "object", "properties": {}, "additionalProperties": False})]),
     ),
     "tools-count": ("openai", body(USER, tools=[]), "tools", body(USER, tools=[FUNCTION] * 128)),
     "tools-needed": (

@@ -361,7 +361,8 @@ def test_calls_one_at_a_time_is_said_where_there_is_a_switch_and_reported_where_
 
 
 def test_a_tool_is_declared_with_all_that_the_wire_knows_of_it() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    number = {"a": {"type": "integer"}}
+    schema = {"type": "object", "properties": number, "required": ["a"], "additionalProperties": False}
     tool = Tool(
         "f", "does it", schema, strict=True, waiting_hint="wait", extra={"cache_control": {"type": "ephemeral"}}
     )
@@ -673,3 +674,34 @@ def test_of_two_limits_one_goes_on_and_the_other_is_told() -> None:
     more = write_request(read_request({**body, "max_tokens": 5, "n": 2}, WIRE, provider="other"), WIRE, provider="groq")
     assert more.body == {"messages": body["messages"], "max_tokens": 5}
     assert [loss.message for loss in more.losses] == ["n was left out"]
+
+
+CLOSED: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        ({**CLOSED, "properties": {"a": {"type": "string"}}, "required": ["a"]}, True),
+        ({**CLOSED, "properties": {"a": {"type": "string"}}}, False),
+        ({**CLOSED, "properties": {"a": {"type": "object", "properties": {}}}, "required": ["a"]}, False),
+        (None, True),
+    ],
+)
+def test_strict_is_asked_for_where_the_schema_allows_it_and_else_told(schema: Any, strict: bool) -> None:
+    tools = [Tool("f", parameters=schema, strict=True)]
+    encoded = write([User([TextPart("go")])], tools=tools)
+    assert encoded.body["tools"][0]["function"]["strict"] is strict
+    assert [loss.message.split(" ")[0] for loss in encoded.losses] == ([] if strict else ["strict:"])
+    assert check_request(encoded.body, WIRE, provider="openai") == []
+    own = write_request(Request(WIRE, "m", [], tools, provider="openai"))
+    assert (own.body["tools"][0]["function"]["strict"], own.losses) == (True, [])
+
+
+def test_a_choice_of_a_tool_that_cannot_be_declared_is_left_to_the_model_and_told() -> None:
+    hosted = Tool("web_search", kind="hosted", wire="anthropic.messages", raw={"type": "web_search_20250305"})
+    for name in ("web_search", None, "g"):
+        encoded = write([User([TextPart("go")])], tools=[hosted, Tool("f")], tool_choice=ToolChoice("named", name))
+        assert encoded.body["tool_choice"] == "auto"
+        assert [loss.code for loss in encoded.losses] == ["hosted-tool", "tool-choice"]
+        assert check_request(encoded.body, WIRE, provider="openai") == []

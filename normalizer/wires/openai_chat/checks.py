@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..strict import lacking_for_strict
 from . import walk
 from .dialects import GROQ_LACKS, MISTRAL_MEMBERS, USER_AFTER_TOOL, XAI_RESERVED
 from .params import is_schema
@@ -261,6 +262,14 @@ def parameters_no_object(body: Any) -> Places:
             schema = function["parameters"]
             if not isinstance(schema, dict) or schema.get("type", "object") != "object":
                 yield f"tools[{number}].function.parameters", "no schema of an object"
+
+
+def strict_schema(body: Any) -> Places:
+    for number, tool in walk.tools(body):
+        function = tool.get("function")
+        if isinstance(function, dict) and function.get("strict") is True:
+            for lack in lacking_for_strict(function.get("parameters")):
+                yield f"tools[{number}].function.parameters", lack
 
 
 def tools_count(body: Any) -> Places:

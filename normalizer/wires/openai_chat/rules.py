@@ -194,6 +194,13 @@ RULES: tuple[Rule, ...] = (
         "OpenAI's error message",
         OPENAI | {"deepseek"},
     ),
+    _rule(
+        "strict-schema",
+        checks.strict_schema,
+        "With strict, every object of a schema closes itself and requires all its properties.",
+        "OpenAI's error message (invalid_function_parameters) and guide on structured outputs",
+        OPENAI,
+    ),
     _rule("tools-count", checks.tools_count, "There are 1 to 128 tools, or no list.", "OpenAI API reference", OPENAI),
     _rule(
         "tools-needed",

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...conversation import Request, Tool, ToolChoice
 from ..carry import Carrying, told
+from ..strict import lacking_for_strict
 from .dialects import WIRE, Dialect
 
 #: Marks a tool that stood in the old ``functions`` list.
@@ -131,14 +132,23 @@ def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dic
     if tool.parameters is not None:
         inner["parameters"] = tool.parameters
     elif kind == "function" and not own:
-        inner["parameters"] = {"type": "object", "properties": {}}
+        closed = {"additionalProperties": False} if tool.strict else {}
+        inner["parameters"] = {"type": "object", "properties": {}, **closed}
     if tool.strict is not None:
-        inner["strict"] = tool.strict
+        inner["strict"] = tool.strict and (own or _fits_strict(tool.name, inner.get("parameters"), carrying))
     if own:
         inner.update(tool.extra.get(kind) or {})
     elif left := [key for key in told(tool.extra) if key != LEGACY]:
         carrying.lose("extra", f"{', '.join(left)} of the tool {tool.name} left out")
     return inner
+
+
+def _fits_strict(name: str, parameters: Any, carrying: Carrying) -> bool:
+    """Whether the schema is one that strict takes: not every wire's strict asks for as much as this one's."""
+    if not any(lacking_for_strict(parameters)):
+        return True
+    carrying.lose("param", f"strict: the schema of {name} is not one that strict takes here")
+    return False
 
 
 def _write_choice(
@@ -155,9 +165,13 @@ def _write_choice(
         if choice.mode in ("required", "named"):
             carrying.lose("tool-choice", "there is no tool to choose")
         return
-    if choice.mode == "named" and choice.name is not None:
-        custom = dialect.custom and any(tool.name == choice.name and tool.kind == "custom" for tool in request.tools)
-        kind = "custom" if custom else "function"
+    if choice.mode == "named":
+        named = [tool.kind for tool in request.tools if tool.name == choice.name and tool.kind != "hosted"]
+        if choice.name is None or not (own or named):
+            carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
+            body["tool_choice"] = "auto"
+            return
+        kind = "custom" if dialect.custom and "custom" in named else "function"
         body["tool_choice"] = {"type": kind, kind: {"name": carrying.name(choice.name)}}
     elif choice.mode == "raw":
         carrying.lose("tool-choice")
