@@ -119,7 +119,7 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
         servers=[part.tool for part in parts if isinstance(part, ServerCall)],
         text="".join(part.text for part in parts if isinstance(part, Say)),
         refusal=refusal,
-        stop=_stop(round, bool(made), refusal) if fault is None else "error" if fault.kind in _TOLD else "unknown",
+        stop=_stop(round, bool(made), refusal) if fault is None else _broken(fault.kind, bool(made)),
         complete=fault is None,
         failed=fault is not None and fault.kind in _TOLD,
     )
@@ -136,6 +136,12 @@ def _stop(round: Round, calls: bool, refusal: bool) -> str:
     if calls:
         return "tool_calls"
     return "refusal" if refusal else "end_turn"
+
+
+def _broken(kind: str, calls: bool) -> str:
+    if kind in _TOLD:
+        return "error"
+    return "tool_calls" if calls else "unknown"  # nothing is said of why it ended: what is there tells it
 
 
 def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:

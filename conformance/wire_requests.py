@@ -105,8 +105,11 @@ def failed_in(body: Any) -> Iterator[str]:
 
 def _walk(body: Any, wire: str) -> Iterator[tuple[str, str]]:
     if wire == "openai.responses":
+        custom = {tool.get("name") for tool in body.get("tools") or [] if tool.get("type") == "custom"}
         for item in body.get("input") or []:
             type = item.get("type") if isinstance(item, dict) else None
+            if type == "custom_tool_call" and item.get("name") not in custom:
+                continue  # xAI's own, which looks like one of the caller's (failure SRV-09)
             if type in ("function_call", "custom_tool_call"):
                 yield "call", item["call_id"]
             elif type in ("function_call_output", "custom_tool_call_output"):

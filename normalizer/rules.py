@@ -24,7 +24,8 @@ class Rule(Struct, frozen=True):
     """``reason``: why the provider refuses; ``source``: its documentation or the failure that reports it.
 
     ``check(body)`` yields (path, message) for each place that breaks the rule; it never raises, whatever the body.
-    ``providers``: who holds it, null for all of the wire. ``status`` and ``error_type``: how they refuse.
+    ``providers``: who holds it, null for all of the wire; ``unless``: but they. ``status`` and ``error_type``: how they
+    refuse.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Rule(Struct, frozen=True):
     providers: frozenset[str] | None = None
     status: int = 400
     error_type: str = "invalid_request_error"
+    unless: frozenset[str] = frozenset()
 
 
 def violations(body: Any, rules: tuple[Rule, ...], provider: str | None = None) -> list[Violation]:
@@ -41,6 +43,6 @@ def violations(body: Any, rules: tuple[Rule, ...], provider: str | None = None) 
     return [
         Violation(rule.id, path, message)
         for rule in rules
-        if rule.providers is None or provider in rule.providers
+        if (rule.providers is None or provider in rule.providers) and provider not in rule.unless
         for path, message in rule.check(body)
     ]

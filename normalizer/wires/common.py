@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import jsontext
 from ..errors import MalformedBody, NoAnswer
 from ..events import Event, StreamError
 from ..findings import Finding, finding
-from ..model import CallStatus, Error, Response, Stop, StopReason, ToolCall
+from ..model import CallStatus, Choice, Error, Response, Stop, StopReason, ToolCall
 from ..readers.marks import RAW, Item, Mark
 from .schema import UNFIT, Note, Reader, S
 
@@ -23,6 +24,8 @@ CUTS = frozenset(("max_tokens", "context_window"))
 #: How many calls or items one answer may open. No real one comes near; failure DOS-01 had 16,000 phantom slots.
 MAX_SLOTS = 4096
 _REFUSALS = frozenset(("refusal", "content_filter"))
+#: Reasons that do not tell of an error, where there was one.
+_ENDED_WELL = frozenset(("tool_calls", "end_turn", "unknown"))
 parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 #: What that parser may raise; `build` then looks closer.
 NO_OBJECT = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
@@ -234,6 +237,14 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     elif reason == "pause" and not approvals:
         context.find("paused", "", choice)
     return Stop(reason, raw)
+
+
+def failed(choices: list[Choice]) -> list[Choice]:
+    """The choices of an answer that an error ended: it did not end for its calls, nor well (law `stop`)."""
+    return [
+        replace(choice, stop=Stop("error", choice.stop.raw)) if choice.stop.reason in _ENDED_WELL else choice
+        for choice in choices
+    ]
 
 
 #: Texts, not compiled patterns: they are only needed where something failed.

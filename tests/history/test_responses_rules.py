@@ -241,11 +241,21 @@ def _provider(rule: str) -> str:
 
 
 def test_every_rule_has_a_case_a_reason_and_a_source() -> None:
-    assert list(CASES) == [rule.id for rule in RULES]
+    assert list(CASES) == list(dict.fromkeys(rule.id for rule in RULES))  # xAI holds two of them in a form of its own
     for rule in RULES:
         assert rule.reason.endswith(".")
         assert rule.source
         assert rule.status == (404 if rule.id == "reasoning-stored" else 400)
+
+
+@pytest.mark.parametrize("call_id", ["", "xs_call_1"])
+def test_a_custom_call_that_nobody_declared_is_xais_own_and_needs_no_answer_there(call_id: str) -> None:
+    made = {"type": "custom_tool_call", "id": "ctc_1", "call_id": call_id, "name": "x_keyword_search", "input": "{}"}
+    body = request(input=[{"role": "user", "content": "hi"}, made])
+    assert check_request(body, WIRE, provider="xai") == []
+    assert "call-answered" in {violation.rule for violation in check_request(body, WIRE, provider="openai")}
+    declared = {**body, "tools": [{"type": "custom", "name": "x_keyword_search"}]}
+    assert "call-answered" in {violation.rule for violation in check_request(declared, WIRE, provider="xai")}
 
 
 @pytest.mark.parametrize(

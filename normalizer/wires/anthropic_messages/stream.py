@@ -11,7 +11,7 @@ from ... import jsontext
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop
-from ..common import CUTS, CallSite, Context, StreamBase, settle
+from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
 from ..schema import Reader, Unknown, Wire, exact_text, run_reader
 from .blocks import STOPS, convert, usage
 from .schema import (
@@ -278,13 +278,13 @@ class Stream(StreamBase):
             block = self._close(site, one, len(blocks), cut)
             if block is not None:
                 blocks.append(block)
-        choice = Choice(0, blocks, settle(site, reason, raw))
+        choices = [Choice(0, blocks, settle(site, reason, raw))]
         return Response(
             context.wire,
             context.provider,
             self._message.id,
             self._message.model,
-            [choice] if blocks or complete or self._stop else [],
+            (choices if self._error is None else failed(choices)) if blocks or complete or self._stop else [],
             usage(self._usage),
             self._error,
             complete,

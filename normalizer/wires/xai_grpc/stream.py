@@ -10,7 +10,7 @@ from typing import Any
 
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import Context, StreamBase
+from ..common import Context, StreamBase, failed
 from .calls import Called, Growing
 from .decode import called, keep_unknown
 from .outputs import Output, choices, finished, usage
@@ -178,12 +178,13 @@ class Stream(StreamBase):
         complete = finished(context, outputs) and self._error is None
         if not complete and self._error is None:
             context.find("stream-incomplete")
+        made = choices(context, outputs, self._id, complete)
         return Response(
             context.wire,
             context.provider or "xai",
             self._id or None,
             self._model or None,
-            choices(context, outputs, self._id, complete),
+            made if self._error is None else failed(made),
             self._usage,
             self._error,
             complete,
