@@ -161,6 +161,30 @@ def test_a_server_call_is_told_with_what_it_found(sdk: Sdk, surface: Surface) ->
 
 
 @responses
+def test_a_stream_announces_each_citation_that_the_message_holds(sdk: Sdk, surface: Surface) -> None:
+    answer = heard(sdk(surface), surface, opening(surface, scripts()["server-search"], stream=True))
+    events = [event for _, event in payloads(answer.data)]
+    announced = [event for event in events if event["type"] == "response.output_text.annotation.added"]
+    message = events[-1]["response"]["output"][-1]
+    assert len(announced) == 2
+    assert [event["annotation"] for event in announced] == message["content"][0]["annotations"]
+    assert [event["annotation_index"] for event in announced] == [0, 1]
+    assert {event["item_id"] for event in announced} == {message["id"]}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+def test_reasoning_is_part_of_the_completion_tokens_at_openai_and_not_at_xai(sdk: Sdk, stream: bool) -> None:
+    thought = tokens("The weather decides.")
+    for surface in (SURFACES["openai.chat"], SURFACES["xai.chat"]):
+        answer = heard(sdk(surface), surface, opening(surface, EXTRA["thinks"], stream=stream))
+        body = [payload for _, payload in payloads(answer.data)][-1] if stream else json.loads(answer.data)
+        usage = body["usage"]
+        beside = thought if surface.provider == "xai" else 0
+        assert usage["completion_tokens_details"]["reasoning_tokens"] == thought
+        assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] + beside
+
+
+@responses
 def test_code_that_the_provider_runs_is_told_with_its_output(sdk: Sdk, surface: Surface) -> None:
     body = opening(surface, EXTRA["code"], include=["code_interpreter_call.outputs"])
     items = json.loads(heard(sdk(surface), surface, body).data)["output"]
