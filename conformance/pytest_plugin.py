@@ -65,8 +65,11 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     """Add the cases before -k and -m choose."""
     told = _settings(config)
     for name in told["subjects"]:
-        suite: Suite = Suite.from_parent(session, name="toolparity", told=told, subject=name)
-        items.extend(suite.collect())
+        suite: Suite = Suite.from_parent(session, name="toolparity", nodeid="toolparity", told=told, subject=name)
+        found: list[pytest.Item | pytest.Collector] = [*suite.collect()]
+        report = pytest.CollectReport(suite.nodeid, "passed", None, found)
+        suite.ihook.pytest_collectreport(report=report)  # so that they are counted as any other test
+        items.extend(one for one in found if isinstance(one, pytest.Item))
 
 
 def _settings(config: pytest.Config) -> dict[str, Any]:
@@ -80,9 +83,9 @@ def _settings(config: pytest.Config) -> dict[str, Any]:
         raise pytest.UsageError(
             f"[tool.toolparity]: {', '.join(sorted(unknown))} is unknown; {', '.join(sorted(known))}"
         )
-    subjects = (
-        config.getoption("--parity-subject") or table.get("subjects") or [table["subject"]] * ("subject" in table)
-    )
+    subjects = config.getoption("--parity-subject") or table.get("subjects") or []
+    if not subjects and "subject" in table:
+        subjects = [table["subject"]]
     file = config.getoption("--parity-baseline") or table.get("baseline")
     told: dict[str, Any] = {name: config.getoption(f"parity_{name}") or table.get(name) or [] for name in _LISTS}
     return {**told, "subjects": subjects, "baseline": None if file is None else config.rootpath / file}
