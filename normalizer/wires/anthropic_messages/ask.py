@@ -42,9 +42,12 @@ def members(
         carry.lose("param", "thinking was left out: the turn that called the tools has none that can be sent back")
         del params["thinking"]
         thinks = False
-    choice = _choice(request, carry, thinks, {tool.get("name") for tool in tools if isinstance(tool, dict)})
-    if choice is not None and (tools or own):  # refused where there are no tools
-        body["tool_choice"] = choice
+    if request.tool_choice is not None and not (tools or own):  # refused where there are no tools
+        if request.tool_choice.mode not in ("auto", "none"):
+            carry.lose("tool-choice", "no tool is declared here")
+    elif choice := _choice(request, carry, thinks, [tool.get("name") for tool in tools if isinstance(tool, dict)]):
+        if tools or own:
+            body["tool_choice"] = choice
     body["messages"] = messages
     body.update(params)
     if container is not None:  # calls made by code that still runs there can be answered only there (PTC-01)
@@ -100,7 +103,7 @@ def _tool(tool: Tool, carry: Carrying) -> Any:
     return written
 
 
-def _choice(request: Request, carry: Carrying, thinking: bool, names: set[Any]) -> dict[str, Any] | None:
+def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any]) -> dict[str, Any] | None:
     """How tools may be chosen; a forced choice beside extended thinking is refused (TC-01)."""
     choice, parallel = request.tool_choice, request.parallel
     written: dict[str, Any] | None = None
@@ -116,8 +119,8 @@ def _choice(request: Request, carry: Carrying, thinking: bool, names: set[Any]) 
             carry.lose("tool-choice", "thinking allows no forced choice; it became auto")
             kind = "auto"
         name = carry.name(choice.name) if kind == "tool" and choice.name is not None else None
-        if kind == "tool" and name not in names:
-            carry.lose("tool-choice", f"{choice.name} is not declared; the choice became auto")
+        if kind == "tool" and (name is None or name not in names):
+            carry.lose("tool-choice", f"{choice.name or 'no tool'} is not declared; the choice became auto")
             kind = "auto"
         written = {"type": kind}
         if kind == "tool":

@@ -320,20 +320,24 @@ def lacking_for_strict(schema: dict[str, Any]) -> Iterator[str]:
 
 def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], carrying: Carrying) -> Any:
     choice = request.tool_choice
-    if choice is None or (not native and not tools):
+    if choice is None:
         return None
-    if choice.mode == "named" and choice.name is not None:
-        name = carrying.name(choice.name)
+    if native and choice.mode == "raw":
+        return choice.raw
+    if not native and not tools:
+        if choice.mode not in ("auto", "none"):
+            carrying.lose("tool-choice", "no tool is declared here")
+        return None
+    if choice.mode == "named":
+        name = carrying.name(choice.name) if choice.name is not None else None
         declared = [tool.get("type") for tool in tools if tool.get("name") == name]
-        if native or declared:
+        if name is not None and (native or declared):
             return {"type": "custom" if "custom" in declared else "function", "name": name}
-        carrying.lose("tool-choice", f"{choice.name} is not declared here")
+        carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
         return "auto"
     if choice.mode != "raw":
         return choice.mode
-    if request.wire == WIRE:
-        return choice.raw
-    carrying.lose("tool-choice", f"{choice.raw!r} of {request.wire}")
+    carrying.lose("tool-choice", f"{choice.raw!r} of {request.provider or request.wire}")
     return "auto"
 
 

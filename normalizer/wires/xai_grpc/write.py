@@ -299,16 +299,26 @@ def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
 
 
 def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> None:
-    if choice.mode == "named":
-        body.tool_choice.function_name = carrying.name(choice.name or "")
-    elif choice.mode != "raw":
-        body.tool_choice.mode = _MODE_NUMBERS[choice.mode]
-    elif same:
+    if same and choice.mode == "raw":
         body.tool_choice.SetInParent()
         parse_dict(choice.raw or {}, body.tool_choice)
-    else:
+        return
+    mode = choice.mode
+    if not (same or body.tools):
+        if mode not in ("auto", "none"):
+            carrying.lose("tool-choice", "no tool is declared here")
+        return
+    if mode == "named":
+        name = carrying.name(choice.name) if choice.name is not None else None
+        if name is not None and (same or any(tool.function.name == name for tool in body.tools)):
+            body.tool_choice.function_name = name
+            return
+        carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here; the model may choose")
+        mode = "auto"
+    elif mode == "raw":
         carrying.lose("tool-choice", f"{jsontext.text(choice.raw)} has no counterpart; the model may choose")
-        body.tool_choice.mode = _MODE_NUMBERS["auto"]
+        mode = "auto"
+    body.tool_choice.mode = _MODE_NUMBERS[mode]
 
 
 def _params(params: dict[str, Any], carrying: Carrying, body: Any) -> None:

@@ -1,0 +1,52 @@
+"""How a tool has to be chosen, on its way to a wire that lacks the tool: a legal request, and the loss is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer.conversation import Request, TextPart, Tool, ToolChoice, Turn, User
+from normalizer.requests import check_request, write_request
+from tests.history.talks import PROVIDERS
+
+HOSTED = Tool("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
+OWN = Tool("f", parameters={"type": "object", "properties": {}})
+ASKED: list[Turn] = [User([TextPart("hi")])]
+SILENT = {"hosted-tool", "param"}
+
+
+def written(target: str, tools: list[Tool], choice: ToolChoice) -> tuple[Any, list[str]]:
+    source = "xai.grpc" if target == "openai.chat" else "openai.chat"
+    request = Request(source, "m", ASKED, tools, choice)
+    encoded = write_request(request, target, provider=PROVIDERS[target])
+    assert check_request(encoded.body, target, provider=PROVIDERS[target]) == []
+    told = [loss.code for loss in encoded.losses if loss.code not in SILENT]
+    body = encoded.body
+    if isinstance(body, dict):
+        return body.get("tool_choice"), told
+    return (body.tool_choice if body.HasField("tool_choice") else None), told
+
+
+@pytest.mark.parametrize("target", PROVIDERS)
+@pytest.mark.parametrize("name", ["web_search", None])
+def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(target: str, name: str | None) -> None:
+    choice, told = written(target, [HOSTED, OWN], ToolChoice("named", name))
+    free = {"openai.chat": "auto", "openai.responses": "auto", "anthropic.messages": {"type": "auto"}}
+    if target == "xai.grpc":
+        assert choice.mode == 1
+        assert choice.function_name == ""
+    else:
+        assert choice == free[target]
+    assert told == ["tool-choice"]
+
+
+@pytest.mark.parametrize("target", PROVIDERS)
+@pytest.mark.parametrize("choice", [ToolChoice("required"), ToolChoice("named", "web_search")], ids=["any", "one"])
+def test_a_forced_choice_among_no_tools_is_left_out_and_told(target: str, choice: ToolChoice) -> None:
+    assert written(target, [HOSTED], choice) == (None, ["tool-choice"])
+
+
+@pytest.mark.parametrize("target", PROVIDERS)
+def test_what_nobody_has_to_choose_is_no_loss_where_there_are_no_tools(target: str) -> None:
+    assert written(target, [HOSTED], ToolChoice("auto")) == (None, [])
