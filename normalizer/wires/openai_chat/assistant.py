@@ -27,18 +27,20 @@ Lose = Callable[..., None]
 
 
 class Spoken:
-    """One assistant turn on its way. ``same``: it goes back to the provider that said it. ``ids``: canonical id ->
-    what stands on the wire, null for nothing.
+    """One assistant turn on its way. ``same``: it goes back to the provider that said it; ``spelled``: in the spelling
+    that it had there. ``ids``: canonical id -> what stands on the wire, null for nothing.
     """
 
-    def __init__(self, turn: Assistant, same: bool, dialect: Dialect, carrying: Carrying, lose: Lose) -> None:
+    def __init__(
+        self, turn: Assistant, same: bool, spelled: bool, dialect: Dialect, carrying: Carrying, lose: Lose
+    ) -> None:
         self.ids: dict[str, str | None] = {}
         self._turn = turn
         self._same = same
         self._dialect = dialect
         self._carrying = carrying
         self._lose = lose
-        self._written: dict[str, Any] = (turn.extra.get(AS_WRITTEN) if turn.extra and same else None) or _NOTHING
+        self._written: dict[str, Any] = (turn.extra.get(AS_WRITTEN) if turn.extra and spelled else None) or _NOTHING
         self._parts: list[dict[str, Any]] = []
         self._rich = "parts" in self._written
         self._beside: dict[str, Any] = {}

@@ -18,6 +18,7 @@ from ...model import Response, ToolCall
 from ..carry import unmark_failed
 from ..common import CallSite, Context
 from ..schema import Note, Reader
+from . import walk
 from .assistant import AS_WRITTEN
 from .dialects import WIRE
 from .message import finish
@@ -52,6 +53,10 @@ def read(body: Any, provider: str | None) -> Request:
             raise MalformedBody(f"the request is no JSON: {error}", body=data) from None
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         raise MalformedBody("a request of openai.chat has a list of messages", body=b"")
+    try:
+        turns = _Turns(provider).read(body["messages"])
+    except RecursionError:
+        raise MalformedBody("the request is nested too deep", body=b"") from None
     params = {key: value for key, value in body.items() if key not in _BESIDE}
     tools = read_tools(body.get("tools"), params)
     parallel = body.get("parallel_tool_calls")
@@ -63,7 +68,7 @@ def read(body: Any, provider: str | None) -> Request:
     return Request(
         WIRE,
         model,
-        _Turns(provider).read(body["messages"]),
+        turns,
         tools,
         read_choice(body, params),
         parallel,
@@ -112,6 +117,8 @@ class _Turns:
         choice = finish(CallSite.of(context, 0, None), message, None, beside)
         extra = {k: v for k, v in source.items() if k not in _SAID or v in (None, "", []) or k in beside}
         del extra["role"]
+        if "tool_calls" in source and not isinstance(source["tool_calls"], list):
+            extra["tool_calls"] = source["tool_calls"]
         if source.get("reasoning_content") and source.get("reasoning"):
             extra["reasoning"] = source["reasoning"]  # a server that sends both members: the canonical text is one
         legacy = source.get("function_call")
@@ -132,8 +139,8 @@ class _Turns:
             written["silent"] = True
         if source.get("reasoning_content"):
             written["reasoning"] = "reasoning_content"
-        items = [item for item in source.get("tool_calls") or () if isinstance(item, dict)]
-        given = {item.get("id") for item in items if isinstance(item.get("id"), str)}
+        items = [item for item in walk.items(source, "tool_calls") if isinstance(item, dict)]
+        given = {item["id"] for item in items if isinstance(item.get("id"), str)}
         self._open = []
         ids: dict[str, str | None] = {}
         for call in calls:
@@ -143,7 +150,7 @@ class _Turns:
             self._open.append((wire, call))
         if ids:
             written["ids"] = ids
-        indexes = {item.get("id"): item["index"] for item in items if "index" in item}
+        indexes = {item["id"]: item["index"] for item in items if "index" in item and isinstance(item.get("id"), str)}
         if indexes:
             written["indexes"] = {call.id: indexes[wire] for wire, call in self._open if wire in indexes}
         functions = (item.get("function") for item in items)

@@ -99,7 +99,7 @@ class Writer:
             body["model"] = request.model
         body["messages"] = messages
         last = messages[-1] if messages else {}
-        if self._dialect.bridge and last.get("role") == "assistant" and not last.get("tool_calls"):
+        if self._dialect.bridge and _role(last) == "assistant" and not last.get("tool_calls"):
             # To be continued: the only way in which the assistant may speak last.
             messages[-1] = last if "prefix" in last else {**last, "prefix": True}
         write_tools(request, self._own, self._dialect, self._carrying, body)
@@ -244,7 +244,7 @@ class Writer:
 
     def _bridge(self) -> None:
         """Failure ORD-04: nobody but the assistant may speak directly after a result."""
-        if self._bridged and self._messages and self._messages[-1].get("role") == "tool":
+        if self._bridged and self._messages and _role(self._messages[-1]) == "tool":
             self._lose("bridge")
             self._messages.append({"role": "assistant", "content": BRIDGE})
 
@@ -253,7 +253,7 @@ class Writer:
         if len(parts) == 1 and type(part := parts[0]) is TextPart and (plain or not (own or part.extra)):
             return part.text
         written = [w for part in parts if (w := write_part(part, own, self._dialect, self._lose)) is not None]
-        if not (own or self._dialect.lists) and all(part["type"] == "text" for part in written):
+        if not (own or self._dialect.lists) and all(map(_is_text, written)):
             return "\n\n".join(part["text"] for part in written)
         return written or ("" if plain else [])
 
@@ -282,7 +282,10 @@ class Writer:
                 self._ids = {id: self._ids.get(id, id) for id in self._asked}
                 self._messages.append(usual)
                 return
-        spoken = Spoken(turn, self._is_same(response), self._dialect, self._carrying, self._lose)
+        same = self._is_same(response)
+        # Spellings are kept for whoever is known to have read them before.
+        spelled = same and (self._provider is None or (response.provider or self._request.provider) is not None)
+        spoken = Spoken(turn, same, spelled, self._dialect, self._carrying, self._lose)
         message = spoken.message()
         self._ids = spoken.ids
         if message is None:
@@ -349,20 +352,29 @@ class Writer:
             made = write_part(part, self._own, self._dialect, self._lose)
             if made is None:
                 continue
-            if made["type"] != "text" and shown is not None:
+            if shown is not None and type(part) is MediaPart and not _is_text(made):
                 if not shown or shown[-1].get("text") != f"Returned for {id}:":
                     shown.append({"type": "text", "text": f"Returned for {id}:"})
                 shown.append(made)
-                words = describe(part) if isinstance(part, MediaPart) else "[part]"
+                words = describe(part)
                 self._lose("media", f"{words} of a result follows in a user message")
                 made = {"type": "text", "text": f"{words} {_NOTE}"}
             written.append(made)
         if not written:
             return mark_failed("", result.is_error) if result.plain or not self._own or result.is_error else []
-        if written[0]["type"] == "text":
+        if _is_text(written[0]):
             written[0]["text"] = mark_failed(written[0]["text"], result.is_error)
         elif result.is_error:
             written.insert(0, {"type": "text", "text": FAILED})
-        if not self._own and all(len(part) == 2 and part["type"] == "text" for part in written):
+        if not self._own and all(len(part) == 2 and _is_text(part) for part in written):
             return "\n".join(part["text"] for part in written)
         return written
+
+
+def _role(message: Any) -> Any:
+    """A message's role; it may be anything that stood in a history."""
+    return message.get("role") if isinstance(message, dict) else None
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
