@@ -13,7 +13,8 @@ from normalizer import jsontext
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import sealed, sse
-from .openai_rest import body, error, headers, offered, snapshot
+from .openai_rest import body, headers, offered, snapshot
+from .openai_rest import error as rest_error
 from .play import Play, Refused, Reset
 from .responses_items import (
     Item,
@@ -86,6 +87,15 @@ def events(play: Play) -> Iterator[bytes]:
     padded = (play.body.get("stream_options") or {}).get("include_obfuscation") is not False
     for event in streamed(items, opening, closing):
         yield sse.named(_padded(play, event) if padded else event)
+
+
+def error(refused: Refused) -> tuple[int, dict[str, str], Json]:
+    """Status, further headers and body of a refusal; an unknown model is worded otherwise than on the other wire."""
+    if refused.rule != "model-known":
+        return rest_error(refused)
+    words = f"The requested model '{refused.value}' does not exist."
+    told = {"message": words, "type": "invalid_request_error", "param": "model", "code": "model_not_found"}
+    return 400, {}, {"error": told}
 
 
 def _padded(play: Play, event: Json) -> Json:

@@ -187,6 +187,36 @@ def test_openai_refuses_with_the_status_and_the_type_of_the_broken_rule(rule: Ru
     assert "{" not in body["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "openai.chat",
+            {
+                "status": 404,
+                "message": "The model `claude-5` does not exist or you do not have access to it.",
+                "type": "invalid_request_error",
+                "param": None,
+                "code": "model_not_found",
+            },
+        ),
+        (
+            "openai.responses",
+            {
+                "status": 400,
+                "message": "The requested model 'claude-5' does not exist.",
+                "type": "invalid_request_error",
+                "param": "model",
+                "code": "model_not_found",
+            },
+        ),
+    ],
+)
+def test_openai_does_not_know_the_models_of_others(sdk: Sdk, name: str, expected: dict[str, Any]) -> None:
+    body = {**opening(SURFACES[name], scripts()["text-only"]), "model": "claude-5"}
+    assert refusal(sdk, name, body) == expected
+
+
 @here
 def test_a_request_names_a_model(servers: Servers, surface: Surface) -> None:
     body = opening(surface, scripts()["text-only"])
