@@ -35,6 +35,8 @@ from .metadata import Pairs, from_headers, to_headers, to_request_headers
 SCHEME = "grpc"
 _RESOLVER = re.compile(r"^(?:dns:(?://[^/]*/)?|ipv[46]:|passthrough:/*)")
 
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.~-]+)(:\d+)?")
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -51,7 +53,9 @@ class Asked:
     @property
     def uri(self) -> str:
         """Where the call goes, without the resolver's prefix that grpcio adds to some targets."""
-        host = quote(_RESOLVER.sub("", self.target), safe="[]:.,-_~")
+        host = _RESOLVER.sub("", self.target)
+        if not _HOST.fullmatch(host):  # a socket's path, several addresses, …
+            host = quote(host, safe="")
         return f"{SCHEME}://{host}{self.method}"
 
     def request(self) -> Any:

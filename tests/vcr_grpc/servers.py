@@ -18,15 +18,17 @@ TRAILING = (("cost", "3"), ("sum-bin", b"\x01\xfe"))
 
 
 class Service(grpc.GenericRpcHandler):
-    """``/test.Shop/<Behaviour>``. ``hold``: what a held stream waits for between its messages; ``calls``: how many."""
+    """``/test.Shop/<Behaviour>``. ``hold``: what a held stream waits for between its messages; ``calls``: their names;
+    ``cut``: stops the server at once."""
 
     def __init__(self) -> None:
         self.hold = threading.Event()
         self.calls: list[str] = []
+        self.cut: Callable[[], Any] = lambda: None
 
     def service(self, details: Any) -> Any:
         name = details.method.rpartition("/")[2]
-        streams = name.startswith("Count") or name == "Held"
+        streams = name.startswith("Count") or name in ("Held", "Cut")
         make: Callable[..., Any] = (
             grpc.unary_stream_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
         )
@@ -86,6 +88,11 @@ class Service(grpc.GenericRpcHandler):
         yield from self._count(request, context)
         context.abort(grpc.StatusCode.DATA_LOSS, "the rest is gone")
 
+    def _cut(self, request: bytes, context: Any) -> Iterator[bytes]:
+        yield request
+        self.cut()
+        self.hold.wait(30)
+
     def _held(self, request: bytes, context: Any) -> Iterator[bytes]:
         self.calls.append("Held")
         yield request
@@ -99,6 +106,7 @@ class Shop:
     def __init__(self) -> None:
         self.service = Service()
         self._server = grpc.server(futures.ThreadPoolExecutor(16))
+        self.service.cut = lambda: self._server.stop(0)
         self._server.add_generic_rpc_handlers((self.service,))
         self.port = self._server.add_insecure_port("127.0.0.1:0")
         self.target = f"127.0.0.1:{self.port}"

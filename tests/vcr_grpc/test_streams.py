@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from cassettes import vcr_grpc
 
-from .callers import stream, text, unary
+from .callers import STREAM, stream, text, unary
 from .conftest import Gone, Use
 from .servers import Shop
 
@@ -43,6 +44,45 @@ def test_the_first_message_is_there_while_the_second_is_not_sent_yet_in_asyncio(
     with use() as cassette:
         asyncio.run(main())
     assert len(cassette) == 1
+
+
+def test_an_asyncio_server_and_client_in_one_loop_take_turns_while_recording(use: Use) -> None:
+    async def main() -> list[str]:
+        taken = asyncio.Event()
+
+        async def serve(request: bytes, context: Any) -> AsyncIterator[bytes]:
+            yield request
+            await taken.wait()
+            yield request
+
+        handlers = {"Turns": grpc.unary_stream_rpc_method_handler(serve)}
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Shop", handlers),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        seen = []
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            async for message in stream(channel, "Turns")(text("x")):
+                seen.append(message.value)
+                taken.set()
+        await server.stop(None)
+        return seen
+
+    with use() as cassette:
+        assert asyncio.run(main()) == ["x", "x"]
+    assert len(cassette) == 1
+
+
+@pytest.mark.parametrize("way", STREAM)
+def test_a_stream_that_the_server_cuts_is_recorded_with_what_had_come(
+    shop: Shop, use: Use, nobody_home: Gone, way: Any
+) -> None:
+    with use() as cassette:
+        recorded = way(shop.target, "Cut")
+    assert (len(recorded.messages), recorded.code) == (1, grpc.StatusCode.UNAVAILABLE)
+    assert len(cassette) == 1
+    with nobody_home(shop), use(record_mode="none"):
+        assert way(shop.target, "Cut") == recorded
 
 
 def _leave_by_cancel(told: Any) -> Any:
