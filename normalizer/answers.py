@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from .arguments import overflows
 from .conversation import Assistant, JsonPart, Part, Result, Results, TextPart, Turn
-from .errors import DuplicateAnswer, StripIllegal
+from .errors import DuplicateAnswer, StripIllegal, UnsayableOutcome
 from .model import Reasoning, Response, ToolCall
 from .pairing import unanswered
 from .policies import Selection
@@ -28,7 +29,7 @@ def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outc
 
     ``outcomes``: by call id, or Results. A kept call without an outcome is answered as not executed; dropped and
     rejected ones with the selection's reason. Raises DuplicateAnswer where two outcomes are for one call or one is
-    for no call.
+    for no call, UnsayableOutcome for one that JSON cannot say.
     """
     given = _by_id(outcomes)
     reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
@@ -70,24 +71,41 @@ def strip(response: Response, selection: Selection) -> Response:
 
 
 def result_of(call: ToolCall, outcome: Outcome) -> Result:
-    """The answer to a call from whatever its tool returned. An exception becomes an error result."""
+    """The answer to a call from whatever its tool returned. An exception becomes an error result.
+
+    Raises UnsayableOutcome.
+    """
     if isinstance(outcome, Result):
         return replace(outcome, call_id=call.id, name=outcome.name or call.name, kind=call.kind)
     if isinstance(outcome, BaseException):
         text = f"{type(outcome).__name__}: {outcome}" if str(outcome) else type(outcome).__name__
         return Result(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind)
-    return Result(call.id, parts_of(outcome), name=call.name, kind=call.kind, plain=not _is_parts(outcome))
+    try:
+        parts = parts_of(outcome)
+    except UnsayableOutcome as error:
+        raise UnsayableOutcome(error.what, where=f"{call.name} ({call.id})", hint=error.hint) from error.__cause__
+    return Result(call.id, parts, name=call.name, kind=call.kind, plain=not _is_parts(outcome))
 
 
 def parts_of(outcome: Outcome) -> list[Part]:
-    """The parts that say what a tool returned: nothing is no part, text is text, everything else JSON."""
+    """The parts that say what a tool returned: nothing is no part, text is text, everything else JSON.
+
+    Raises UnsayableOutcome for what is no JSON.
+    """
     if outcome is None or outcome == "":
         return []
     if isinstance(outcome, str):
         return [TextPart(outcome)]
     if _is_parts(outcome):
         return list(outcome)
-    return [JsonPart(msgspec.to_builtins(outcome))]
+    hint = "return text, a value that JSON can say, parts, or a Result"
+    try:
+        value = msgspec.to_builtins(outcome, str_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnsayableOutcome(f"no JSON can be made of a {type(outcome).__name__}: {error}", hint=hint) from error
+    if overflows(value):
+        raise UnsayableOutcome("NaN and infinity are no JSON", hint=hint)
+    return [JsonPart(value)]
 
 
 def _is_parts(outcome: Outcome) -> bool:

@@ -69,7 +69,7 @@ def _diagnose(text: str) -> Parsed:
         return Parsed(None, "invalid", "arguments-double-encoded" if _is_object(value) else "arguments-not-object")
     if not isinstance(value, dict):
         return Parsed(None, "invalid", "arguments-not-object")
-    if _overflows(value):
+    if overflows(value):
         return Parsed(None, "invalid", "arguments-number-too-large")
     return Parsed(value, code="arguments-lone-surrogate" if _has_lone_surrogate(value) else "")
 
@@ -89,8 +89,8 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _overflows(value: Any) -> bool:
-    """Whether a float overflowed to infinity while parsing: JSON has no such value."""
+def overflows(value: Any) -> bool:
+    """Whether a float is infinite (it overflowed while parsing) or NaN: JSON has no such value."""
     stack = [value]
     while stack:
         item = stack.pop()

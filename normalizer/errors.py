@@ -93,6 +93,10 @@ class DuplicateAnswer(ToolparityError, ValueError):
     hint_default = "give one result for each call of the turn"
 
 
+class UnsayableOutcome(ToolparityError, TypeError):
+    """What a tool returned has no form in JSON: an object of a strange type, NaN, infinity, or a nest without end."""
+
+
 class StripIllegal(ToolparityError, ValueError):
     """A call may not be cut from its turn."""
 

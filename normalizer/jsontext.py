@@ -21,7 +21,10 @@ def decode(data: bytes | str) -> Any:
     except (msgspec.DecodeError, UnicodeError):
         import json  # rarely needed, and not free to load
 
-        return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
+        try:
+            return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
+        except RecursionError:
+            raise ValueError("nested too deep") from None
     except RecursionError:
         raise ValueError("nested too deep") from None
 

@@ -41,12 +41,13 @@ def part_of(block: Any) -> Part:
         media = _media(block)
         if media is not None:
             return media
-    return OpaquePart(kind if isinstance(kind, str) else "", block)
+    return OpaquePart(kind or "", block)
 
 
-def kind_of(block: Any) -> Any:
-    """The type that a content block says it has."""
-    return block.get("type") if isinstance(block, dict) else None
+def kind_of(block: Any) -> str | None:
+    """The type that a content block says it has; null where it says none, or something that is no word."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 def rest(members: dict[str, Any], *known: str) -> dict[str, Any]:
@@ -57,7 +58,12 @@ def rest(members: dict[str, Any], *known: str) -> dict[str, Any]:
 def _media(block: dict[str, Any]) -> MediaPart | None:
     source = block.get("source")
     form = source.get("type") if isinstance(source, dict) else None
-    if not isinstance(source, dict) or form not in _SOURCES or not source.keys() <= _SOURCES[form]:
+    if (
+        not isinstance(source, dict)
+        or not isinstance(form, str)
+        or form not in _SOURCES
+        or not source.keys() <= _SOURCES[form]
+    ):
         return None
     given = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
     if form == "text":  # the words themselves, where all other data is base64

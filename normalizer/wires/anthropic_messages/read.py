@@ -53,17 +53,20 @@ def read(body: Any, provider: str | None = None) -> Request:
         reading.message(message, content)
     reading.close()
     choice, parallel = _choice(given.get("tool_choice"))
-    tools = given.get("tools")
+    tools, model = given.get("tools"), given.get("model")
+    represented = [member for member in _REPRESENTED if member != "tools" or isinstance(tools, list)]
+    if not isinstance(model, str):
+        represented.remove("model")
     return Request(
         WIRE,
-        given.get("model"),
+        model if isinstance(model, str) else None,
         reading.turns,
         [_tool(tool) for tool in tools] if isinstance(tools, list) else [],
         choice,
         parallel,
         None,
         provider,
-        rest(given, *_REPRESENTED) if tools is None or isinstance(tools, list) else rest(given, *_REPRESENTED[:3]),
+        rest(given, *represented),
     )
 
 
@@ -133,7 +136,7 @@ class _Reading:
         response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
         wired = {id for message, _ in said for id in _ids(message["content"])}
         named = ((call.extra.get("id", call.id), call) for call in response.calls)
-        self._calls = [(id if id in wired else "", call) for id, call in named]
+        self._calls = [(id if isinstance(id, str) and id in wired else "", call) for id, call in named]
         self.turns.append(Assistant(response, extra))
 
     def _user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
@@ -189,14 +192,17 @@ def _system(content: Any, extra: dict[str, Any]) -> System:
 
 
 def _tool(given: Any) -> Tool:
-    """One definition. Tools that the provider defines carry a type and no schema; they are kept whole."""
-    if not isinstance(given, dict) or given.get("type") not in (None, "custom"):
+    """One definition. Tools that the provider defines carry a type and no schema; they are kept whole.
+
+    So are those whose members are of no documented type.
+    """
+    if not isinstance(given, dict) or given.get("type") not in (None, "custom") or not _fits(given):
         names = (given.get(key) for key in ("name", "mcp_server_name", "type")) if isinstance(given, dict) else ()
         name = next((name for name in names if isinstance(name, str)), "")
         return Tool(name, kind="hosted", wire=WIRE, raw=given)
     strict = given.get("strict")
     return Tool(
-        str(given.get("name", "")),
+        given.get("name") or "",
         given.get("description"),
         given.get("input_schema"),
         strict if isinstance(strict, bool) else None,
@@ -205,11 +211,16 @@ def _tool(given: Any) -> Tool:
     )
 
 
+def _fits(tool: dict[str, Any]) -> bool:
+    kinds = (("name", str), ("description", str), ("input_schema", dict))
+    return all(tool.get(member) is None or isinstance(tool[member], kind) for member, kind in kinds)
+
+
 def _choice(given: Any) -> tuple[ToolChoice | None, bool | None]:
     """How tools may be chosen, and whether several at once."""
     if not isinstance(given, dict):
         return (None, None) if given is None else (ToolChoice("raw", raw=given), None)
-    mode = _MODES.get(given.get("type"))  # type: ignore[arg-type]
+    mode = _MODES.get(kind_of(given) or "")
     alone = given.get("disable_parallel_tool_use")
     name = given.get("name")
     known = {"type", "disable_parallel_tool_use", "name"} >= given.keys() and isinstance(alone, (bool, type(None)))

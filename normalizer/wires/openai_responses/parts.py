@@ -30,6 +30,8 @@ def read_part(raw: Any) -> Part:
     if not isinstance(raw, dict):
         return OpaquePart("", raw)
     kind = raw.get("type")
+    if not isinstance(kind, str):
+        return OpaquePart("", raw)
     if kind in _WORDS and isinstance(raw.get("text"), str):
         return TextPart(raw["text"], _rest(raw, "text") if kind != "input_text" else _rest(raw, "type", "text"))
     if kind in ("input_image", "computer_screenshot"):
@@ -40,7 +42,7 @@ def read_part(raw: Any) -> Part:
         part = _audio(raw)
     else:
         part = None
-    return part or OpaquePart(kind if isinstance(kind, str) else "", raw)
+    return part or OpaquePart(kind, raw)
 
 
 def _image(raw: dict[str, Any]) -> Part | None:
@@ -75,7 +77,7 @@ def _audio(raw: dict[str, Any]) -> Part | None:
     sound = raw.get("input_audio")
     if not isinstance(sound, dict) or sound.keys() != {"data", "format"} or not isinstance(sound["data"], str):
         return None
-    kind = _FORMATS.get(sound["format"])
+    kind = _FORMATS.get(sound["format"]) if isinstance(sound["format"], str) else None
     return MediaPart("audio", kind, sound["data"], extra=_rest(raw, "type", "input_audio")) if kind else None
 
 

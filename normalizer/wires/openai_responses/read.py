@@ -122,7 +122,8 @@ def _tool_choice(raw: Any) -> ToolChoice | None:
         return None
     if isinstance(raw, str) and raw in _MODES:
         return ToolChoice(raw)  # type: ignore[arg-type]
-    if isinstance(raw, dict) and raw.keys() == {"type", "name"} and raw["type"] in ("function", "custom"):
+    named = isinstance(raw, dict) and raw.keys() == {"type", "name"} and isinstance(raw["name"], str)
+    if named and raw["type"] in ("function", "custom"):
         return ToolChoice("named", raw["name"], None if raw["type"] == "function" else raw)
     return ToolChoice("raw", raw=raw)
 
@@ -152,6 +153,8 @@ class _History:
         kind = item.get("type")
         if kind is None or kind == "message":
             self._message(item)
+        elif not isinstance(kind, str):
+            self._other(item)
         elif kind in OUTPUTS and not self._is_hosted(item):
             self._flush_answer()
             self._results.append(read_result(item))
@@ -160,7 +163,7 @@ class _History:
             self._beside.append(Other(WIRE, item))
         elif kind in _CALLERS or (kind == "additional_tools" and not self._waiting):
             self._other(item)
-        elif kind in _NAMED or (isinstance(kind, str) and kind.endswith("_call")) or self._answer:
+        elif kind in _NAMED or kind.endswith("_call") or self._answer:
             self._extend(item)
         else:
             self._other(item)
@@ -270,7 +273,10 @@ def _blocks(
     """The blocks of one answer. ``asked`` is told of its calls: what stands as their ids, and what they are."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
-    data = jsontext.encode({"output": wired})
+    try:
+        data = jsontext.encode({"output": wired})
+    except RecursionError:
+        raise MalformedBody("an item of the input is nested too deep", body=items) from None
     try:
         output = _reader.strict(data).output
     except Exception:

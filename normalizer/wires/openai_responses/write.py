@@ -330,7 +330,7 @@ def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], ca
         return None
     if choice.mode == "named":
         name = carrying.name(choice.name) if choice.name is not None else None
-        declared = [tool.get("type") for tool in tools if tool.get("name") == name]
+        declared = [tool.get("type") for tool in tools if isinstance(tool, dict) and tool.get("name") == name]
         if name is not None and (native or declared):
             return {"type": "custom" if "custom" in declared else "function", "name": name}
         carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")

@@ -97,7 +97,7 @@ def parse_dict(plain: dict[str, Any], message: Any) -> Any:
     """A message filled from protobuf JSON. Raises MalformedBody."""
     try:
         return ParseDict(plain, message, ignore_unknown_fields=True)
-    except (JsonParseError, ValueError, TypeError, RecursionError) as error:
+    except (JsonParseError, ValueError, TypeError, RecursionError, SystemError) as error:
         raise MalformedBody(f"no protobuf JSON of {message.DESCRIPTOR.name}: {error}", body=plain) from None
 
 
