@@ -145,10 +145,14 @@ def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[s
     return {**members, **{k: v for k, v in extra.items() if k not in members and k not in skip}}
 
 
+#: Under this key of `extra` readers keep members that only say again what is said elsewhere, or say nothing.
+REPEATED = "repeated"
 #: Keys of `extra` under which readers keep how something was spelled: no members of the wire.
-HINTS = frozenset(("as_written", "instructions"))
+HINTS = frozenset(("as_written", "behind", "instructions", "legacy_functions", REPEATED))
 #: Those, and members by which a wire keeps its own books: places, ids of items, what became of them.
-_BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions"}
+_BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions", "behind"}
+#: Members of a result that its canonical fields say, too.
+OF_RESULTS = ("name", "tool_call_id", "content")
 
 
 def told(extra: dict[str, Any], *known: str) -> list[str]:
@@ -161,6 +165,13 @@ def told(extra: dict[str, Any], *known: str) -> list[str]:
         for key, value in extra.items()
         if key not in _BOOKS and key not in known and value is not None and value not in ("", [], {})
     ]
+
+
+def detail_of(extra: dict[str, Any]) -> str | None:
+    """How closely an image is to be looked at, by the ``extra`` of its part: each wire has its own place for it."""
+    chat = extra.get("image_url")
+    detail = chat.get("detail") if isinstance(chat, dict) and chat.keys() == {"detail"} else extra.get("detail")
+    return detail.lower().removeprefix("detail_") if isinstance(detail, str) else None
 
 
 # Wires without a flag for failed results say it in the text (failures RES-01, RES-07). Both directions are exact: a

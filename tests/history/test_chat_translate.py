@@ -705,3 +705,41 @@ def test_a_choice_of_a_tool_that_cannot_be_declared_is_left_to_the_model_and_tol
         assert encoded.body["tool_choice"] == "auto"
         assert [loss.code for loss in encoded.losses] == ["hosted-tool", "tool-choice"]
         assert check_request(encoded.body, WIRE, provider="openai") == []
+
+
+def test_members_of_the_message_that_held_the_results_are_told() -> None:
+    turns: list[Turn] = [said(called("a")), Results([Result("a", [TextPart("ok")])], {"cache_control": {}, "mark": 1})]
+    assert losses(write(turns)) == [("extra", 1, None)]
+    assert write(turns).losses[0].message == "mark left out"
+
+
+def test_what_is_said_twice_or_is_nothing_goes_back_and_is_not_missed_elsewhere() -> None:
+    asked = {"id": "abcdefgh1", **FUNCTION}
+    body: dict[str, Any] = {
+        "messages": [
+            {"role": "user", "content": "go"},
+            {
+                "role": "assistant",
+                "content": "so",
+                "reasoning": "hm",
+                "reasoning_content": "hm",
+                "prefix": False,
+                "tool_calls": [asked],
+                "function_call": {"name": "f", "arguments": "{}"},
+            },
+            {"role": "tool", "tool_call_id": "abcdefgh1", "name": "f", "content": "ok"},
+        ],
+        "functions": [{"name": "f"}],
+    }
+    request = read_request(body, WIRE, provider="other")
+    assert write_request(request).body == body
+    for wire, provider in ((WIRE, "groq"), ("openai.responses", "openai"), ("anthropic.messages", "anthropic")):
+        told = [loss.code for loss in write_request(request, wire, provider=provider).losses]
+        assert set(told) == {"reasoning"} or set(told) == {"unsigned-reasoning"}, wire
+
+
+def test_two_different_thoughts_of_one_message_are_missed_elsewhere() -> None:
+    spoken = {"role": "assistant", "content": "so", "reasoning": "a", "reasoning_content": "b"}
+    request = read_request({"messages": [spoken]}, WIRE, provider="other")
+    assert write_request(request).body["messages"] == [spoken]
+    assert [loss.code for loss in write_request(request, WIRE, provider="groq").losses] == ["reasoning", "extra"]

@@ -11,7 +11,7 @@ from typing import Any
 from ... import jsontext
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..carry import Carrying, told
+from ..carry import HINTS, REPEATED, Carrying, told
 from .dialects import Dialect
 
 #: Under this key of `Assistant.extra` a history's message keeps how it spelled what has several spellings.
@@ -196,7 +196,8 @@ class Spoken:
         extra = self._turn.extra
         if extra:
             if self._same:
-                message.update((k, v) for k, v in extra.items() if k not in message and k != AS_WRITTEN)
+                members = {**extra, **extra.get(REPEATED, _NOTHING)}
+                message.update((k, v) for k, v in members.items() if k not in message and k not in HINTS)
             elif left := told(extra):
                 self._lose("extra", f"{', '.join(left)} left out")
         carried = self._turn.response.choices[0].extra

@@ -4,7 +4,8 @@
 keeps how its message spelled what has several spellings: ``parts`` (content was a list), ``silent`` (there was no
 content), ``reasoning`` (the member, where several are usual), ``ids`` (canonical id -> what stood on the wire, null
 for none), ``indexes`` (canonical id -> the ``index`` left over from a stream) and ``objects`` (arguments were JSON
-objects, not text). Under a result it keeps ``parts``: a server took images there.
+objects, not text). Under a result it keeps ``parts``: a server took images there. ``repeated``: members that say again
+what is said elsewhere (a result's ``name``), or nothing (``prefix: false``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ... import jsontext
 from ...conversation import Assistant, Other, Request, Result, Results, System, TextPart, Turn, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
-from ..carry import unmark_failed
+from ..carry import REPEATED, unmark_failed
 from ..common import CallSite, Context
 from ..schema import Note, Reader
 from . import walk
@@ -124,6 +125,9 @@ class _Turns:
         legacy = source.get("function_call")
         if isinstance(legacy, dict) and not any(call.kind == "legacy_function" for call in choice.calls):
             extra["function_call"] = legacy  # empty, or what tool_calls says too
+        again = {name: extra.pop(name) for name in [*extra] if _says_nothing(name, source)}
+        if again:
+            extra[REPEATED] = again
         written = self._spellings(source, [block for block in choice.blocks if type(block) is ToolCall])
         if written:
             extra[AS_WRITTEN] = written
@@ -169,6 +173,8 @@ class _Turns:
             extra["tool_call_id"] = given
         if isinstance(content, list) and any(not (isinstance(p, dict) and p.get("type") == "text") for p in content):
             extra[AS_WRITTEN] = {"parts": True}
+        if isinstance(name, str):
+            extra[REPEATED] = {"name": extra.pop("name")}
         call = self._answered(given, name, role)
         parts = read_parts(content)
         failed = False
@@ -193,6 +199,15 @@ class _Turns:
                 del self._open[place]
                 return call
         return None
+
+
+def _says_nothing(member: str, source: dict[str, Any]) -> bool:
+    """Whether a member of an assistant's message says no more than the canonical fields do."""
+    if member == "reasoning":
+        return bool(source["reasoning"] == source.get("reasoning_content"))
+    if member == "function_call":
+        return True  # of those that are left over: empty, or what tool_calls says too
+    return member == "prefix" and source["prefix"] is False
 
 
 def _joined(turns: list[Turn]) -> list[Turn]:

@@ -138,7 +138,7 @@ def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dic
         inner["strict"] = tool.strict and (own or _fits_strict(tool.name, inner.get("parameters"), carrying))
     if own:
         inner.update(tool.extra.get(kind) or {})
-    elif left := [key for key in told(tool.extra) if key != LEGACY]:
+    elif left := told(tool.extra):
         carrying.lose("extra", f"{', '.join(left)} of the tool {tool.name} left out")
     return inner
 

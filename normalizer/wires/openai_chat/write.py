@@ -28,7 +28,7 @@ from ...conversation import (
 )
 from ...model import Response, Text, ToolCall
 from ...pairing import answers_at, placed, stretch
-from ..carry import FAILED, Carrying, mark_failed, told
+from ..carry import FAILED, HINTS, REPEATED, Carrying, mark_failed, told
 from .assistant import AS_WRITTEN, Spoken
 from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
 from .params import write_params
@@ -195,6 +195,8 @@ class Writer:
 
     def _usual_answers(self, turn: Results) -> list[dict[str, Any]] | None:
         """A bare text for each of the calls in `_asked`; null for anything else."""
+        if turn.extra:
+            return None
         ids = self._ids
         messages = []
         for result in turn.results:
@@ -298,6 +300,8 @@ class Writer:
     # what the calls returned
 
     def _results(self, turn: Results) -> None:
+        if turn.extra and (left := told(turn.extra)):
+            self._lose("extra", f"{', '.join(left)} left out")
         shown: list[dict[str, Any]] = []
         for result in turn.results:
             self._messages.append(self._result(result, shown))
@@ -333,8 +337,8 @@ class Writer:
     def _members(self, extra: dict[str, Any]) -> dict[str, Any]:
         """A result's other members; to another provider goes none of them (failure RES-02)."""
         if self._own:
-            return {key: value for key, value in extra.items() if key != AS_WRITTEN}
-        if left := [key for key in told(extra) if key not in ("name", "tool_call_id", "content")]:
+            return {k: v for k, v in (*extra.items(), *extra.get(REPEATED, {}).items()) if k not in HINTS}
+        if left := [key for key in told(extra) if key not in ("tool_call_id", "content")]:
             self._lose("extra", f"{', '.join(left)} left out")
         return {}
 
