@@ -321,7 +321,8 @@ def test_an_error_result_holds_text_alone_and_never_nothing() -> None:
     first, second = messages(encoded)[2]["content"]
     assert (first["content"], first["is_error"]) == ([{"type": "text", "text": "bad"}], True)
     assert (second["content"], second["is_error"]) == ("The tool failed and said nothing.", True)
-    assert messages(encoded)[3] == {"role": "user", "content": [IMAGE]}
+    label = {"type": "text", "text": "Returned by t1:"}
+    assert messages(encoded)[3] == {"role": "user", "content": [label, IMAGE]}
     assert codes(encoded) == ["order", "empty"]
 
 

@@ -45,8 +45,9 @@ def members(
     if request.tool_choice is not None and not (tools or own):  # refused where there are no tools
         if request.tool_choice.mode not in ("auto", "none"):
             carry.lose("tool-choice", "no tool is declared here")
-    elif choice := _choice(request, carry, thinks, [tool.get("name") for tool in tools if isinstance(tool, dict)]):
-        if tools or own:
+    else:
+        choice = _choice(request, carry, thinks, [tool.get("name") for tool in tools if isinstance(tool, dict)])
+        if choice is not None and (tools or own):
             body["tool_choice"] = choice
     body["messages"] = messages
     body.update(params)

@@ -37,7 +37,7 @@ from ...model import (
     ToolCall,
 )
 from ...pairing import answers_at, placed, stretch
-from ..carry import Carrying, IdStyle, NameStyle, merged, told
+from ..carry import OF_RESULTS, Carrying, IdStyle, NameStyle, merged, told
 from .ask import members
 from .pairs import ServerPairs
 from .parts import blocks_of, kind_of
@@ -53,6 +53,8 @@ NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,128}")
 FAMILY = frozenset((None, "anthropic", "bedrock", "vertex", "google", "azure"))
 #: What an error result says whose tool said nothing: without content the provider refuses it.
 FAILED = "The tool failed and said nothing."
+#: The same where what the tool returned is no text, and stands behind the results.
+FAILED_BESIDE = "The tool failed; what it returned follows."
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _AT_HOME = frozenset(("function", "legacy_function"))
 
@@ -199,6 +201,7 @@ class Writer:
     def _instructions(self, turn: System, index: int) -> None:
         content = self._said(turn.parts, turn.plain, index)
         if self._leading:
+            self._lost_extra(turn.extra, index)
             if self._system:
                 held = self._system
                 blocks = [{"type": "text", "text": held}] if isinstance(held, str) else held
@@ -242,13 +245,7 @@ class Writer:
             "tool_use_id": self._ids.get(result.call_id) or self._carry.id(result.call_id),
         }
         if result.is_error and not isinstance(content, str):
-            words = [one for one in content if kind_of(one) == "text"]
-            if len(words) < len(content):  # an error may hold text alone
-                self._carry.lose("order", "what is no text in an error result was put after the results", index)
-                after += [one for one in content if kind_of(one) != "text"]
-            if not content:
-                self._carry.lose("empty", "an error result without content got a placeholder", index)
-            content = words or FAILED
+            content = self._failed(result, content, after, index)
         if content:
             block["content"] = content
         if result.is_error:
@@ -256,8 +253,20 @@ class Writer:
         if result.extra:
             if self._own:
                 return merged(block, result.extra)
-            self._lost_extra(result.extra, index)
+            self._lost_extra(result.extra, index, None, *OF_RESULTS)
         return block
+
+    def _failed(self, result: Result, content: list[Any], after: list[dict[str, Any]], index: int) -> Any:
+        """The content of an error, which may hold text alone; all else follows behind the results, labelled."""
+        words = [one for one in content if kind_of(one) == "text"]
+        if len(words) < len(content):
+            self._carry.lose("order", "what is no text in an error result was put after the results", index)
+            after.append({"type": "text", "text": f"Returned by {result.name or result.call_id}:"})
+            after += [one for one in content if kind_of(one) != "text"]
+            return words or FAILED_BESIDE
+        if not content:
+            self._carry.lose("empty", "an error result without content got a placeholder", index)
+        return words or FAILED
 
     # what the model said
 
@@ -327,8 +336,8 @@ class Writer:
             self._lost_extra(call.extra, index, place)
         return block
 
-    def _lost_extra(self, extra: dict[str, Any], index: int, place: int | None = None) -> None:
-        if lost := told(extra):
+    def _lost_extra(self, extra: dict[str, Any], index: int, place: int | None = None, *known: str) -> None:
+        if lost := told(extra, *known):
             self._carry.lose("extra", f"left out: {', '.join(lost)}", index, place)
 
     def _text(self, block: Text, own: bool, index: int, place: int) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..carry import Carrying, merged, told
+from ..carry import Carrying, detail_of, merged, told
 
 #: The key of `extra` under which readers keep how something was spelled: no member of the wire.
 AS_WRITTEN = "as_written"
@@ -139,8 +139,7 @@ class Parts:
         elif part.kind == "image":
             members = {"type": "input_image", **_place(part, "image_url", "image_url")}
             if not self._same_wire:
-                detail = part.extra.get("detail")
-                members["detail"] = detail if detail in ("low", "high") else "auto"
+                return self._foreign_image(part.extra, members, turn)
             why = ""
         elif part.kind == "file":
             members = {"type": "input_file", **_place(part, "file_data", "file_url")}
@@ -159,6 +158,14 @@ class Parts:
             self._carrying.lose("media", f"a part of kind {part.kind} ({part.media_type}) {why}", turn)
             return {"type": "input_text", "text": f"[{part.kind} left out: it {why}]"}
         return self._own(part.extra, members, turn)
+
+    def _foreign_image(self, extra: dict[str, Any], members: dict[str, Any], turn: int) -> dict[str, Any]:
+        detail = detail_of(extra)
+        members["detail"] = detail if detail in ("low", "high") else "auto"
+        carried = () if detail not in ("low", "high", "auto") else ("image_url", "detail")
+        if lost := told(extra, *carried):
+            self._carrying.lose("extra", f"{', '.join(lost)} of an image", turn)
+        return members
 
 
 def _place(part: MediaPart, data: str, url: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..carry import Carrying
+from ..carry import Carrying, told
 from .parts import AS_WRITTEN
 from .served import NOTES, SERVER, parsed, server_call
 
@@ -89,7 +89,7 @@ class Replay:
         Null for anything else.
         """
         response = turn.response
-        if not response.choices:
+        if turn.extra or not response.choices:
             return None
         native = self._is_native(response)
         simple = self._simple
@@ -120,6 +120,8 @@ class Replay:
     def items(self, turn: Assistant, index: int, out: list[dict[str, Any]]) -> None:
         """Append the items of one turn."""
         response = turn.response
+        if lost := told(turn.extra):
+            self._carrying.lose("extra", f"{', '.join(lost)} of an answer", index)
         if not response.choices or not response.choices[0].blocks:
             self._carrying.lose("empty", "an answer without content", index)
             return
@@ -198,6 +200,8 @@ class Replay:
                 self._carrying.lose("refusal", "", index)
             elif type(block) is Text and block.annotations:
                 self._carrying.lose("annotations", "", index)
+            if block.extra and (lost := told(block.extra)):
+                self._carrying.lose("extra", f"{', '.join(lost)} of a text", index)
         if text:
             out.append({"role": "assistant", "content": text})
 
@@ -238,15 +242,18 @@ class Replay:
             if id is not None and not bare and self._genuine(id, item["type"]):
                 item["id"] = id
             self._with_members(item, call)
-        elif call.namespace is not None or call.caller is not None:
+            return item
+        if call.namespace is not None or call.caller is not None:
             carrying.lose("namespace", f"{call.name} of {call.namespace or call.caller}", index, number)
+        if lost := told(call.extra):
+            carrying.lose("extra", f"{', '.join(lost)} of the call {call.id}", index, number)
         return item
 
     def _simple(self, call: ToolCall, native: bool) -> dict[str, Any] | None:
         """The usual call, which is nearly every one; null for any other."""
         call_id, id = call.id, call.wire_id
         special = call.namespace is not None or call.caller is not None
-        if call.kind != "function" or (special and not native):
+        if call.kind != "function" or (not native and (special or call.extra)):
             return None
         if not 0 < len(call_id) <= LONGEST_ID:
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, Result, TextPart
-from ..carry import Carrying, mark_failed, unmark_failed
+from ..carry import OF_RESULTS, Carrying, mark_failed, told, unmark_failed
 from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
 
 #: The item type of an output, and the kind of the call that it answers.
@@ -102,6 +102,8 @@ def write_result(
         item["output"] = parts.content(said, result.plain, turn) if said else ""
     if native and result.extra:
         item.update((k, v) for k, v in result.extra.items() if k not in item and k != AS_WRITTEN)
+    elif lost := told(result.extra, *OF_RESULTS):
+        carrying.lose("extra", f"{', '.join(lost)} of the answer to {result.call_id}", turn)
     return [item, *notes]
 
 

@@ -159,7 +159,7 @@ class Writer:
                     return place
                 if asked:
                     answers = answers_at(place + 1, turns, stop, asked)
-                    if answers is None:
+                    if answers is None or answers.extra:
                         return place
                     for result in answers.results:
                         text = plain_text(result)
@@ -190,6 +190,8 @@ class Writer:
         if kind is Assistant:
             self._replay.items(turn, place, items)  # type: ignore[arg-type]
         elif kind is Results:
+            if lost := told(turn.extra):  # type: ignore[union-attr]
+                carrying.lose("extra", f"{', '.join(lost)} of a message of answers", place)
             kinds = self._replay.kinds
             for result in turn.results:  # type: ignore[union-attr]
                 answers = kinds.get(result.call_id, result.kind)

@@ -7,7 +7,7 @@ from typing import Any
 from ... import jsontext
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..carry import Carrying
+from ..carry import Carrying, told
 from . import proto
 from .proto import (
     FAILED,
@@ -45,7 +45,7 @@ class Spelling:
         """
         response = turn.response
         choices = response.choices
-        if not choices or not (blocks := choices[0].blocks):
+        if turn.extra or not choices or not (blocks := choices[0].blocks):
             return None
         own = response.wire == WIRE
         index = blocks[0].extra
@@ -72,7 +72,7 @@ class Spelling:
                 calls.append({"id": id, "type": TYPE_CLIENT, "status": status, "function": function})
             elif type(block) is Text and block.text and not (text or calls or block.annotations):
                 text = block.text
-                if not is_whole(text):
+                if not is_whole(text) or (block.extra and not own):
                     return None
             else:
                 return None
@@ -85,6 +85,8 @@ class Spelling:
         """The messages of one turn."""
         self.ids = {}
         response = turn.response
+        if lost := told(turn.extra):
+            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
         if not response.choices:
             self._carrying.lose("empty", "an answer without content was left out", number)
             return []
@@ -174,6 +176,8 @@ class Spelling:
                     carrying.lose("refusal", turn=number, block=place)
                 elif block.annotations:
                     carrying.lose("annotations", turn=number, block=place)
+                if lost := told(block.extra):
+                    carrying.lose("extra", f"left out: {', '.join(lost)}", number, place)
                 if not block.text:
                     continue
                 if current is None:
@@ -212,10 +216,8 @@ class Spelling:
                 text = jsontext.text({"input": call.arguments_text})
         if call.namespace or call.caller is not None:
             self._carrying.lose("namespace", turn=number, block=place)
-        if call.extra:
-            kept = {name for name in call.extra if name not in ("id", "index")}
-            if kept:
-                self._carrying.lose("extra", f"left out: {', '.join(sorted(kept))}", number, place)
+        if lost := told(call.extra):
+            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number, place)
         return self._call(call, text)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, Part, Result, Results, TextPart
-from ..carry import Carrying, mark_failed
+from ..carry import Carrying, detail_of, mark_failed, told
 from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
 from .whole import is_whole
+
+_DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "auto": "DETAIL_AUTO"}
 
 
 def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> list[Any]:
@@ -23,6 +25,9 @@ def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> lis
             made.append(Content(text=jsontext.text(part.value)))
         elif isinstance(part, MediaPart):
             made.append(_media(part, carrying, same, turn))
+            carried = ("image_url", "detail") if part.kind == "image" and detail_of(part.extra) in _DETAILS else ()
+            if not same and (lost := told(part.extra, *carried)):
+                carrying.lose("extra", f"left out: {', '.join(lost)}", turn)
             continue
         elif same:
             made.append(parse_dict(part.raw, Content()))  # type: ignore[union-attr]
@@ -30,8 +35,8 @@ def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> lis
         else:
             carrying.lose("opaque", f"a part of type {part.wire_type} was left out", turn)  # type: ignore[union-attr]
             continue
-        if part.extra and not same:
-            carrying.lose("extra", f"left out: {', '.join(part.extra)}", turn)
+        if not same and (lost := told(part.extra)):
+            carrying.lose("extra", f"left out: {', '.join(lost)}", turn)
     return made
 
 
@@ -107,7 +112,7 @@ def _image(part: MediaPart, same: bool) -> Any:
     else:
         return None
     # The SDK's own default; an unset detail is no valid one.
-    detail = part.extra.get("detail", "DETAIL_AUTO") if same else "DETAIL_AUTO"
+    detail = part.extra.get("detail", "DETAIL_AUTO") if same else _DETAILS.get(detail_of(part.extra), "DETAIL_AUTO")
     try:
         return Content(image_url=ImageUrlContent(image_url=url, detail=detail))
     except ValueError:

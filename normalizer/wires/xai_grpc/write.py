@@ -12,7 +12,7 @@ from typing import Any
 from ... import jsontext
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
 from ...pairing import answers_at, placed, stretch
-from ..carry import Carrying, IdStyle, NameStyle
+from ..carry import OF_RESULTS, Carrying, IdStyle, NameStyle, told
 from . import proto
 from .messages import Spelling
 from .names import RESERVED
@@ -235,6 +235,8 @@ class Writer:
         """One tool message a call, by its id; images and files follow them, as a tool message holds only words."""
         messages = []
         media: list[Any] = []
+        if not self._same and (lost := told(turn.extra)):
+            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
         for result in turn.results:
             id = self._spelling.ids.get(result.call_id) or self._carrying.id(result.call_id)
             parts, moved = note_media(result, self._carrying, self._same, number)
@@ -250,8 +252,8 @@ class Writer:
     def _extra(self, extra: dict[str, Any], message: Any, number: int) -> None:
         if self._same:
             parse_dict(extra, message)
-        else:
-            self._carrying.lose("extra", f"left out: {', '.join(extra)}", number)
+        elif lost := told(extra, *OF_RESULTS) if message.role == ROLE_TOOL else told(extra):
+            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
 
 
 def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Turn]], bool]:
@@ -289,6 +291,8 @@ def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
         text = ""
     else:
         text = jsontext.text(parameters or _NOTHING)
+    if not same and (lost := told(tool.extra, "type", "name", "parameters")):
+        carrying.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
     function = Function(
         name=carrying.name(tool.name),
         description=tool.description or "",

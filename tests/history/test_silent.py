@@ -1,0 +1,108 @@
+"""Members that only the wire they came from knows: on every other one each is told as lost, where it stood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer.conversation import Assistant, MediaPart, Request, Result, Results, System, TextPart, Tool, User
+from normalizer.model import Choice, Response, Stop, Text, ToolCall
+from normalizer.requests import write_request
+from tests.history.talks import PROVIDERS
+
+TARGETS = ("openai.responses", "anthropic.messages", "xai.grpc")
+MARK: dict[str, Any] = {"mark": 1}
+
+
+def conversation(place: str, extra: dict[str, Any], wire: str) -> Request:
+    """A conversation of another wire with members in one place."""
+
+    def at(here: str) -> dict[str, Any]:
+        return extra if here == place else {}
+
+    call = ToolCall("a", "f", {}, "{}", extra=at("call"))
+    response = Response(wire, None, None, "m", [Choice(0, [Text("t", [], at("text")), call], Stop("tool_calls"))])
+    turns: Any = [
+        System([TextPart("s")], extra=at("system")),
+        User([TextPart("u", at("part"))], extra=at("user")),
+        User([MediaPart("image", url="https://example.invalid/a.png", extra=at("image"))], plain=False),
+        Assistant(response, at("assistant")),
+        Results([Result("a", [TextPart("r")], extra=at("result"))], at("results")),
+    ]
+    tools = [Tool("f", parameters={"type": "object", "properties": {}}, extra=at("tool"))]
+    return Request(wire, "m", turns, tools, params={"max_tokens": 99})
+
+
+PLACES = {
+    "system": 0,
+    "user": 1,
+    "part": 1,
+    "image": 2,
+    "assistant": 3,
+    "text": 3,
+    "call": 3,
+    "result": 4,
+    "results": 4,
+    "tool": None,
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_member_that_the_target_does_not_know_is_told_where_it_stood(place: str, target: str) -> None:
+    request = conversation(place, MARK, "openai.chat")
+    losses = write_request(request, target, provider=PROVIDERS[target]).losses
+    assert [(loss.code, loss.turn) for loss in losses] == [("extra", PLACES[place])]
+    assert "mark" in losses[0].message
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("place", "extra"),
+    [
+        ("call", {"id": "shared", "index": 0, "member": "action", "status": "completed"}),
+        ("result", {"name": "f", "tool_call_id": "a", "content": None, "status": "completed"}),
+        ("results", {"behind": 2}),
+        ("tool", {"legacy_functions": True}),
+    ],
+)
+def test_what_a_wire_keeps_for_its_own_books_is_no_loss(place: str, extra: dict[str, Any], target: str) -> None:
+    request = conversation(place, extra, "openai.chat")
+    assert write_request(request, target, provider=PROVIDERS[target]).losses == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "carried"),
+    [
+        ({"image_url": {"detail": "high"}}, ("high", 3)),
+        ({"detail": "low"}, ("low", 2)),
+        ({"detail": "DETAIL_HIGH"}, ("high", 3)),
+        ({}, ("auto", 1)),
+    ],
+)
+def test_how_closely_an_image_is_to_be_looked_at_goes_along(extra: dict[str, Any], carried: tuple[str, int]) -> None:
+    written = write_request(conversation("image", extra, "openai.chat"), "openai.responses", provider="openai")
+    assert written.body["input"][2]["content"][0]["detail"] == carried[0]
+    assert written.losses == []
+    message = write_request(conversation("image", extra, "openai.chat"), "xai.grpc", provider="xai")
+    assert message.body.messages[2].content[0].image_url.detail == carried[1]
+    assert message.losses == []
+
+
+@pytest.mark.parametrize("target", ["openai.responses", "xai.grpc"])
+def test_a_detail_that_the_target_does_not_know_is_told(target: str) -> None:
+    losses = write_request(conversation("image", {"detail": "original"}, "openai.chat"), target).losses
+    assert [(loss.code, loss.turn) for loss in losses] == [("extra", 2)]
+
+
+def test_an_error_that_returned_an_image_alone_says_so_and_labels_it() -> None:
+    request = conversation("", {}, "openai.chat")
+    image = MediaPart("image", "image/png", data="AAAA")
+    turns = [*request.turns[:-1], Results([Result("a", [image], is_error=True, name="f", plain=False)])]
+    given = Request("openai.chat", "m", turns, request.tools, params={"max_tokens": 99})
+    written = write_request(given, "anthropic.messages", provider="anthropic")
+    *_, answer, beside = written.body["messages"]
+    assert answer["content"][0]["content"] == "The tool failed; what it returned follows."
+    assert beside["content"][0] == {"type": "text", "text": "Returned by f:"}
+    assert [loss.code for loss in written.losses] == ["order"]
