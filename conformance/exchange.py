@@ -166,7 +166,8 @@ def _decode(exchange: Exchange, wire: str) -> Response:
     if exchange.frames is not None:
         if not exchange.stream and len(exchange.frames) == 1:
             return normalize(exchange.frames[0], wire, **told)
-        return _stream(exchange.frames, wire, told)
+        # what stands beside messages is the status of a call that broke off
+        return _stream([*exchange.frames, *([] if exchange.body is None else [exchange.body])], wire, told)
     body = exchange.body or b""
     # An error answers a request to stream with a plain body.
     if exchange.stream and not (exchange.status is not None and exchange.status >= 400 and body[:1] == b"{"):

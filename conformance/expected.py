@@ -103,10 +103,8 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
     """
     round = script.rounds[number]
     fault = round.fault
-    if fault is not None and fault.after is None:
-        return Expected(stop="error", failed=True)
-    if fault is not None and not stream:
-        fault = None  # a plain answer is whole or it is not there
+    if fault is not None and (fault.after is None or not stream):
+        return Expected(stop="error", failed=True)  # a plain answer is whole or it is not there
     parts = round.parts if fault is None else round.parts[: fault.after]
     kinds = {tool.name: tool.kind for tool in script.tools}
     calls = [part for part in parts if isinstance(part, Call)]

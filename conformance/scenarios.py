@@ -84,7 +84,8 @@ class Scenario(Struct, frozen=True):
     def modes(self, surface: str) -> list[str]:
         """ "plain", "stream", or both."""
         if self.script is not None:
-            return ["plain", "stream"]
+            # A plain answer that is cut off is no answer, and nothing that could be recorded.
+            return ["stream"] if _cut(self.script) else ["plain", "stream"]
         told = {body.stream for body in self.situation.bodies if body.surface == surface}
         return [mode for mode, stream in (("plain", False), ("stream", True)) if stream in told]
 
@@ -103,6 +104,10 @@ class Scenario(Struct, frozen=True):
             if differs := self.situation.expect.get(key):
                 told = msgspec.convert({**msgspec.to_builtins(told), **differs}, Expected)
         return told
+
+
+def _cut(script: Script) -> bool:
+    return any(round.fault is not None and round.fault.kind in ("cut", "reset") for round in script.rounds)
 
 
 FOLDER = resources.files(__package__) / "situations"

@@ -49,6 +49,8 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
         raise UnreadableSource("this scenario was not recorded here", where=str(path), hint=hint)
     for exchange in load(path).exchanges:
         pieces = exchange.frames if exchange.frames is not None else [exchange.body or b""]
+        if exchange.frames is not None and exchange.body is not None:
+            pieces = [*exchange.frames, exchange.body]  # the status of a call that broke off
         if exchange.stream and exchange.frames is None:
             pieces = events(pieces[0])
         yield Answered(surface, bool(exchange.stream), pieces, exchange.request, exchange.status or 200, str(path))

@@ -13,7 +13,8 @@ class Exchange(Struct, kw_only=True):
     ``source``: "<path>#<n>", n counted from 1 (in JSON lines, the line); ``line`` where the format has lines.
     ``wire`` is null where neither the file, the address nor the body tells it; ``url`` is without its query.
     ``stream`` null: not told. ``request``: the parsed body, null where it is none or no JSON. The response is ``body``
-    or, on xai.grpc, ``frames`` (serialized messages). ``provenance``: whatever the file says of its origin.
+    or, on xai.grpc, ``frames`` (serialized messages); where a call broke off after some, ``body`` is the status with
+    which it ended. ``provenance``: whatever the file says of its origin.
     """
 
     source: str

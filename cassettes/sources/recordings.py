@@ -94,6 +94,7 @@ def _exchange(source: str, number: int, row: Row) -> Exchange:
     body = frames = None
     if row.frames is not None:
         frames = [from_base64(frame) for frame in row.frames]
+        body = None if row.body is None else row.body.encode()  # the status of a call that broke off
     elif row.body is None:
         raise UnreadableSource("no recording: neither body nor frames")
     elif row.body_encoding == "base64":

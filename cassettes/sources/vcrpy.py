@@ -63,7 +63,7 @@ def _call(source: str, line: int | None, request: dict[str, Any], response: dict
     model = message.get("model") if isinstance(message, dict) else None
     frames = _frames(spelled(response.get("body")) or b"")
     code = ended.get("code")  # none where the caller left the stream
-    refused = not frames and code not in ("OK", None)
+    broke = code not in ("OK", None)
     return Exchange(
         source=source,
         line=line,
@@ -75,8 +75,8 @@ def _call(source: str, line: int | None, request: dict[str, Any], response: dict
         model=model if isinstance(model, str) else None,
         url=told.url,
         request=message,
-        body=jsontext.encode({"code": code, "details": ended.get("details")}) if refused else None,
-        frames=None if refused else frames,
+        body=jsontext.encode({"code": code, "details": ended.get("details")}) if broke else None,
+        frames=None if broke and not frames else frames,
     )
 
 

@@ -159,6 +159,15 @@ def test_XAI_10_two_calls_without_ids_but_with_names_are_two() -> None:
     assert codes(response) == ["id-missing", "id-missing"]
 
 
+def test_XAI_09_a_status_that_ends_a_call_badly_is_its_error_and_nothing_of_it_runs() -> None:
+    ended = b'{"code": "UNAVAILABLE", "details": "at capacity"}'
+    response = play("xai.grpc", [grpc_chunk(tool_calls=[CALL]), ended])
+    assert response.error is not None
+    assert (response.error.message, response.error.retryable, response.complete) == ("at capacity", True, False)
+    assert response.choices[0].stop.reason == "error"
+    assert_not_executed(response, calls=1)
+
+
 @all_wires
 def test_OBS_01_a_stream_of_calls_alone_shows_them_to_whoever_watches(wire: str) -> None:
     second = Call(('{"city": "Bari"}',), "call_b", "other")

@@ -80,6 +80,17 @@ def chunk_from(data: bytes) -> Any:
     return _parse(chat_pb2.GetChatCompletionChunk, data)
 
 
+def status_from(data: bytes) -> dict[str, Any] | None:
+    """The status with which a call ended instead of a message: the JSON ``{"code", "details"}``; null for any other."""
+    if data[:1] != b"{":
+        return None
+    try:
+        plain = jsontext.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    return plain if isinstance(plain, dict) and plain.keys() == {"code", "details"} else None
+
+
 def request_from(body: Any) -> Any:
     """A GetCompletionsRequest: the message itself, its bytes, or its protobuf JSON. Raises MalformedBody."""
     if isinstance(body, GetCompletionsRequest):

@@ -14,7 +14,7 @@ from ..common import Context, StreamBase, failed
 from .calls import Called, Growing
 from .decode import called, keep_unknown
 from .outputs import Output, choices, finished, usage
-from .proto import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest
+from .proto import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from
 
 
 class _Open:
@@ -62,7 +62,14 @@ class Stream(StreamBase):
         self._keys = 0
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
-        """Take one message. Raises MalformedBody where the bytes are none."""
+        """Take one message, or the status of the call that ends it badly (its JSON, ``{"code", "details"}``).
+
+        Raises MalformedBody where the bytes are neither.
+        """
+        ended = status_from(data)
+        if ended is not None:
+            self.fail(ended, out)
+            return
         chunk = chunk_from(data)
         self._id = self._id or chunk.id
         self._model = self._model or chunk.model
