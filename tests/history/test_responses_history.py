@@ -598,3 +598,45 @@ def test_hist_08_an_answer_behind_later_calls_is_the_one_that_its_call_gets() ->
     written = again({"role": "user", "content": "hi"}, *given)
     assert [i["output"] for i in written.body["input"] if "output" in i] == ["1", "2", "3"]
     assert codes(written) == ["order"]
+
+
+def test_a_tool_in_the_form_of_a_chats_is_read_and_goes_back_in_that_form() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tool = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
+    request = read_request({"model": "m", "input": "hi", "tools": [tool]}, WIRE, provider="openai")
+    (read,) = request.tools
+    assert (read.name, read.description, read.parameters, read.kind) == ("f", "d", schema, "function")
+    assert write_request(request).body["tools"] == [tool]
+    elsewhere = write_request(request, "anthropic.messages", provider="anthropic")
+    assert elsewhere.body["tools"] == [{"name": "f", "description": "d", "input_schema": schema}]
+    assert elsewhere.losses == []
+    flat = {"type": "function", "name": "f", "description": "d", "parameters": schema, "strict": False}
+    assert write_request(request, provider="xai").body["tools"] == [flat]
+
+
+def test_a_strange_tool_in_the_form_of_a_chats_stays_whole() -> None:
+    for odd in ({"name": 5}, {"description": "no name"}, {"name": "f", "more": 1}):
+        tool = {"type": "function", "function": odd}
+        request = read_request({"model": "m", "input": "hi", "tools": [tool]}, WIRE, provider="openai")
+        assert request.tools[0].kind == "hosted"
+        assert write_request(request).body["tools"] == [tool]
+
+
+def test_a_schema_that_is_open_further_in_is_declared_without_strict() -> None:
+    inner = {"type": "object", "properties": {"c": {"type": "string"}}, "additionalProperties": False}
+    schema = {"type": "object", "properties": {"b": inner}, "required": ["b"], "additionalProperties": False}
+    written = back(wire="anthropic.messages", tools=[Tool("f", parameters=schema, strict=True)])
+    assert written.body["tools"][0]["strict"] is False
+    assert codes(written) == ["param"]
+    refused = {"type": "function", "name": "f", "parameters": schema, "strict": True}
+    body = {"model": "m", "input": "hi", "tools": [refused]}
+    assert [found.rule for found in check_request(body, WIRE, provider="openai")] == ["tool-strict"]
+
+
+def test_what_one_provider_keeps_does_not_go_to_another_untold() -> None:
+    params = {"conversation": "conv_1", "prompt": {"id": "pmpt_1"}, "metadata": {"a": "b"}}
+    request = Request(WIRE, "m", [User([TextPart("hi")])], provider="openai", params=params)
+    written = write_request(request, provider="xai")
+    assert written.body.keys() == {"model", "input", "metadata"}
+    assert [loss.message.split(":")[0] for loss in written.losses] == ["conversation", "prompt"]
+    assert write_request(request).losses == []

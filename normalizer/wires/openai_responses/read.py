@@ -41,6 +41,8 @@ _REPRESENTED = frozenset(("model", "input", "tools", "tool_choice", "parallel_to
 _MODES = frozenset(("auto", "none", "required"))
 #: Items that only the caller writes, beside messages and outputs.
 _CALLERS = frozenset(("item_reference", "compaction_trigger"))
+#: How a function is marked that was declared in the form of a chat's tools.
+NESTED = "nested"
 _STANDARD_PARTS = frozenset(("output_text", "refusal"))
 
 
@@ -99,6 +101,8 @@ def read_tool(raw: Any) -> Tool:
     """A declaration. Functions and custom tools are read; everything else is the provider's own and stays whole."""
     if not isinstance(raw, dict):
         return Tool("", kind="hosted", wire=WIRE, raw=raw)
+    if _is_nested(raw):
+        return replace(read_tool({"type": "function", **raw["function"]}), extra={AS_WRITTEN: NESTED})
     kind, name = raw.get("type"), raw.get("name")
     parameters, strict, description = raw.get("parameters"), raw.get("strict"), raw.get("description")
     fits = isinstance(name, str) and (description is None or isinstance(description, str))
@@ -111,6 +115,15 @@ def read_tool(raw: Any) -> Tool:
         return Tool(name, description, kind="custom", wire=WIRE, extra=extra)  # type: ignore[arg-type]
     label = name if isinstance(name, str) else kind if isinstance(kind, str) else ""
     return Tool(label, kind="hosted", wire=WIRE, raw=raw)
+
+
+def _is_nested(raw: dict[str, Any]) -> bool:
+    """Whether it is a function in the form of a chat's tools, which the endpoints take as well."""
+    inner = raw.get("function")
+    if raw.keys() != {"type", "function"} or raw["type"] != "function" or not isinstance(inner, dict):
+        return False
+    kinds = {"name": str, "description": str, "parameters": dict, "strict": bool}
+    return "name" in inner and all(isinstance(value, kinds.get(key, ())) for key, value in inner.items())
 
 
 def _is(value: Any, kind: type) -> bool:

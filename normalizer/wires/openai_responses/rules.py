@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...rules import Rule
+from ..strict import lacking_for_strict
 from .replay import LONGEST_ID, PREFIXES
 from .results import OUTPUTS
-from .write import RESERVED, SMALLEST_LIMIT, lacking_for_strict
+from .write import RESERVED, SMALLEST_LIMIT
 
 Broken = Iterator[tuple[str, str]]
 _OPENAI = frozenset(("openai", "azure"))

@@ -6,14 +6,15 @@ provider keeps the history (``previous_response_id``, ``conversation``), only wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
 from ...pairing import answers_at, placed, stretch
 from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
+from ..strict import lacking_for_strict
 from .parts import AS_WRITTEN, Parts, words
+from .read import NESTED
 from .replay import LONGEST_ID, WIRE, Replay
 from .results import plain_text, write_result
 
@@ -51,6 +52,8 @@ _PARAMS = {
     "safety_identifier": "safety_identifier",
     "prompt_cache_key": "prompt_cache_key",
 }
+#: Members that name what one provider keeps: they mean nothing to another.
+_KEPT_ELSEWHERE = ("conversation", "prompt")
 #: Members whose values differ between wires though their names do not.
 _OPENAI_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_identifier", "prompt_cache_key"))
 
@@ -129,8 +132,13 @@ class Writer:
                 body["previous_response_id"] = request.previous_response_id
             else:
                 carrying.lose("param", "previous_response_id: another provider keeps that history")
-        if self._same_wire:
+        if native:
             body = merged(body, request.params)
+        elif self._same_wire:
+            kept = [name for name in _KEPT_ELSEWHERE if request.params.get(name) is not None]
+            for name in kept:
+                carrying.lose("param", f"{name}: another provider keeps it")
+            body = merged(body, request.params, *kept)
         else:
             _params(request, carrying, body)
         return carrying.encoded(body)
@@ -279,6 +287,7 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
             return tool.raw  # type: ignore[no-any-return]
         carrying.lose("hosted-tool", f"{tool.name} of {tool.wire}")
         return None
+    nested = own and tool.extra.get(AS_WRITTEN) == NESTED
     made: dict[str, Any] = {"type": "custom" if tool.kind == "custom" else "function", "name": carrying.name(tool.name)}
     if tool.description is not None:
         made["description"] = tool.description
@@ -288,6 +297,8 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
                 made["parameters"] = tool.parameters
             if tool.strict is not None:
                 made["strict"] = tool.strict
+            elif nested and not native:
+                made["strict"] = False  # what nothing said means in that form
         else:
             strict = bool(tool.strict)  # nothing said means true here and false elsewhere
             closed = {"additionalProperties": False} if strict else {}
@@ -302,22 +313,13 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
         rest = {k: v for k, v in form.items() if k != "grammar"}
         made["format"] = {**rest, **grammar} if isinstance(grammar, dict) else rest  # flat here, nested in a chat
         return made
+    if nested and native:
+        return {"type": "function", "function": {k: v for k, v in made.items() if k != "type"}}
     if own:
-        return merged(made, tool.extra)
+        return merged(made, tool.extra, AS_WRITTEN)
     if lost := [key for key in told(tool.extra) if key not in _SPELLINGS]:
         carrying.lose("extra", f"{', '.join(lost)} of the tool {tool.name}")
     return made
-
-
-def lacking_for_strict(schema: dict[str, Any]) -> Iterator[str]:
-    """What keeps a schema from being taken with ``strict``."""
-    properties, required = schema.get("properties"), schema.get("required")
-    named = set(properties) if isinstance(properties, dict) else set()
-    missing = named - {r for r in required if isinstance(r, str)} if isinstance(required, list) else named
-    if schema.get("additionalProperties") is not False:
-        yield "additionalProperties is not false"
-    if missing:
-        yield f"not required: {', '.join(sorted(missing))}"
 
 
 def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], carrying: Carrying) -> Any:
