@@ -148,7 +148,7 @@ def test_claude_s_signatures_hold_wherever_it_is_served() -> None:
 
 
 def test_thinking_is_switched_off_where_the_tool_round_has_none_that_can_go_back() -> None:
-    thinks = {"max_tokens": 9, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+    thinks = {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
     result = Results([Result("t1", [TextPart("ok")])])
     encoded = write(ASK, said(call(), wire="openai.chat"), result, params=thinks)
     assert "thinking" not in encoded.body
@@ -461,7 +461,7 @@ def test_the_choice_of_tools_is_told_in_its_words(choice: Any, parallel: Any, wr
 @pytest.mark.parametrize(
     ("choice", "params"),
     [
-        (ToolChoice("required"), {"max_tokens": 9, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        (ToolChoice("required"), {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
         (ToolChoice("named", "g"), {"max_tokens": 9}),
     ],
 )
@@ -586,3 +586,15 @@ def test_what_providers_refuse_is_read_and_written_all_the_same(message: Any) ->
     written = write_request(read_request(body, WIRE)).body
     assert written["messages"][0] == {"role": "user", "content": "hi"}
     assert (written["tools"], written["tool_choice"]) == ({"a": 1}, "auto")
+
+
+def test_an_image_by_its_address_is_a_note_where_only_data_is_taken() -> None:
+    image = MediaPart("image", url="https://example.invalid/a.png")
+    request = Request(WIRE, "m", [User([image], plain=False)], params={"max_tokens": 9})
+    taken = write_request(request, WIRE, provider="anthropic")
+    assert taken.body["messages"][0]["content"][0]["type"] == "image"
+    assert taken.losses == []
+    noted = write_request(request, WIRE, provider="bedrock")
+    assert check_request(noted.body, WIRE, provider="bedrock") == []
+    assert noted.body["messages"][0]["content"][0]["type"] == "text"
+    assert codes(noted) == ["media"]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .walk import Blocks, Run, blocks, dicts, ids_of, items, runs, text
+from .walk import Blocks, Run, blocks, dicts, id_of, ids_of, items, runs, text
 
 Found = Iterator[tuple[str, str]]
 
@@ -19,6 +19,14 @@ _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CHOICES = ("auto", "any", "tool", "none")
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
+_OF_MODEL = ("tool_use", "server_tool_use", "mcp_tool_use", "thinking", "redacted_thinking")
+#: Types of blocks (`anthropic.types.beta.BetaContentBlockParam`), beside those of servers' results.
+_BLOCKS = frozenset(
+    """
+    text image document search_result thinking redacted_thinking tool_use tool_result server_tool_use mcp_tool_use
+    container_upload compaction fallback mcp_tool_listing tool_addition tool_removal
+    """.split()  # noqa: SIM905 - a list of words reads better so
+)
 _UNIONS = ("oneOf", "anyOf", "allOf")
 _MARKS = 4
 
@@ -29,6 +37,44 @@ def messages(body: Any) -> Found:
         yield "messages", "must be a list"
     elif not given:
         yield "messages", "at least one message is required"
+
+
+def block_types(body: Any) -> Found:
+    """The assistant's may be of any type: they are what the service itself said, and it may know more."""
+    for number, message in enumerate(items(body, "messages")):
+        content = message.get("content") if isinstance(message, dict) else None
+        for place, block in enumerate(content if isinstance(content, list) else ()):
+            kind = block.get("type") if isinstance(block, dict) else None
+            known = kind in _BLOCKS or kind.endswith("_tool_result") if isinstance(kind, str) else False
+            if not known and not (isinstance(kind, str) and message.get("role") == "assistant"):
+                yield f"messages[{number}].content[{place}]", f"{kind!r} is the type of no block"
+
+
+def whose_blocks(body: Any) -> Found:
+    for run in runs(body):
+        for path, block in run.of(*_OF_MODEL) if run.role == "user" else run.of("tool_result"):
+            if run.role in ("user", "assistant"):
+                yield path, f"a {block['type']} block in a message of the {run.role}"
+
+
+def url_images(body: Any) -> Found:
+    for path, block in blocks(body, within=True):
+        source = block.get("source")
+        if block.get("type") == "image" and isinstance(source, dict) and source.get("type") == "url":
+            yield f"{path}.source", "an image by its address"
+
+
+def budget(body: Any) -> Found:
+    """Where no tool is declared: thinking between calls, which a header asks for, may have more."""
+    limit, given = (body.get("max_tokens"), body["thinking"].get("budget_tokens")) if _thinks(body) else (None, None)
+    if type(limit) is int and type(given) is int and given >= limit and not items(body, "tools"):
+        yield "thinking.budget_tokens", f"{given} is not less than max_tokens, {limit}"
+
+
+def cool(body: Any) -> Found:
+    temperature = body.get("temperature") if _thinks(body) else None
+    if temperature is not None and temperature != 1:
+        yield "temperature", f"thinking is enabled, and it is {temperature!r}"
 
 
 def roles(body: Any) -> Found:
@@ -56,7 +102,7 @@ def content(body: Any) -> Found:
 
 
 def empty_text(body: Any) -> Found:
-    for path, block in blocks(body, system=True):
+    for path, block in blocks(body, system=True, within=True):
         if block.get("type") == "text" and not text(block.get("text")):
             yield f"{path}.text", "is empty"
 
@@ -100,9 +146,9 @@ def answered(body: Any) -> Found:
     for run, after in _pairs(body):
         if after is None:
             continue
-        answers = ids_of(after.of("tool_result"), "tool_use_id") if after.role == "user" else []
+        answers = ids_of(after.of("tool_result"), "tool_use_id") if after.role == "user" else set()
         for path, block in run.of("tool_use"):
-            if block.get("id") not in answers:
+            if id_of(block, "id") not in answers:
                 yield path, f"{block.get('id')} has no tool_result directly after it"
 
 
@@ -119,9 +165,9 @@ def leading(body: Any) -> Found:
 def asked_for(body: Any) -> Found:
     before: Run | None = None
     for run in runs(body):
-        calls = ids_of(before.of("tool_use"), "id") if before is not None else []
+        calls = ids_of(before.of("tool_use"), "id") if before is not None else set()
         for path, block in run.of("tool_result"):
-            if block.get("tool_use_id") not in calls:
+            if id_of(block, "tool_use_id") not in calls:
                 yield path, f"the turn before holds no tool_use {block.get('tool_use_id')}"
         before = run
 
@@ -137,12 +183,12 @@ def unique(body: Any) -> Found:
 
 
 def _repeated(found: Blocks, member: str, words: str) -> Found:
-    seen: list[Any] = []
+    seen: set[str | None] = set()
     for path, block in found:
-        id = block.get(member)
+        id = id_of(block, member)
         if id in seen:
             yield f"{path}.{member}", f"{id} {words}"
-        seen.append(id)
+        seen.add(id)
 
 
 def id_format(body: Any) -> Found:

@@ -18,6 +18,8 @@ _SOURCES = {
     "file": {"type", "file_id"},
     "text": {"type", "media_type", "data"},
 }
+#: Who takes no image by its address (recorded: "URL sources are not supported").
+_NO_ADDRESSES = frozenset(("bedrock",))
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 #: How the base64 of each image format begins: for images whose sender did not say what they are.
 _HEADS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
@@ -109,7 +111,7 @@ def _with(block: dict[str, Any], extra: dict[str, Any], own: bool, carry: Carryi
 
 
 def _media_block(part: MediaPart, own: bool, carry: Carrying, turn: int) -> dict[str, Any]:
-    source = _source(part, own)
+    source = _source(part, own, carry.provider)
     if source is None:
         what = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
         carry.lose("media", f"{what} was replaced by a note", turn)
@@ -120,14 +122,15 @@ def _media_block(part: MediaPart, own: bool, carry: Carrying, turn: int) -> dict
     return _with(block, part.extra, own, carry, turn)
 
 
-def _source(part: MediaPart, own: bool) -> dict[str, Any] | None:
+def _source(part: MediaPart, own: bool, provider: str | None) -> dict[str, Any] | None:
     """Where the content of an image or document is; null where the target takes no such thing."""
     if part.kind not in ("image", "file"):
         return None
     if part.file_id is not None:  # an upload at one provider means nothing to another
         return {"type": "file", "file_id": part.file_id} if own else None
     if part.url is not None:
-        return {"type": "url", "url": part.url}
+        by_address = part.kind != "image" or provider not in _NO_ADDRESSES
+        return {"type": "url", "url": part.url} if by_address else None
     if part.data is None:
         return None
     kind = part.media_type

@@ -10,6 +10,8 @@ from __future__ import annotations
 from ...rules import Rule
 from . import checks
 
+#: Where Claude is served, as opposed to others who offer this wire.
+_SERVED = frozenset(("anthropic", "bedrock", "vertex", "google", "azure"))
 RULES: tuple[Rule, ...] = (
     Rule("messages", "A request holds at least one message.", "documented: messages", checks.messages),
     Rule(
@@ -42,6 +44,26 @@ RULES: tuple[Rule, ...] = (
         "An answer that is to be continued does not end with white space.",
         "refusal: final assistant content cannot end with trailing whitespace",
         checks.trailing_space,
+    ),
+    Rule(
+        "block-type",
+        "Content is a list of blocks of known types.",
+        "documented: messages.content",
+        checks.block_types,
+        _SERVED,
+    ),
+    Rule(
+        "block-role",
+        "Calls and thinking are the assistant's, results of tools the user's.",
+        "refusal: `tool_use` blocks can only be in `assistant` messages",
+        checks.whose_blocks,
+    ),
+    Rule(
+        "image-source",
+        "Images come as their data, not by an address.",
+        "refusal: URL sources are not supported",
+        checks.url_images,
+        frozenset(("bedrock",)),
     ),
     Rule("answered", "Each tool_use is answered in the very next message.", "HIST-02", checks.answered),
     Rule(
@@ -95,6 +117,18 @@ RULES: tuple[Rule, ...] = (
         "With thinking enabled, the turn that called the tools begins with its thinking.",
         "THINK-01",
         checks.thinking_first,
+    ),
+    Rule(
+        "thinking-budget",
+        "Thinking gets fewer tokens than the whole answer.",
+        "refusal: max_tokens must be greater than thinking.budget_tokens",
+        checks.budget,
+    ),
+    Rule(
+        "thinking-temperature",
+        "Thinking goes with no temperature but 1.",
+        "refusal: temperature may only be set to 1 when thinking is enabled",
+        checks.cool,
     ),
     Rule(
         "thinking-last",

@@ -38,9 +38,15 @@ def text(given: Any) -> str:
     return given if isinstance(given, str) else ""
 
 
-def ids_of(found: Blocks, member: str) -> list[Any]:
-    """One member of each block."""
-    return [block.get(member) for _, block in found]
+def id_of(block: dict[str, Any], member: str) -> str | None:
+    """A member that is an id; null for anything else."""
+    id = block.get(member)
+    return id if isinstance(id, str) else None
+
+
+def ids_of(found: Blocks, member: str) -> set[str | None]:
+    """The ids that are one member of each block."""
+    return {id_of(block, member) for _, block in found}
 
 
 def blocks(body: Any, *, system: bool = False, within: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
