@@ -77,6 +77,11 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
         (request({"role": "tool", "content": "x"}), "input[0]", [request({"role": "developer", "content": "x"})]),
         (request({"content": "x"}), "input[0]", [request(user())]),
     ],
+    "item-type": [
+        (request({"type": "nonsense"}), "input[0]", [request({"type": "call_of_tomorrow_call"})]),
+        (request(user(), 5), "input[1]", [request(user())]),  # type: ignore[arg-type]
+        (request({"role": "user"}), "input[0].content", [request({"role": "user", "content": ""})]),
+    ],
     "part-type": [
         (
             request(user({"type": "text", "text": "x"})),
@@ -123,6 +128,13 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
         (request(call(), without(told(), "output")), "input[1].output", [request(call(), told())]),
         (request(call(), told(output={})), "input[1].output", [request(call(), told(output=[]))]),
         (request(COMPUTER, {**SEEN, "output": "x"}), "input[1].output", [request(COMPUTER, SEEN)]),
+    ],
+    "output-parts": [
+        (
+            request(call(), told(output=[{"type": "text", "text": "x"}])),
+            "input[1].output[0]",
+            [request(call(), told(output=[{"type": "input_text", "text": "x"}]))],
+        )
     ],
     "call-answered": [
         (request(call()), "input[0]", [request(call(), told())]),
@@ -229,6 +241,11 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             ],
         ),
         (request(tool_choice="required"), "tool_choice", [request(tool_choice="auto")]),
+    ],
+    "tool-choice-form": [
+        (request(tools=[function()], tool_choice="any"), "tool_choice", [request(tool_choice="none")]),
+        (request(tool_choice=5), "tool_choice", []),
+        (request(tool_choice={}), "tool_choice", [request(tool_choice={"type": "mcp", "server_label": "s"})]),
     ],
     "output-limit": [(request(max_output_tokens=15), "max_output_tokens", [request(max_output_tokens=16)])],
 }

@@ -3,336 +3,15 @@ failures of the field by id. A rule without ``providers`` holds wherever the wir
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ...rules import Rule
-from ..strict import lacking_for_strict
-from .replay import LONGEST_ID, PREFIXES
-from .results import OUTPUTS
-from .write import RESERVED, SMALLEST_LIMIT
+from . import checks
+from .checks import Broken
 
-Broken = Iterator[tuple[str, str]]
 _OPENAI = frozenset(("openai", "azure"))
 _XAI = frozenset(("xai",))
-_XAI = frozenset(("xai",))
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_ROLES = frozenset(("user", "assistant", "system", "developer"))
-#: Calls that the caller answers, and the type of their answer.
-_CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
-_CALLS["tool_search_call"] = "tool_search_output"
-#: What may follow a thought: something that the same answer says or does.
-_BY_CALLER = frozenset((*OUTPUTS, "mcp_approval_response", "additional_tools", "item_reference"))
-
-
-def _items(body: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Path, item and type of every item."""
-    given = body.get("input") if isinstance(body, dict) else None
-    for number, item in enumerate(given if isinstance(given, list) else ()):
-        if isinstance(item, dict):
-            kind = item.get("type", "message")
-            yield f"input[{number}]", item, kind if isinstance(kind, str) else ""
-
-
-def _tools(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    given = body.get("tools") if isinstance(body, dict) else None
-    for number, tool in enumerate(given if isinstance(given, list) else ()):
-        if isinstance(tool, dict):
-            yield f"tools[{number}]", tool
-
-
-def _is_client(item: dict[str, Any], kind: str) -> bool:
-    """Whether the caller has to answer this item."""
-    if kind not in _CALLS:
-        return False
-    if kind == "tool_search_call":
-        return item.get("execution") == "client"
-    environment = item.get("environment")
-    return not (isinstance(environment, dict) and environment.get("type") not in (None, "local"))
-
-
-def _asks_for(item: dict[str, Any]) -> str | None:
-    id = item.get("call_id")
-    id = item.get("id") if id is None and item.get("type") == "local_shell_call_output" else id
-    return id if isinstance(id, str) else None
-
-
-def _chained(body: Any) -> bool:
-    """Whether the provider keeps items that do not stand in this body."""
-    if not isinstance(body, dict):
-        return True
-    kept = any(body.get(name) is not None for name in ("previous_response_id", "conversation", "prompt"))
-    return kept or any(kind == "item_reference" for _, _, kind in _items(body))
-
-
-def _nothing(body: Any) -> Broken:
-    if isinstance(body, dict) and body.get("input") in (None, [], "") and not _chained(body):
-        yield "input", "there is neither an input nor a history that the provider keeps"
-
-
-def _two_anchors(body: Any) -> Broken:
-    if isinstance(body, dict) and body.get("previous_response_id") and body.get("conversation"):
-        yield "conversation", "previous_response_id stands beside it"
-
-
-def _roles(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        role = item.get("role")
-        if kind == "message" and not (isinstance(role, str) and role in _ROLES):
-            yield path, f"the role is {role!r}"
-
-
-def _part_types(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        content = item.get("content")
-        if kind != "message" or not isinstance(content, list):
-            continue
-        said = item.get("role") == "assistant"
-        for number, part in enumerate(content):
-            of = part.get("type") if isinstance(part, dict) else None
-            fits = isinstance(of, str) and (of in ("output_text", "refusal") if said else of.startswith("input_"))
-            if not fits:
-                yield f"{path}.content[{number}]", f"a part of type {of!r} in a message of {item.get('role')!r}"
-
-
-def _of_xai(check: Callable[[Any], Broken]) -> Callable[[Any], Broken]:
-    """The same without the calls that xAI made itself: custom ones that nobody declared (failure SRV-09)."""
-
-    def checked(body: Any) -> Broken:
-        names = {tool.get("name") for _, tool in _tools(body) if tool.get("type") == "custom"}
-        own = [
-            kind == "custom_tool_call" and item.get("name") not in names and isinstance(item.get("name"), str)
-            for _, item, kind in _items(body)
-        ]
-        if not any(own):
-            return check(body)
-        mine = iter(own)
-        items = [{} if isinstance(item, dict) and next(mine) else item for item in body["input"]]
-        return check({**body, "input": items})
-
-    return checked
-
-
-def _call_ids(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        if _is_client(item, kind) or (kind in OUTPUTS and kind != "tool_search_output"):
-            id = _asks_for(item)
-            if not id:
-                yield f"{path}.call_id", "there is none"
-            elif len(id) > LONGEST_ID:
-                yield f"{path}.call_id", f"it has {len(id)} characters"
-
-
-def _item_ids(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        id, prefix = item.get("id"), PREFIXES.get(kind)
-        if isinstance(id, str) and prefix and item.get("role") in (None, "assistant") and not id.startswith(prefix):
-            yield f"{path}.id", f"{id!r} does not begin with {prefix!r}"
-
-
-def _repeated_items(body: Any) -> Broken:
-    seen: set[str] = set()
-    for path, item, kind in _items(body):
-        id = item.get("id")
-        if isinstance(id, str) and kind != "local_shell_call_output":
-            if id in seen:
-                yield f"{path}.id", f"{id!r} stands there twice"
-            seen.add(id)
-
-
-def _call_texts(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        member = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
-        if member and not isinstance(item.get(member), str):
-            yield f"{path}.{member}", "it is no string"
-
-
-def _outputs(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        if kind not in OUTPUTS or kind in ("apply_patch_call_output", "tool_search_output"):
-            continue
-        output = item.get("output")
-        if output is None:
-            yield f"{path}.output", "it is missing"
-        elif kind in ("function_call_output", "custom_tool_call_output") and not isinstance(output, (str, list)):
-            yield f"{path}.output", "it is neither a string nor a list of parts"
-        elif kind == "computer_call_output" and not isinstance(output, dict):
-            yield f"{path}.output", "it is no picture of the screen"
-
-
-def _unanswered(body: Any) -> Broken:
-    open_calls: dict[tuple[str, str], list[str]] = {}
-    for path, item, kind in _items(body):
-        id = _asks_for(item)
-        if id is not None and _is_client(item, kind):
-            open_calls.setdefault((_CALLS[kind], id), []).append(path)
-        elif id is not None and kind in OUTPUTS:
-            waiting = open_calls.get((kind, id)) or _of_any_type(open_calls, id)
-            if waiting:
-                waiting.pop(0)
-    for (_, id), paths in open_calls.items():
-        for path in paths:
-            yield path, f"nothing answers {id}"
-
-
-def _of_any_type(open_calls: dict[tuple[str, str], list[str]], id: str) -> list[str]:
-    return next((paths for (_, known), paths in open_calls.items() if known == id and paths), [])
-
-
-def _orphans(body: Any) -> Broken:
-    if _chained(body):
-        return
-    asked: set[str] = set()
-    for path, item, kind in _items(body):
-        id = _asks_for(item)
-        if id is None:
-            continue
-        if kind in OUTPUTS:
-            if id not in asked and not (kind == "tool_search_output" and item.get("execution") != "client"):
-                yield path, f"no call before it has the id {id}"
-        else:
-            asked.add(id)
-
-
-def _answered_twice(body: Any) -> Broken:
-    left: dict[tuple[str, str], int] = {}
-    for path, item, kind in _items(body):
-        id = _asks_for(item)
-        if id is None:
-            continue
-        if _is_client(item, kind):
-            left[_CALLS[kind], id] = left.get((_CALLS[kind], id), 0) + 1
-        elif (kind, id) in left:
-            left[kind, id] -= 1
-            if left[kind, id] < 0:
-                yield path, f"{id} was answered before"
-
-
-def _approvals(body: Any) -> Broken:
-    if _chained(body):
-        return
-    asked: set[Any] = set()
-    for path, item, kind in _items(body):
-        if kind == "mcp_approval_request" and isinstance(item.get("id"), str):
-            asked.add(item["id"])
-        elif kind == "mcp_approval_response":
-            id = item.get("approval_request_id")
-            if not isinstance(id, str) or id not in asked:
-                yield path, f"nothing asked for {id!r}"
-
-
-def _summaries(body: Any) -> Broken:
-    for path, item, kind in _items(body):
-        if kind == "reasoning" and not isinstance(item.get("summary"), list):
-            yield f"{path}.summary", "it is missing"
-
-
-def _lost_reasoning(body: Any) -> Broken:
-    if not isinstance(body, dict) or body.get("store") is not False:
-        return
-    for path, item, kind in _items(body):
-        if kind == "reasoning" and item.get("id") and not item.get("encrypted_content"):
-            yield path, f"{item['id']} was not stored and brings no encrypted content"
-
-
-def _alone(body: Any) -> Broken:
-    items = list(_items(body))
-    for (path, item, kind), following in zip(items, [*items[1:], None], strict=False):
-        if kind != "reasoning" or not item.get("id"):
-            continue
-        by_caller = following is not None and (
-            following[2] in _BY_CALLER
-            or (following[2] == "message" and following[1].get("role") in ("user", "system", "developer"))
-        )
-        if following is None or by_caller:
-            yield path, "nothing of the same answer follows it"
-
-
-def _media(body: Any) -> Broken:
-    for path, item, _ in _items(body):
-        for member in ("content", "output"):
-            parts = item.get(member)
-            for number, part in enumerate(parts if isinstance(parts, list) else ()):
-                if isinstance(part, dict):
-                    for message in _medium(part):
-                        yield f"{path}.{member}[{number}]", message
-
-
-def _medium(part: dict[str, Any]) -> Iterator[str]:
-    if part.get("type") == "input_image":
-        if len([m for m in ("image_url", "file_id") if part.get(m) is not None]) != 1:
-            yield "an image has exactly one of image_url and file_id"
-        elif part.get("image_url") is not None and not isinstance(part["image_url"], str):
-            yield "image_url is no string"
-    elif part.get("type") == "input_file":
-        given = [m for m in ("file_data", "file_url", "file_id") if part.get(m) is not None]
-        if len(given) != 1:
-            yield "a file has exactly one of file_data, file_url and file_id"
-        elif given == ["file_data"] and not part.get("filename"):
-            yield "file_data without a filename"
-
-
-def _names(body: Any) -> Broken:
-    for path, tool in _tools(body):
-        if tool.get("type") in ("function", "custom"):
-            name = tool.get("name")
-            if name is None:
-                yield f"{path}.name", "it is missing"
-            elif not (isinstance(name, str) and _NAME.fullmatch(name)):
-                yield f"{path}.name", f"{name!r} is no name"
-    for path, item, kind in _items(body):
-        if kind in ("function_call", "custom_tool_call"):
-            name = item.get("name")
-            if not (isinstance(name, str) and _NAME.fullmatch(name)):
-                yield f"{path}.name", f"{name!r} is no name"
-
-
-def _reserved(body: Any) -> Broken:
-    for path, tool in _tools(body):
-        if tool.get("type") in ("function", "custom") and tool.get("name") in tuple(RESERVED):
-            yield f"{path}.name", f"{tool['name']} is a tool of the provider's own"
-
-
-def _same_names(body: Any) -> Broken:
-    seen: set[str] = set()
-    for path, tool in _tools(body):
-        name = tool.get("name")
-        if tool.get("type") in ("function", "custom") and isinstance(name, str):
-            if name in seen:
-                yield f"{path}.name", f"{name!r} is declared twice"
-            seen.add(name)
-
-
-def _schemas(body: Any) -> Broken:
-    for path, tool in _tools(body):
-        schema = tool.get("parameters")
-        if tool.get("type") == "function" and isinstance(schema, dict) and schema.get("type") not in (None, "object"):
-            yield f"{path}.parameters", f"their type is {schema.get('type')!r}"
-
-
-def _strict_schemas(body: Any) -> Broken:
-    for path, tool in _tools(body):
-        schema = tool.get("parameters")
-        if tool.get("type") == "function" and tool.get("strict") is True and isinstance(schema, dict):
-            for lacking in lacking_for_strict(schema):
-                yield f"{path}.parameters", lacking
-
-
-def _choice(body: Any) -> Broken:
-    choice = body.get("tool_choice") if isinstance(body, dict) else None
-    if choice == "required" and not any(_tools(body)):
-        yield "tool_choice", "a call is required and no tool declared"
-    if isinstance(choice, dict) and choice.get("type") in ("function", "custom"):
-        name = choice.get("name")
-        if not any(tool.get("name") == name for _, tool in _tools(body)):
-            yield "tool_choice", f"no tool is called {name!r}"
-
-
-def _limits(body: Any) -> Broken:
-    limit = body.get("max_output_tokens") if isinstance(body, dict) else None
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit < SMALLEST_LIMIT:
-        yield "max_output_tokens", f"{limit} is below {SMALLEST_LIMIT}"
 
 
 def _rule(
@@ -345,51 +24,87 @@ def _unless_xai_made_it(id: str, check: Callable[[Any], Broken], reason: str, so
     """A rule of calls for everybody, and for xAI of those that it did not make itself."""
     return (
         Rule(id, reason, source, check, unless=_XAI),
-        Rule(id, reason, source, _of_xai(check), _XAI),
+        Rule(id, reason, source, checks.of_xai(check), _XAI),
     )
 
 
 _API = "the API's reference: create a response"
 RULES: tuple[Rule, ...] = (
     _rule(
-        "input-present", _nothing, "One of input, previous_response_id, prompt or conversation has to be there.", _API
+        "input-present",
+        checks.nothing,
+        "One of input, previous_response_id, prompt or conversation has to be there.",
+        _API,
     ),
-    _rule("one-anchor", _two_anchors, "previous_response_id cannot be used together with conversation.", _API),
-    _rule("role", _roles, "A message is of user, assistant, system or developer; results are items.", _API),
+    _rule("one-anchor", checks.two_anchors, "previous_response_id cannot be used together with conversation.", _API),
+    _rule("role", checks.roles, "A message is of user, assistant, system or developer; results are items.", _API),
+    _rule("item-type", checks.items, "The input is a list of items of known types.", _API, _OPENAI),
     _rule(
-        "part-type", _part_types, "Callers write input_… parts, the assistant output_text and refusal.", _API, _OPENAI
+        "part-type",
+        checks.part_types,
+        "Callers write input_… parts, the assistant output_text and refusal.",
+        _API,
+        _OPENAI,
     ),
     *_unless_xai_made_it(
-        "call-id", _call_ids, "A call and its output carry a call_id of 1 to 64 characters.", "failure ID-13"
+        "call-id", checks.call_ids, "A call and its output carry a call_id of 1 to 64 characters.", "failure ID-13"
     ),
-    _rule("item-id", _item_ids, "An item's id is the provider's own, told by how it begins.", "failure ID-18", _OPENAI),
-    _rule("item-once", _repeated_items, "An item stands in the input once: duplicate ids are refused.", _API, _OPENAI),
-    _rule("call-text", _call_texts, "The arguments of a call are a string, not an object.", _API),
-    _rule("output-present", _outputs, "Every output item carries its output, the empty one, too.", "failure RES-05"),
+    _rule(
+        "item-id",
+        checks.item_ids,
+        "An item's id is the provider's own, told by how it begins.",
+        "failure ID-18",
+        _OPENAI,
+    ),
+    _rule(
+        "item-once",
+        checks.repeated_items,
+        "An item stands in the input once: duplicate ids are refused.",
+        _API,
+        _OPENAI,
+    ),
+    _rule("call-text", checks.call_texts, "The arguments of a call are a string, not an object.", _API),
+    _rule(
+        "output-present", checks.outputs, "Every output item carries its output, the empty one, too.", "failure RES-05"
+    ),
+    _rule("output-parts", checks.output_parts, "Outputs are made of texts, images and files.", _API, _OPENAI),
     *_unless_xai_made_it(
-        "call-answered", _unanswered, "No tool output was found for a function call.", "failure HIST-06"
+        "call-answered", checks.unanswered, "No tool output was found for a function call.", "failure HIST-06"
     ),
-    _rule("output-asked-for", _orphans, "No tool call was found for a function call output.", "failure HIST-07"),
-    _rule("answered-once", _answered_twice, "A call has one output.", "failure HIST-04"),
-    _rule("approval-asked-for", _approvals, "An approval names the request that it answers.", "failure RSP-06"),
-    _rule("reasoning-summary", _summaries, "A reasoning item has a summary, an empty one, too.", "failure THINK-07"),
+    _rule("output-asked-for", checks.orphans, "No tool call was found for a function call output.", "failure HIST-07"),
+    _rule("answered-once", checks.answered_twice, "A call has one output.", "failure HIST-04"),
+    _rule("approval-asked-for", checks.approvals, "An approval names the request that it answers.", "failure RSP-06"),
+    _rule(
+        "reasoning-summary", checks.summaries, "A reasoning item has a summary, an empty one, too.", "failure THINK-07"
+    ),
     _rule(
         "reasoning-stored",
-        _lost_reasoning,
+        checks.lost_reasoning,
         "With store=false no item is kept: a reasoning id without encrypted_content is not found.",
         "failure THINK-08",
         _OPENAI,
         404,
     ),
     _rule(
-        "reasoning-followed", _alone, "A reasoning item stands before its message or call.", "failure THINK-07", _OPENAI
+        "reasoning-followed",
+        checks.alone,
+        "A reasoning item stands before its message or call.",
+        "failure THINK-07",
+        _OPENAI,
     ),
-    _rule("media-source", _media, "An image or file says where it is, in one way, and data has a file name.", _API),
-    _rule("tool-name", _names, "Tools and calls are named by letters, figures, _ and -.", "failure NAME-04"),
-    _rule("tool-name-free", _reserved, "The names of the provider's own tools are taken.", "failure XAI-08", _XAI),
-    _rule("tool-name-once", _same_names, "A tool is declared once.", "failure NAME-07"),
-    _rule("tool-schema", _schemas, "The parameters of a function are an object.", _API),
-    _rule("tool-strict", _strict_schemas, "strict needs every member required and no others allowed.", _API, _OPENAI),
-    _rule("tool-choice", _choice, "The tool that has to be called is declared.", _API),
-    _rule("output-limit", _limits, "The smallest limit for an answer is 16 tokens.", _API, _OPENAI),
+    _rule(
+        "media-source", checks.media, "An image or file says where it is, in one way, and data has a file name.", _API
+    ),
+    _rule("tool-name", checks.names, "Tools and calls are named by letters, figures, _ and -.", "failure NAME-04"),
+    _rule(
+        "tool-name-free", checks.reserved, "The names of the provider's own tools are taken.", "failure XAI-08", _XAI
+    ),
+    _rule("tool-name-once", checks.same_names, "A tool is declared once.", "failure NAME-07"),
+    _rule("tool-schema", checks.schemas, "The parameters of a function are an object.", _API),
+    _rule(
+        "tool-strict", checks.strict_schemas, "strict needs every member required and no others allowed.", _API, _OPENAI
+    ),
+    _rule("tool-choice", checks.choice, "The tool that has to be called is declared.", _API),
+    _rule("tool-choice-form", checks.choices, "A choice is none, auto, required, or an object with a type.", _API),
+    _rule("output-limit", checks.limits, "The smallest limit for an answer is 16 tokens.", _API, _OPENAI),
 )
