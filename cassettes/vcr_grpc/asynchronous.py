@@ -144,9 +144,6 @@ class _RecordingCall:
 
     def _done(self) -> None:
         status = self._call._status
-        if self._call.is_locally_cancelled():
-            self._recording.left()
-            return
         self._recording.initial(self._call._initial_metadata)
         self._recording.ended(status.code(), status.details(), status.trailing_metadata())
 

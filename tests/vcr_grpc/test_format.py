@@ -148,7 +148,7 @@ def test_bytes_that_the_type_cannot_read_are_kept_and_fail_alike(shop: Shop, use
 
 
 def test_equal_requests_are_equal_whatever_the_order_their_maps_were_filled_in(
-    shop: Shop, use: Use, nobody_home: Gone
+    shop: Shop, use: Use, nobody_home: Gone, tmp_path: Path
 ) -> None:
     def ask(*keys: str) -> Any:
         request = Struct()
@@ -160,6 +160,9 @@ def test_equal_requests_are_equal_whatever_the_order_their_maps_were_filled_in(
     keys = [f"key {n}" for n in range(40)]
     with use():
         recorded = ask(*keys)
+    (interaction,) = document(tmp_path / "c.yaml")["interactions"]
+    for written in (interaction["request"]["body"], interaction["response"]["body"]["string"]):
+        assert written == json.dumps(json.loads(written), sort_keys=True)
     with nobody_home(shop), use(record_mode="none", match_on=("uri", "raw_body"), allow_playback_repeats=True):
         assert ask(*reversed(keys)) == recorded
         with pytest.raises(vcr_grpc.CallNotRecorded, match='key 7: recorded "key 7", now absent'):

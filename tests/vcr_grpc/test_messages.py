@@ -69,6 +69,13 @@ def test_a_member_removed_from_the_readable_form_is_missed() -> None:
         messages.read(entry, NEW, "")
 
 
+def test_a_member_added_to_the_readable_form_is_noticed() -> None:
+    entry = messages.written(made(NEW, front="a"), NEW)
+    entry["message"]["bakc"] = "b"
+    with pytest.raises(Disagreement, match="bakc"):
+        messages.read(entry, NEW, "")
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.0, 5.0, 1e300, 0.1])
 def test_numbers_agree_with_themselves(value: float) -> None:
     data = made(DoubleValue, value=value)

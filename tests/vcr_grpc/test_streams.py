@@ -8,10 +8,12 @@ import json
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+import vcr
 
 from cassettes import vcr_grpc
 
@@ -244,4 +246,36 @@ def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop
         assert go() == list("12345678")
     with nobody_home(shop), use(record_mode="none") as cassette:
         assert go() == list("12345678")
+    assert cassette.all_played
+
+
+def test_finding_an_answer_and_marking_it_played_is_one_step(shop: Shop, use: Use, tmp_path: Path) -> None:
+    """While one thread looks for its answer, another one asks the same: it has to wait, and gets the next."""
+    other_looks = threading.Event()
+    others: list[threading.Thread] = []
+    got: list[str] = []
+
+    def ask() -> None:
+        with grpc.insecure_channel(shop.target) as channel:
+            got.append(unary(channel, "Number")(text("x")).value)
+
+    def same(request: Any, recorded: Any) -> bool:
+        if others:
+            if threading.current_thread() in others:
+                other_looks.set()
+        else:
+            others.append(threading.Thread(target=ask))
+            others[0].start()
+            other_looks.wait(0.5)  # in vain, as it should be
+        return True
+
+    with use():
+        ask()
+        ask()
+    my_vcr = vcr.VCR(custom_patches=vcr_grpc.custom_patches(), record_mode="none", match_on=("same",))
+    my_vcr.register_matcher("same", same)
+    with my_vcr.use_cassette(tmp_path / "c.yaml") as cassette:
+        ask()
+        others[0].join()
+    assert sorted(got) == ["1", "1", "2", "2"]
     assert cassette.all_played
