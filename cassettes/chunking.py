@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 #: Widths of pieces that go through lines, escapes and characters.
 _ODD = (1, 7, 2, 33, 3, 128, 5)
+#: How many bytes are an end of a long body.
+_END = 1024
 
 
 def events(data: bytes) -> list[bytes]:
@@ -22,6 +24,12 @@ def whole(data: bytes) -> list[bytes]:
 def single(data: bytes) -> list[bytes]:
     """One byte at a time."""
     return [data[at : at + 1] for at in range(len(data))]
+
+
+def ends(data: bytes) -> list[bytes]:
+    """One byte at a time at the beginning and at the end, where all kinds of events stand; in odd widths between."""
+    middle = max(len(data) - _END, _END)
+    return [*single(data[:_END]), *odd(data[_END:middle]), *single(data[middle:])]
 
 
 def odd(data: bytes) -> list[bytes]:
@@ -60,6 +68,7 @@ CHUNKINGS: dict[str, Callable[[bytes], list[bytes]]] = {
     "events": events,
     "whole": whole,
     "bytes": single,
+    "ends": ends,
     "odd": odd,
     "utf8": split_characters,
     "merged": merged,

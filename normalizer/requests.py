@@ -99,7 +99,9 @@ def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[
     ``body``: as `read_request` takes it. ``provider``: whose format the wire is, where none is told.
     """
     rules = _module(wire, "rules").RULES
-    if wire != "xai.grpc" and isinstance(body, (bytes, bytearray, memoryview, str)):
+    if wire == "xai.grpc":
+        body = _module(wire, "rules").parsed(body)
+    elif isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
             body = jsontext.decode(body if isinstance(body, str) else bytes(body))
         except ValueError:

@@ -33,6 +33,14 @@ def _rule(id: str, reason: str, source: str, check: Callable[[Any], Found]) -> R
     return Rule(id, reason, source, guarded, status=400, error_type="INVALID_ARGUMENT")
 
 
+def parsed(body: Any) -> Any:
+    """The message of a body, so that it is not parsed anew for each rule; the body itself where it is none."""
+    try:
+        return request_from(body)
+    except MalformedBody:
+        return body
+
+
 def _readable(body: Any) -> Found:
     try:
         request_from(body)
