@@ -67,6 +67,10 @@ class Bench:
         self._twice = twice
         self._kept: dict[tuple[Case, str | None], list[Round]] = {}
 
+    def forget(self) -> None:
+        """Let go of the answers that are kept: the cases of a scenario compare with each other, and with no others."""
+        self._kept.clear()
+
     def supports(self, case: Case) -> str:
         """Why the subject is not put to a case; "" where it is."""
         wire = SURFACES[case.surface].wire

@@ -4,6 +4,10 @@ not fail, is a hole in the suite.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+
 from msgspec import Struct
 
 from reports.terminal import Cell, Lines, Section, Table
@@ -11,6 +15,7 @@ from reports.terminal import Cell, Lines, Section, Table
 from .bench import Bench, Choice
 from .checks import LAWS
 from .known_bad import KnownBad, known_bad
+from .workers import cores, in_order
 
 
 class Killed(Struct):
@@ -34,19 +39,35 @@ class Killed(Struct):
         return not self.alive and not self.idle
 
 
-def killed(choice: Choice) -> Killed:
-    """Put every known-bad subject to the suite."""
-    cases = list(choice.cases())
+def killed(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None) -> Killed:
+    """Put every known-bad subject to the suite, scenario by scenario, until its law fails it.
+
+    ``on_progress`` is told of each that is done. Raises ToolparityError where a worker died.
+    """
     by: dict[str, dict[str, int]] = {}
-    for name, bad in known_bad().items():
-        counts: dict[str, int] = {}
-        bench = Bench(bad.make(), twice=False)
+    names = list(known_bad())
+    jobs = jobs or cores()
+    work = partial(_put, choice)
+    done = in_order(work, names, jobs, "conformance.kill") if jobs > 1 else map(work, names)
+    for name, counts in zip(names, done, strict=True):
+        by[name] = counts
+        on_progress(1)
+    return Killed(by)
+
+
+def _put(choice: Choice, name: str) -> dict[str, int]:
+    bad = known_bad()[name]
+    bench = Bench(bad.make(), twice=False)
+    counts: dict[str, int] = {}
+    for _, cases in groupby(choice.cases(), key=lambda case: case.scenario):
         for case in cases:
             for verdict in bench.verdicts(case):
                 if verdict.outcome == "fail":
                     counts[verdict.check] = counts.get(verdict.check, 0) + 1
-        by[name] = counts
-    return Killed(by)
+        bench.forget()
+        if counts.get(bad.law):
+            break
+    return counts
 
 
 def matrix(found: Killed) -> list[Section]:
@@ -78,6 +99,8 @@ def matrix(found: Killed) -> list[Section]:
         )
     )
     return [
-        Table("Kill matrix: cases in which a law fails a known-bad subject", ["subject", *LAWS], rows),
+        Table(
+            "Kill matrix: cases in which a law failed a known-bad subject, until its own did", ["subject", *LAWS], rows
+        ),
         Lines("", told),
     ]

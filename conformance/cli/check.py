@@ -16,12 +16,13 @@ from normalizer.policies import POLICIES
 from reports import results
 from reports.terminal import render
 
-from .. import baseline
-from ..bench import Bench, Choice
+from .. import baseline, runner
+from ..bench import Choice
 from ..check_report import sections
 from ..kill import killed, matrix
+from ..known_bad import known_bad
 from ..provenance import sources
-from ..subjects import SUBJECTS, Subject, subject
+from ..subjects import subject
 from . import exits, screen
 from .progress import Progress
 
@@ -38,6 +39,7 @@ from .progress import Progress
 @click.option("--update-baseline", is_flag=True, help="Write the failures of this run as the expected ones.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the results as JSON.")
 @click.option("--once", is_flag=True, help="Ask each question once: does not find subjects that are unstable.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a core]")
 @click.option("--kill", is_flag=True, help="Put the known-bad subjects to the suite: each must be failed by its law.")
 @click.pass_context
 def command(
@@ -54,6 +56,7 @@ def command(
     update_baseline: bool,
     json_file: Path | None,
     once: bool,
+    jobs: int | None,
     kill: bool,
 ) -> None:
     """Put subjects to every scenario, on every wire, plain and streamed, under every policy.
@@ -71,9 +74,9 @@ def command(
     """
     choice = Choice(scenarios, providers, (*wires, *surfaces), policies, modes)
     if kill:
-        _kill(ctx, choice)
+        _kill(ctx, choice, jobs or 0)
         return
-    run = _run([subject(name) for name in subjects or ("normalizer",)], choice, file, twice=not once)
+    run = _run(subjects or ("normalizer",), choice, file, twice=not once, jobs=jobs or 0)
     if update_baseline:
         for tested in run.subjects:
             path = file or baseline.SHIPPED / f"{tested.name}.yaml"
@@ -88,18 +91,15 @@ def command(
     ctx.exit(_code(run))
 
 
-def _run(subjects: Sequence[Subject], choice: Choice, file: Path | None, *, twice: bool) -> results.Run:
+def _run(names: Sequence[str], choice: Choice, file: Path | None, *, twice: bool, jobs: int) -> results.Run:
+    subjects = [subject(name) for name in names]
     began = time.monotonic()
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     cases = list(choice.cases())
     verdicts: list[results.Verdict] = []
     with Progress(len(cases) * len(subjects), "checking") as progress:
-        for tested in subjects:
-            bench = Bench(tested, twice=twice)
-            mine: list[results.Verdict] = []
-            for case in cases:
-                mine.extend(bench.verdicts(case))
-                progress.advance(1)
+        for name, tested in zip(names, subjects, strict=True):
+            mine = list(runner.verdicts(name, choice, twice=twice, jobs=jobs, on_progress=progress.advance))
             known = baseline.read(file or baseline.SHIPPED / f"{tested.name}.yaml")
             verdicts.extend(baseline.applied(mine, known))
     environment = {"python": platform.python_version(), "system": platform.system()}
@@ -118,10 +118,8 @@ def _code(run: results.Run) -> int:
     return exits.ALL_WELL if run.count("pass", "expected") else exits.NOTHING_RAN
 
 
-def _kill(ctx: click.Context, choice: Choice) -> None:
-    found = killed(choice)
+def _kill(ctx: click.Context, choice: Choice, jobs: int) -> None:
+    with Progress(len(known_bad()), "killing") as progress:
+        found = killed(choice, jobs=jobs, on_progress=progress.advance)
     click.echo(render(matrix(found), width=screen.width(), colour=screen.colour()), nl=False)
     ctx.exit(exits.ALL_WELL if found.perfect else exits.FAILED)
-
-
-__all__ = ["SUBJECTS", "command"]
