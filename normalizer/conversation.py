@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from .model import Response
+from .model import Block, Response, ToolCall
 
 
 class TextPart(Struct, tag="text", tag_field="type", frozen=True, gc=False):
@@ -172,7 +173,8 @@ class Encoded(Struct, frozen=True, gc=False):
     """A request body for one wire. ``body``: parsed JSON (or a protobuf message on `xai.grpc`).
 
     ``losses``: empty, or true. ``ids`` and ``names``: what stands on the wire -> the canonical id or name, wherever
-    they differ; read the provider's next response with them.
+    they differ; `restored` reads the provider's next response with them. What stands inside the body is shared with
+    the request: change a copy.
     """
 
     wire: str
@@ -180,3 +182,21 @@ class Encoded(Struct, frozen=True, gc=False):
     losses: list[Loss] = []
     ids: dict[str, str] = {}
     names: dict[str, str] = {}
+
+    def restored(self, response: Response) -> Response:
+        """The response to this request, its client calls under the canonical ids and names; the same where none differ.
+
+        A tool called by its alias is found under its own name then, and goes back under the alias when written again.
+        """
+        if not (self.ids or self.names):
+            return response
+        choices = [replace(choice, blocks=[self._restored(b) for b in choice.blocks]) for choice in response.choices]
+        if choices == response.choices:
+            return response
+        return replace(response, choices=choices).with_findings(list(response.findings))
+
+    def _restored(self, block: Block) -> Block:
+        if not isinstance(block, ToolCall):
+            return block
+        id, name = self.ids.get(block.id, block.id), self.names.get(block.name, block.name)
+        return block if id == block.id and name == block.name else replace(block, id=id, name=name)

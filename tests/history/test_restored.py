@@ -1,0 +1,57 @@
+"""What a provider says under the names and ids that it was told is read under those that the caller knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from normalizer.conversation import Assistant, Encoded, Request, TextPart, Tool, User
+from normalizer.findings import finding
+from normalizer.model import Choice, Response, ServerToolCall, Stop, Text, ToolCall
+from normalizer.policies import select
+from normalizer.requests import write_request
+from normalizer.wires.carry import digest
+from tests.history.talks import PROVIDERS
+from tests.history.views import calls
+
+NAME = "mcp.search"
+TOOLS = [Tool(NAME, parameters={"type": "object", "properties": {}})]
+
+
+def said(wire: str, *blocks: Any) -> Response:
+    return Response(wire, PROVIDERS[wire], None, "m", [Choice(0, list(blocks), Stop("tool_calls"))])
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_tool_called_by_its_alias_is_found_by_its_name_and_goes_back_by_its_alias(wire: str) -> None:
+    request = Request("other", "m", [User([TextPart("hi")])], TOOLS, params={"max_tokens": 99})
+    encoded = write_request(request, wire, provider=PROVIDERS[wire])
+    (alias,) = encoded.names
+    assert alias == f"mcp_search_{digest(NAME, 8)}"
+    restored = encoded.restored(said(wire, Text("so"), ToolCall("call_1", alias, {}, "{}")))
+    assert [call.name for call in restored.calls] == [NAME]
+    again = Request("other", "m", [*request.turns, Assistant(restored)], TOOLS, params={"max_tokens": 99})
+    written = write_request(again, wire, provider=PROVIDERS[wire])
+    assert [name for _, name, _ in calls(wire, written.body)] == [alias]
+
+
+def test_ids_are_restored_and_everything_else_stays_as_it_is() -> None:
+    encoded = Encoded("openai.chat", {}, ids={"call_x": "a b"}, names={"alias": "f"})
+    served = ServerToolCall("call_x", "web_search", "alias", "{}")
+    given = said("openai.chat", Text("t"), served, ToolCall("call_x", "g", {}, "{}"), ToolCall("c", "alias", {}, "{}"))
+    given.with_findings([finding("id-missing", "x", 0, 2)])
+    restored = encoded.restored(given)
+    text, server, first, second = restored.choices[0].blocks
+    assert (text, server) == tuple(given.choices[0].blocks[:2])
+    assert isinstance(first, ToolCall)
+    assert isinstance(second, ToolCall)
+    assert [(first.id, first.name), (second.id, second.name)] == [("a b", "g"), ("c", "f")]
+    assert restored.findings == given.findings
+    assert [ref.name for ref in select(restored).kept] == ["g", "f"]
+
+
+def test_a_response_in_which_nothing_differs_is_the_very_same() -> None:
+    given = said("openai.chat", ToolCall("c", "f", {}, "{}"))
+    assert Encoded("openai.chat", {}).restored(given) is given
+    assert Encoded("openai.chat", {}, names={"alias": "g"}).restored(given) is given
