@@ -109,21 +109,26 @@ def _said(content: Any) -> list[Any]:
     return pieces
 
 
-def erased(request: Request) -> Request:
-    """The request with ``raw`` and ``extra`` emptied on every block of a known type."""
-    return replace(request, turns=[_erased_turn(turn) for turn in request.turns])
+def erased(request: Request, *, results: bool = True) -> Request:
+    """The request with ``raw`` and ``extra`` emptied on every block of a known type.
+
+    ``results``: also the ``raw`` of a server's results, which is the canonical field for what came of a call.
+    """
+    return replace(request, turns=[_erased_turn(turn, results) for turn in request.turns])
 
 
-def _erased_turn(turn: Turn) -> Turn:
+def _erased_turn(turn: Turn, results: bool) -> Turn:
     if not isinstance(turn, Assistant):
         return turn
-    choices = [replace(c, blocks=[_erased_block(b) for b in c.blocks], extra={}) for c in turn.response.choices]
+    choices = [
+        replace(c, blocks=[_erased_block(b, results) for b in c.blocks], extra={}) for c in turn.response.choices
+    ]
     return Assistant(replace(turn.response, choices=choices, extra={}))
 
 
-def _erased_block(block: Block) -> Block:
+def _erased_block(block: Block, results: bool) -> Block:
     if isinstance(block, Opaque):
         return block
     if isinstance(block, ServerToolResult):
-        return replace(block, raw=None, extra={})
+        return replace(block, raw=None if results else block.raw, extra={})
     return replace(block, extra={})

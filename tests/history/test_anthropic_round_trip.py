@@ -82,6 +82,23 @@ def test_recorded_histories_mean_the_same_when_read_and_written(
         assert share >= 0.99
 
 
+def test_what_servers_returned_is_canonical_and_carries_more_than_the_other_fields_alone(
+    recordings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For what came of a server's call, ``raw`` is the canonical field: here it stays, and only the rest is erased."""
+    given = told(recordings)
+    missed = []
+    for row in given:
+        request = erased(read_request(row.request, WIRE, provider=row.provider), results=False)
+        if meaning(write_request(request).body) != meaning(row.request):
+            missed.append(row.id)
+    share = (len(given) - len(missed)) / len(given)
+    with capsys.disabled():
+        print(f"\n  {WIRE}: {len(given) - len(missed)} of {len(given)} ({share:.2%}), erased but what servers returned")
+    assert all(reasons("erased", id) for id in missed)
+    assert share >= 0.98
+
+
 def test_every_other_recorded_request_means_the_same_too(recordings: Path) -> None:
     compared = 0
     for row in rows(recordings, WIRE):
