@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from normalizer.errors import ToolparityError
@@ -37,7 +38,8 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
     pool = ProcessPoolExecutor(jobs, mp_context=_context(preload), initializer=_leave_interrupts_to_the_parent)
     try:
         for item in items:
-            under_way.append(pool.submit(function, item))
+            with _interrupts_held():  # what is started here must not die of an interrupt before it can ignore it
+                under_way.append(pool.submit(function, item))
             if len(under_way) >= jobs * _UNDER_WAY:
                 yield under_way.popleft().result()
         while under_way:
@@ -67,6 +69,19 @@ def _context(preload: str) -> multiprocessing.context.BaseContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([preload])
     return context
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """An interrupt that comes meanwhile is delivered afterwards; processes that are started inherit the mask."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leave_interrupts_to_the_parent() -> None:
