@@ -63,16 +63,23 @@ def members(
 def _in_tools_without_thinking(messages: list[dict[str, Any]]) -> bool:
     """Whether the last turn of the assistant called tools and does not begin with thinking (THINK-01)."""
     place = len(messages) - 1
-    while place > 0 and messages[place - 1].get("role") != "assistant":
+    while place > 0 and not _is_said(messages[place - 1]):
         place -= 1
-    if place <= 0:
+    if place <= 0 or _first_kind(messages[place]) != "tool_result":
         return False
-    content = messages[place].get("content")
-    if not isinstance(content, list) or not content or kind_of(content[0]) != "tool_result":
-        return False
-    while place > 1 and messages[place - 2].get("role") == "assistant":
+    while place > 1 and _is_said(messages[place - 2]):
         place -= 1
-    return kind_of(messages[place - 1]["content"][0]) not in ("thinking", "redacted_thinking")
+    return _first_kind(messages[place - 1]) not in ("thinking", "redacted_thinking")
+
+
+def _is_said(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "assistant"
+
+
+def _first_kind(message: Any) -> str | None:
+    """The type of a message's first block; a message that no reader understood may be anything."""
+    content = message.get("content") if isinstance(message, dict) else None
+    return kind_of(content[0]) if isinstance(content, list) and content else None
 
 
 def _tool(tool: Tool, carry: Carrying) -> Any:
