@@ -8,6 +8,7 @@ the bodies in files beside them and say themselves what must come out.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -111,6 +112,8 @@ def _cut(script: Script) -> bool:
 
 
 FOLDER = resources.files(__package__) / "situations"
+#: The one file there that is no situation (`conformance.trace`).
+LEFT_OUT = "left_out.toml"
 
 
 @cache
@@ -119,15 +122,16 @@ def scenarios() -> dict[str, Scenario]:
     played = scripts()
     found: dict[str, Scenario] = {}
     for file in sorted(FOLDER.iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".toml"):
+        if file.name.endswith(".toml") and file.name != LEFT_OUT:
             id = file.name.removesuffix(".toml")
-            found[id] = _scenario(id, file, played)
+            found[id] = read(id, file, played)
     if lacking := played.keys() - found.keys():
         raise InvalidScenario(f"no situation tells of the scripts {', '.join(sorted(lacking))}")
     return found
 
 
-def _scenario(id: str, file: Traversable, played: dict[str, Script]) -> Scenario:
+def read(id: str, file: Traversable, played: Mapping[str, Script]) -> Scenario:
+    """One situation from its file. ``played``: the scripts by id. Raises InvalidScenario, which says where."""
     try:
         situation = msgspec.convert(tomllib.loads(file.read_text("utf-8")), Situation)
     except tomllib.TOMLDecodeError as error:
@@ -181,4 +185,4 @@ def guarded() -> dict[str, list[str]]:
     return table
 
 
-__all__ = ["Body", "Scenario", "Situation", "body_bytes", "guarded", "scenarios", "schema"]
+__all__ = ["Body", "Scenario", "Situation", "body_bytes", "guarded", "read", "scenarios", "schema"]

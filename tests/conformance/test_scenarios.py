@@ -1,0 +1,258 @@
+"""Scenarios are data that says what it means: each file is read, its bodies are its own, and a wrong word is found."""
+
+from __future__ import annotations
+
+import base64
+import runpy
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cassettes.surfaces import SURFACES
+from conformance import bench, scenarios, traffic
+from conformance.asked import asked
+from conformance.bench import Bench, Choice
+from conformance.checks.common import equal
+from conformance.expected import Expected, ExpectedCall
+from conformance.scenarios import Scenario, body_bytes, read
+from conformance.subjects.reference import Reference
+from normalizer.errors import InvalidScenario
+from normalizer.requests import check_request
+from reports.results import Verdict
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = scenarios.scenarios()
+WRITTEN = {id: one for id, one in ALL.items() if one.script is None}
+ASKING = [(id, name) for id, one in WRITTEN.items() if one.situation.ask for name in one.surfaces]
+
+
+def test_there_are_as_many_scenarios_as_the_suite_promises() -> None:
+    assert len(ALL) >= 150
+    assert len(WRITTEN) >= 100
+
+
+def test_no_two_scenarios_show_the_same_bodies_or_bear_the_same_title() -> None:
+    bodies = Counter(
+        (body.surface, one.situation.ask, body_bytes(body)) for one in WRITTEN.values() for body in one.situation.bodies
+    )
+    assert [body for body, count in bodies.items() if count > 1] == []
+    titles = Counter(one.situation.title for one in ALL.values())
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+def test_no_surface_has_two_bodies_of_one_kind() -> None:
+    for id, one in WRITTEN.items():
+        kinds = Counter((body.surface, body.stream) for body in one.situation.bodies)
+        assert max(kinds.values()) == 1, id
+
+
+def test_every_body_file_belongs_to_a_scenario() -> None:
+    told = {body.file for one in WRITTEN.values() for body in one.situation.bodies if body.file}
+    there = {f"bodies/{path.name}" for path in (ROOT / "conformance/situations/bodies").iterdir()}
+    assert there == told
+
+
+@pytest.mark.parametrize(("id", "surface"), ASKING)
+def test_the_request_that_is_made_of_a_situation_is_one_that_its_provider_takes(id: str, surface: str) -> None:
+    found = SURFACES[surface]
+    for stream in (False, True):
+        body = asked(WRITTEN[id].situation, found, stream=stream)
+        broken = check_request(body, found.wire, provider=found.provider)
+        assert [violation.rule for violation in broken if violation.rule not in RESERVED] == []
+
+
+#: The only rule that a scenario breaks on purpose: its tool has a name that a provider keeps for itself.
+RESERVED = {"tool-name-free"}
+
+
+@pytest.mark.parametrize("path", ["cassettes/scenarios/schema.json", "conformance/situations/schema.json"])
+def test_the_published_schemas_are_current(path: str) -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "schemas.py"), run_name="schemas")
+    assert (ROOT / path).read_text("utf-8") == made["written"](made["SCHEMAS"][path]())
+
+
+# What is no situation
+
+
+def reading(tmp_path: Path, text: str) -> Scenario:
+    file = tmp_path / "case.toml"
+    file.write_text(text, "utf-8")
+    return read("case", file, {})
+
+
+BODY = "\n[[bodies]]\nsurface = \"openai.chat\"\ntext = '{}'\n"
+WRONG = {
+    "no TOML": "title = ",
+    "an unknown member": 'title = "t"\nguard = []\n[expected]\n' + BODY,
+    "neither bodies nor a script": 'title = "t"\n',
+    "bodies and nothing expected": 'title = "t"\n' + BODY,
+    "text and file": 'title = "t"\n[expected]\n' + BODY + 'file = "x"\n',
+    "an unknown surface": 'title = "t"\n[expected]\n' + BODY.replace("openai.chat", "openai.fax"),
+    "goes on without having begun": 'title = "t"\ngoes_on = true\n[expected]\n' + BODY,
+    "an exception for a surface without a body": 'title = "t"\n[expected]\n[expect."xai.grpc"]\nstop = "x"\n' + BODY,
+    "an exception that nothing is": 'title = "t"\n[expected]\n[expect."openai.chat"]\nend = "x"\n' + BODY,
+    "arguments that are no JSON": 'title = "t"\n[expected]\ncalls = [{ name = "f", json = "{" }]\n' + BODY,
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_a_file_that_is_no_situation_is_refused_with_its_id(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidScenario, match="case"):
+        reading(tmp_path, text)
+
+
+def test_an_exception_counts_for_its_surface_and_mode_alone(tmp_path: Path) -> None:
+    text = 'title = "t"\n[expected]\nstop = "tool_calls"\n[expect."openai.chat/stream"]\nstop = "end_turn"\n' + BODY
+    found = reading(tmp_path, text + BODY.replace("text", "stream = true\ntext"))
+    assert [found.expected("openai.chat", 0, stream=stream).stop for stream in (False, True)] == [
+        "tool_calls",
+        "end_turn",
+    ]
+
+
+def test_parsed_answers_are_not_asked_for_the_spelling_of_arguments() -> None:
+    found = ALL["interleaved-fragments"]
+    plain, streamed = (found.expected("anthropic.messages", 0, stream=stream).calls[0].text for stream in (False, True))
+    assert (plain, streamed) == (None, '{"from":"A1","to":"B2","pieces":3}')
+
+
+# What is expected
+
+
+CALLS = [
+    ExpectedCall("a", {}),
+    ExpectedCall("b", None, "{", "truncated"),
+    ExpectedCall("c", {}),
+    ExpectedCall("d", {}, choice=1),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "kept", "dropped"),
+    [
+        ("all", None, [0, 2], [3]),
+        ("first", None, [0], [2, 3]),
+        ("batch", 1, [0], [2, 3]),
+        ("all", 0, [], [0, 2, 3]),
+    ],
+)
+def test_a_policy_splits_what_can_run_and_other_choices_are_dropped(
+    policy: str, limit: int | None, kept: list[int], dropped: list[int]
+) -> None:
+    split = Expected(calls=CALLS, stop="tool_calls").split(policy, limit)
+    assert (split.kept, split.dropped, split.rejected) == (kept, dropped, [1])
+
+
+@pytest.mark.parametrize("dead", [{"complete": False}, {"failed": True}, {"stop": "refusal"}, {"stop": "error"}])
+def test_of_an_answer_that_did_not_come_to_its_end_everything_is_rejected(dead: dict[str, Any]) -> None:
+    split = replace(Expected(calls=CALLS), **dead).split("all")
+    assert (split.kept, split.dropped, split.rejected) == ([], [], [0, 1, 2, 3])
+
+
+def test_values_are_compared_as_json_has_them() -> None:
+    assert equal({"a": [1, 2.0, None]}, {"a": [1.0, 2, None]})
+    assert not equal({"a": 1}, {"a": True})
+    assert not equal({"a": [0]}, {"a": [False]})
+    assert not equal({"a": 1}, {"a": "1"})
+    assert not equal({"a": 100000000000000000001}, {"a": 100000000000000000000})
+    assert not equal({}, {"a": None})
+
+
+def test_arguments_that_toml_cannot_say_are_told_as_json(tmp_path: Path) -> None:
+    found = reading(
+        tmp_path, 'title = "t"\n[expected]\ncalls = [{ name = "f", json = \'{"a":null,"b":"\\ud800"}\' }]\n' + BODY
+    )
+    assert found.expected("openai.chat", 0, stream=False).calls[0].arguments == {"a": None, "b": "\ud800"}
+
+
+# What stands on the wire
+
+
+def test_messages_of_grpc_are_written_as_json_or_base64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    as_json = '{"id":"r1","outputs":[{"delta":{"content":"hi"},"finish_reason":"REASON_STOP"}]}'
+    as_base64 = base64.b64encode(b"\x0a\x02r1").decode()
+    text = f'title = "t"\n[expected]\n[[bodies]]\nsurface = "xai.grpc"\nstream = true\ntext = \'\'\'\n{as_json}\n'
+    found = reading(tmp_path, text + f"{as_base64}\n'''\n")
+    monkeypatch.setattr(traffic, "scenarios", lambda: {"case": found})
+    (answered,) = traffic.answers.__wrapped__("case", "xai.grpc", "stream")
+    assert len(answered.pieces) == 2
+    assert answered.pieces[0].startswith(b"\x0a\x02r1\x12")
+    assert answered.pieces[1] == b"\x0a\x02r1"
+
+
+# A wrong expectation is found, law by law
+
+
+def judged(monkeypatch: pytest.MonkeyPatch, id: str, surface: str, mode: str, **changed: Any) -> Iterator[Verdict]:
+    """What the laws say of the reference where the scenario expects something else than it should."""
+    situation = ALL[id].situation
+    assert situation.expected is not None
+    wrong = replace(ALL[id], situation=replace(situation, expected=replace(situation.expected, **changed)))
+    monkeypatch.setattr(bench, "scenarios", lambda: {id: wrong})
+    tested = Bench(Reference(), twice=False)
+    for case in Choice((id,), wires=(surface,), modes=(mode,), policies=("all",)).cases():
+        yield from tested.verdicts(case)
+
+
+BLANK = ExpectedCall("get_weather", {"city": "Faro"})
+CONTRADICTIONS: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
+    "a call more": ("text-then-two-calls", "openai.chat", "plain", {"calls": [BLANK]}, "conservation"),
+    "another id": (
+        "id-after-the-name",
+        "openai.chat",
+        "stream",
+        {"calls": [ExpectedCall("pay_bill", {"bill": "2026-03"}, id="call_x")]},
+        "conservation",
+    ),
+    "an oddity that is none": ("sparse-indexes", "openai.chat", "stream", {"findings": ["id-missing"]}, "conservation"),
+    "another spelling": (
+        "looks-finished-early",
+        "openai.chat",
+        "stream",
+        {"calls": [ExpectedCall("search_law", {"query": "tax"}, '{"query": "tax"}')]},
+        "arguments",
+    ),
+    "another end": ("stop-beside-a-call", "openai.chat", "plain", {"stop": "end_turn"}, "stop"),
+    "no need to ask again": ("error-after-a-whole-call", "openai.chat", "stream", {"retryable": False}, "stop"),
+    "a break that is not there": ("stop-sequence", "anthropic.messages", "stream", {"complete": False}, "incomplete"),
+    "another tool of the provider": (
+        "code-execution",
+        "xai.grpc",
+        "plain",
+        {"servers": ["web_search"]},
+        "server-side",
+    ),
+    "an approval that nobody asked for": (
+        "approval-asked",
+        "openai.responses",
+        "plain",
+        {"approvals": ["other"]},
+        "server-side",
+    ),
+    "another unknown block": ("unknown-block", "anthropic.messages", "plain", {"opaque": ["other"]}, "unknown"),
+    "other figures": ("figures-first", "xai.grpc", "stream", {"usage": {"input_tokens": 1}}, "usage"),
+    "something that did not go back": ("native-ids", "openai.chat", "plain", {"back": ["functions.other:0"]}, "replay"),
+    "words that were not said": ("text-around-calls", "xai.grpc", "plain", {"text": "Other words."}, "handoff"),
+    "a result that was never given": (
+        "item-id-beside-call-id",
+        "openai.responses",
+        "plain",
+        {"calls": []},
+        "conservation",
+    ),
+}
+
+
+@pytest.mark.parametrize("contradiction", CONTRADICTIONS)
+def test_an_expectation_that_contradicts_its_bodies_fails(contradiction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, surface, mode, changed, law = CONTRADICTIONS[contradiction]
+    assert law in {v.check for v in judged(monkeypatch, id, surface, mode, **changed) if v.outcome == "fail"}
+
+
+def test_the_same_without_the_contradiction_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for id, surface, mode, _, _ in CONTRADICTIONS.values():
+        assert {verdict.outcome for verdict in judged(monkeypatch, id, surface, mode)} == {"pass"}
