@@ -32,7 +32,7 @@ class AnsweredCall(Struct, frozen=True):
         if self.arguments is not None or self.text is None:
             return self.arguments
         try:
-            return jsontext.decode(self.text) if self.text else {}
+            return jsontext.decode(self.text) if self.text.strip() else {}
         except ValueError:
             return msgspec.UNSET
 

@@ -149,6 +149,10 @@ class Bench:
             return None
         return None if self.supports(case) else self._rounds(case, how)
 
+    def rounds(self, case: Case) -> list[Round]:
+        """What the subject said of a case, round by round. Raises BadAnswer and Unstable."""
+        return self._rounds(case, None)
+
     def _rounds(self, case: Case, how: str | None) -> list[Round]:
         found = self._kept.get((case, how))
         if found is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..answer import AnsweredCall
 from ..evidence import Evidence, Round
-from .common import Failure, listed, matched, silent
+from ..expected import ExpectedCall
+from .common import Failure, listed, matched, same, silent
 
 SENTENCE = "Every call on the wire is kept, dropped, rejected or server-side: once, and only once, under its own id."
 LEVEL = "must"
@@ -22,14 +24,17 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     """Compare the calls that the subject accounts for with those on the wire, as two bags."""
     for round in evidence.rounds:
         wanted, answer = round.expected.calls, round.answer
+        acts = "select" in evidence.subject.claims
+        if not round.expected.complete and not acts:
+            continue  # what an accumulator holds of a broken stream is not told to be a call, and it may refuse it
         if answer.error is not None and not round.expected.failed and wanted:
             yield Failure(round.number, f"the body was not read: {answer.error}", listed(wanted), "nothing")
             continue
-        if not round.expected.complete and "select" not in evidence.subject.claims:
-            continue  # what an accumulator holds of a broken stream is not told to be a call
         yield from silent(evidence, round, "conservation")
         places, strangers = matched(wanted, answer.calls)
-        yield from _ids(round, places)
+        yield from _ids(round, places, acts=acts)
+        if not acts:
+            places, strangers = _spelled_otherwise(wanted, answer.calls, places, strangers)
         found = {place for place in places if place is not None}
         lost = [call for place, call in enumerate(wanted) if place not in found]
         if not round.expected.complete:
@@ -51,8 +56,27 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             )
 
 
-def _ids(round: Round, places: list[int | None]) -> Iterator[Failure]:
-    """An id that the case is about is told as it stands there, and no two calls can be answered under one."""
+def _spelled_otherwise(
+    wanted: list[ExpectedCall], got: list[AnsweredCall], places: list[int | None], strangers: list[AnsweredCall]
+) -> tuple[list[int | None], list[AnsweredCall]]:
+    """A call of the same name with other arguments is that call, not a lost one and an invented one: how its arguments
+    are told is law `arguments`. One that is told twice stays a stranger.
+    """
+    places, left = list(places), []
+    for call in strangers:
+        free = (n for n, one in enumerate(wanted) if n not in places and one.name == call.name)
+        place = None if any(same(one, call) for one in wanted) else next(free, None)
+        if place is None:
+            left.append(call)
+        else:
+            places[next(n for n, one in enumerate(got) if one is call)] = place
+    return places, left
+
+
+def _ids(round: Round, places: list[int | None], *, acts: bool) -> Iterator[Failure]:
+    """An id that the case is about is told as it stands there. Who acts on calls can answer each under an id of its
+    own; who only tells them hands on the ids that stand there, blank and repeated ones too.
+    """
     for place, call in zip(places, round.answer.calls, strict=True):
         wanted = None if place is None else round.expected.calls[place].id
         if wanted is not None and call.id is not None and call.id != wanted:
@@ -60,5 +84,5 @@ def _ids(round: Round, places: list[int | None]) -> Iterator[Failure]:
             yield Failure(round.number, reason, wanted, call.id)
     told = [call.id for call in round.answer.calls if call.id is not None]
     twice = sorted({id for id in told if told.count(id) > 1})
-    if twice:
+    if twice and acts:
         yield Failure(round.number, f"two calls are told under one id: {', '.join(map(repr, twice))}", None, told)

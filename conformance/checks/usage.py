@@ -27,8 +27,8 @@ def _figures(round: Round) -> dict[str, int] | None:
 def check(evidence: Evidence) -> Iterator[Failure]:
     """Input with what was cached, output with what was thought."""
     for round in evidence.rounds:
-        figures = _figures(round)
-        if figures is None:
+        figures, expected = _figures(round), round.expected
+        if figures is None or (round.answer.error is not None and (expected.failed or not expected.complete)):
             continue
         told = round.answer.usage or {}
         for key, value in figures.items():

@@ -25,6 +25,8 @@ COMMANDS: dict[str, str] = {
     "normalize": "normalize",
     "record": "record",
     "serve": "serve",
+    "smoke": "smoke",
+    "subjects": "subjects",
 }
 
 

@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from normalizer.errors import UnknownSubject
 
+from .peers import PEERS
+
 #: What a subject may claim beyond reading calls, and what that promises.
 CLAIMS: dict[str, str] = {
     "stream": "It reads streamed answers.",
@@ -104,11 +106,15 @@ def subject(name: str) -> Subject:
     if name in SUBJECTS:
         module, _, attribute = SUBJECTS[name].partition(":")
         return _made(getattr(import_module(f".{module}", __name__), attribute), name)
+    if name in PEERS:
+        from .installing import peer
+
+        return peer(name)
     for entry in metadata.entry_points(group=GROUP, name=name):
         return _made(entry.load(), name)
     if ":" in name:
         return _imported(name)
-    known = sorted({*SUBJECTS, *(entry.name for entry in metadata.entry_points(group=GROUP))})
+    known = sorted({*SUBJECTS, *PEERS, *(entry.name for entry in metadata.entry_points(group=GROUP))})
     raise UnknownSubject(
         f"no subject is called {name!r}", hint=f"one of {', '.join(known)}, my.module:Subject, or exec:COMMAND"
     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import anthropic
 
+from normalizer import jsontext
+
 from . import Ask
 from .served import Served, http_of
 
@@ -39,8 +41,13 @@ class AnthropicSDK:
         else:
             message = self._client.beta.messages.create(**request)
         calls = [
-            {"id": block.id, "name": block.name, "arguments": block.input}
+            {"id": block.id, "name": block.name, **_given(block.input)}
             for block in message.content
             if block.type == "tool_use"
         ]
         return {"calls": calls, "text": "".join(block.text for block in message.content if block.type == "text")}
+
+
+def _given(input: Any) -> dict[str, Any]:
+    """The SDK hands on parsed JSON; a text among it is no argument text."""
+    return {"arguments_text": jsontext.text(input)} if isinstance(input, str) else {"arguments": input}

@@ -12,6 +12,16 @@ from openai.lib.streaming.responses._responses import ResponseStreamState
 from . import Ask
 from .served import Served, http_of
 
+#: Items that are calls of the caller's -> name where none stands there, and the member with the arguments.
+_ITEMS = {
+    "function_call": ("", "arguments"),
+    "custom_tool_call": ("", "input"),
+    "computer_call": ("computer", "action"),
+    "local_shell_call": ("local_shell", "action"),
+    "shell_call": ("shell", "action"),
+    "apply_patch_call": ("apply_patch", "operation"),
+}
+
 
 class OpenAISDK:
     """Reads Chat Completions and Responses. It tells what stands there, and acts on nothing."""
@@ -51,9 +61,9 @@ class OpenAISDK:
         calls = []
         for choice in completion.choices:
             for call in choice.message.tool_calls or ():
-                body = call.custom if call.type == "custom" else call.function
-                text = body.input if call.type == "custom" else body.arguments
-                calls.append({"id": call.id, "name": body.name, "arguments_text": text})
+                held = call.model_dump()  # a streamed custom call is a plain dict in the SDK's snapshot
+                body, key = (held["custom"], "input") if call.type == "custom" else (held["function"], "arguments")
+                calls.append({"id": call.id, "name": body.get("name") or "", "arguments_text": body.get(key) or ""})
             if choice.message.function_call is not None:
                 legacy = choice.message.function_call
                 calls.append({"name": legacy.name, "arguments_text": legacy.arguments})
@@ -75,8 +85,8 @@ class OpenAISDK:
             response = self._client.responses.create(**request)
         calls = []
         for item in response.output:
-            if item.type == "function_call":
-                calls.append({"id": item.call_id, "name": item.name, "arguments_text": item.arguments})
-            elif item.type == "custom_tool_call":
-                calls.append({"id": item.call_id, "name": item.name, "arguments_text": item.input})
+            if item.type in _ITEMS:
+                held = item.model_dump(exclude_unset=True)
+                name, member = _ITEMS[item.type]
+                calls.append({"id": item.call_id, "name": held.get("name") or name, "arguments": held.get(member)})
         return {"calls": calls, "text": response.output_text}

@@ -1,0 +1,53 @@
+"""`toolparity smoke`: is the plug broken, or the implementation?"""
+
+from __future__ import annotations
+
+import click
+
+from normalizer.errors import BadAnswer, MissingExtra, UnknownSubject
+
+from .. import smoke
+from ..subjects import subject
+from . import exits
+
+
+@click.command(name="smoke", epilog=f"Exit codes: {exits.TABLE}")
+@click.argument("name", metavar="SUBJECT")
+@click.pass_context
+def command(ctx: click.Context, name: str) -> None:
+    """Put one easy call to a subject on each wire that it reads, plain and streamed, twice.
+
+    Tells within seconds who has to look: at the plug (exit 4), or at the implementation (exit 1).
+
+    \b
+    Examples:
+      toolparity smoke my.module:Subject
+      toolparity smoke exec:"node subject.mjs"
+    """
+    try:
+        tested = subject(name)
+    except MissingExtra:
+        raise
+    except (BadAnswer, UnknownSubject) as error:
+        click.echo(f"plug\thello\t{error}")
+        click.echo("The plug is broken: the suite cannot get hold of the subject.", err=True)
+        ctx.exit(exits.FAULT)
+    click.echo(
+        f"ok\thello\t{tested.name} {tested.version}, claims {', '.join(sorted(tested.claims)) or 'nothing more'}"
+    )
+    blamed: list[str] = []
+    ran = 0
+    for probe in smoke.probes(tested):
+        ran += 1
+        click.echo(f"{probe.blame or 'ok'}\t{probe.wire} {probe.mode}\t{probe.told}")
+        blamed += [probe.blame] if probe.blame else []
+    if not ran:
+        click.echo("It reads none of the wires of the suite: nothing ran.", err=True)
+        ctx.exit(exits.NOTHING_RAN)
+    if "plug" in blamed:
+        click.echo("The plug is broken: what the subject says has no form that the suite reads.", err=True)
+        ctx.exit(exits.FAULT)
+    if blamed:
+        click.echo("The plug works; the implementation gives something else than what stands on the wire.", err=True)
+        ctx.exit(exits.FAILED)
+    click.echo("The plug works, and the implementation reads the easy case: toolparity check tells the rest.", err=True)

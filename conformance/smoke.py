@@ -1,0 +1,63 @@
+"""Whether a subject is plugged in right, told in seconds: one easy call on each wire, plain and streamed, asked twice.
+
+What comes out says who has to look: at the plug (the answer has no form that the suite reads), or at the
+implementation (it was read, and is wrong).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from cassettes.surfaces import SURFACES
+from normalizer.errors import BadAnswer
+
+from .bench import Bench, Unstable
+from .evidence import Case
+from .scenarios import scenarios
+from .subjects import Subject
+
+#: One call with one argument, as every provider gives it.
+SCENARIO = "single-call"
+#: The surface on which each wire is at home.
+_HOMES = {surface.wire: name for name, surface in reversed(SURFACES.items())}
+
+
+class Probe(Struct, frozen=True):
+    """One question. ``blame``: "" where all is well; ``told``: in words."""
+
+    wire: str
+    mode: str
+    blame: Literal["", "plug", "implementation"]
+    told: str
+
+
+def probes(subject: Subject) -> Iterator[Probe]:
+    """Each wire that the subject reads, plain, and streamed where it claims that. Raises UnreadableSource where the
+    suite lacks the traffic.
+    """
+    scenario = scenarios()[SCENARIO]
+    for wire, surface in sorted(_HOMES.items()):
+        if surface not in scenario.surfaces or (subject.wires is not None and wire not in subject.wires):
+            continue
+        for mode in scenario.modes(surface):
+            if mode == "plain" or "stream" in subject.claims:
+                blame, told = _probed(subject, Case(SCENARIO, surface, mode, "all"))
+                yield Probe(wire, mode, blame, told)
+
+
+def _probed(subject: Subject, case: Case) -> tuple[Literal["", "plug", "implementation"], str]:
+    bench = Bench(subject)
+    try:
+        rounds = bench.rounds(case)
+    except BadAnswer as error:
+        return "plug", str(error)
+    except Unstable as error:
+        return "implementation", str(error)
+    for verdict in bench.verdicts(case):
+        if verdict.outcome == "fail":
+            return "implementation", f"{verdict.check}: {verdict.reason}"
+    calls = [str(call) for one in rounds for call in one.answer.calls]
+    return "", ", ".join(calls) or "no call"

@@ -1,0 +1,57 @@
+"""any-llm: its completion() and responses(). Its streamed chunks are for the caller to add up: not claimed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from program import Loopback, figures_of, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
+
+import any_llm  # type: ignore[import-not-found,unused-ignore]
+
+
+def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
+    """The calls, words and figures of its own objects."""
+    if ask["wire"] == "openai.responses":
+        return responses(server)
+    claude = ask["wire"] == "anthropic.messages"
+    given: Any = any_llm.completion(
+        model="model",
+        provider="anthropic" if claude else "openai",
+        messages=[{"role": "user", "content": "Hello"}],
+        api_key="none",
+        api_base=server.url if claude else f"{server.url}/v1",
+        client_args={"max_retries": 0},
+    )
+    calls = []
+    for choice in given.choices:
+        for call in choice.message.tool_calls or ():
+            body = call.custom if call.type == "custom" else call.function
+            text = body.input if call.type == "custom" else body.arguments
+            calls.append({"id": call.id, "name": body.name or "", "arguments_text": text})
+        legacy = getattr(choice.message, "function_call", None)
+        if legacy is not None:
+            calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
+    text = given.choices[0].message.content if given.choices else ""
+    return {"calls": calls, "text": text or "", "usage": figures_of(given.usage, "prompt completion")}
+
+
+def responses(server: Loopback) -> dict[str, Any]:
+    """The same of its Responses."""
+    given: Any = any_llm.responses(
+        model="model",
+        provider="openai",
+        input_data="Hello",
+        api_key="none",
+        api_base=f"{server.url}/v1",
+        client_args={"max_retries": 0},
+    )
+    return {"calls": item_calls(given.output), "text": given.output_text or "", "usage": figures_of(given.usage)}
+
+
+serve(
+    "any-llm",
+    "any-llm-sdk",
+    ["text", "usage"],
+    ["openai.chat", "openai.responses", "anthropic.messages"],
+    read,
+)

@@ -1,0 +1,72 @@
+"""litellm: its completion() and responses(), and its own builder of streamed chunks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from program import Loopback, figures_of, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
+
+import litellm  # type: ignore[import-not-found,unused-ignore]
+
+litellm.suppress_debug_info = True
+litellm.telemetry = False
+
+
+def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
+    """The calls, words and figures of its own objects."""
+    if ask["wire"] == "openai.responses":
+        return responses(ask, server)
+    base = server.url if ask["wire"] == "anthropic.messages" else f"{server.url}/v1"
+    messages = [{"role": "user", "content": "Hello"}]
+    given: Any = litellm.completion(
+        model=f"{ask['provider']}/{(ask['request'] or {}).get('model') or 'model'}",
+        messages=messages,
+        api_base=base,
+        api_key="none",
+        num_retries=0,
+        max_retries=0,
+        stream=ask["stream"],
+    )
+    if ask["stream"]:
+        given = litellm.stream_chunk_builder(list(given), messages=messages)
+    calls = []
+    for choice in given.choices:
+        for call in choice.message.tool_calls or ():
+            calls.append({"id": call.id, "name": call.function.name or "", "arguments_text": call.function.arguments})
+        legacy = getattr(choice.message, "function_call", None)
+        if legacy is not None:
+            calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
+    text = given.choices[0].message.content if given.choices else ""
+    told = figures_of(getattr(given, "usage", None), "prompt completion")
+    return {"calls": calls, "text": text or "", "usage": told}
+
+
+def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
+    """The same of its Responses."""
+    given: Any = litellm.responses(
+        model=f"{ask['provider']}/{(ask['request'] or {}).get('model') or 'model'}",
+        input="Hello",
+        api_base=f"{server.url}/v1",
+        api_key="none",
+        num_retries=0,
+        max_retries=0,
+        stream=ask["stream"],
+    )
+    if ask["stream"]:
+        last = None
+        for event in given:
+            if event.type in ("response.completed", "response.incomplete", "response.failed"):
+                last = event.response
+        if last is None:
+            raise RuntimeError("the stream ended without its last event")
+        given = last
+    return {"calls": item_calls(given.output), "text": given.output_text or "", "usage": figures_of(given.usage)}
+
+
+serve(
+    "litellm",
+    "litellm",
+    ["stream", "text", "usage"],
+    ["openai.chat", "openai.responses", "anthropic.messages"],
+    read,
+)

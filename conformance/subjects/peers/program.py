@@ -1,0 +1,152 @@
+"""What the programs of this folder share: lines in and out, and a server of their own that gives the answer.
+
+It stands beside them and is imported by its bare name: they run in environments that hold their library and not this
+project. Only the standard library is used. Importing it first keeps what libraries print away from standard output,
+and their telemetry at home.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
+from typing import Any
+
+_OUT = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", newline="\n")
+os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+
+for _name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    del os.environ[_name]
+os.environ.update(
+    DO_NOT_TRACK="1",
+    LANGCHAIN_TRACING_V2="false",
+    LANGSMITH_TRACING="false",
+    LITELLM_LOCAL_MODEL_COST_MAP="True",  # else importing it asks the network
+    OPENAI_AGENTS_DISABLE_TRACING="1",
+    OTEL_SDK_DISABLED="true",
+)
+for _key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "XAI_API_KEY"):
+    os.environ[_key] = "none"
+
+
+class Loopback:
+    """A server on a port of its own that answers every request with the answer that was loaded.
+
+    ``url``: where it listens. ``pieces``: sent as chunks where the answer is streamed, one write each.
+    """
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.status, self.stream = 200, False
+        loaded = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # chunks are kept apart by their framing; one write for all of them
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length") or 0))
+                streamed = loaded.stream and loaded.status < 400
+                self.send_response(loaded.status)
+                self.send_header("content-type", "text/event-stream" if streamed else "application/json")
+                if not streamed:
+                    body = b"".join(loaded.pieces)
+                    self.send_header("content-length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+                    return
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                for piece in loaded.pieces:
+                    if piece:
+                        self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                self.wfile.write(b"0\r\n\r\n")
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+
+def version(distribution: str) -> str:
+    """The version that is installed here."""
+    return metadata.version(distribution)
+
+
+def usage(input_tokens: Any, output_tokens: Any, cached: Any = None, reasoning: Any = None) -> dict[str, Any]:
+    """The figures in the suite's words."""
+    return {
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "cached_input_tokens": cached,
+        "reasoning_tokens": reasoning,
+    }
+
+
+#: Items of Responses that are calls of the caller's -> name where none stands there, and the member with the arguments.
+_ITEMS = {
+    "function_call": ("", "arguments"),
+    "custom_tool_call": ("", "input"),
+    "computer_call": ("computer", "action"),
+    "local_shell_call": ("local_shell", "action"),
+    "shell_call": ("shell", "action"),
+    "apply_patch_call": ("apply_patch", "operation"),
+}
+
+
+def item_calls(output: Any) -> list[dict[str, Any]]:
+    """The calls among the items of a Responses answer, which a library hands on as they are (objects or dicts)."""
+    calls = []
+    for item in output:
+        held = item if isinstance(item, dict) else item.model_dump(exclude_unset=True)
+        if held.get("type") in _ITEMS:
+            name, member = _ITEMS[held["type"]]
+            calls.append({"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)})
+    return calls
+
+
+def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:
+    """The figures of an object with the members of OpenAI's usage."""
+    if told is None:
+        return None
+    into, out = words.split()
+    more, less = (getattr(told, f"{word}_tokens_details", None) for word in (into, out))
+    return usage(
+        getattr(told, f"{into}_tokens"),
+        getattr(told, f"{out}_tokens"),
+        getattr(more, "cached_tokens", None),
+        getattr(less, "reasoning_tokens", None),
+    )
+
+
+def serve(
+    name: str,
+    distribution: str,
+    claims: list[str],
+    wires: list[str],
+    read: Callable[[dict[str, Any], Loopback], dict[str, Any]],
+) -> None:
+    """Answer line by line until the input ends. ``read(ask, server)`` gives the calls; what it raises is told."""
+    server = Loopback()
+    told = {"name": name, "version": version(distribution), "claims": claims, "wires": wires}
+    for line in sys.stdin:
+        ask = json.loads(line)
+        if ask["op"] == "hello":
+            given: dict[str, Any] = told
+        else:
+            server.pieces = [base64.b64decode(piece) for piece in ask["pieces"]]
+            server.status, server.stream = ask["status"], ask["stream"]
+            try:
+                given = read(ask, server)
+            except Exception as error:
+                given = {"error": f"{type(error).__name__}: {error}"[:2000]}
+        _OUT.write(json.dumps(given, default=str) + "\n")
+        _OUT.flush()
