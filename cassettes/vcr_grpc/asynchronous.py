@@ -111,6 +111,7 @@ class _RecordingCall:
     def __init__(self, call: Any, recording: Recording) -> None:
         self._call = call
         self._recording = recording
+        self._refusal: Exception | None = None
         call.add_done_callback(self._done)
 
     def __getattr__(self, name: str) -> Any:
@@ -126,6 +127,8 @@ class _RecordingCall:
         return message
 
     async def receive_serialized_message(self) -> Any:
+        if self._refusal is not None:
+            raise self._refusal
         self._recording.reading()
         message = None
         try:
@@ -135,9 +138,17 @@ class _RecordingCall:
             self._recording.read(message if isinstance(message, bytes) else None)
         return message
 
+    async def status(self) -> Any:
+        status = await self._call.status()
+        if self._refusal is not None:
+            raise self._refusal
+        return status
+
     def cancel(self, details: str) -> None:
-        self._recording.left()
-        self._call.cancel(details)
+        try:
+            self._recording.left()
+        finally:
+            self._call.cancel(details)
 
     def __repr__(self) -> str:
         return repr(self._call)
@@ -145,7 +156,10 @@ class _RecordingCall:
     def _done(self) -> None:
         status = self._call._status
         self._recording.initial(self._call._initial_metadata)
-        self._recording.ended(status.code(), status.details(), status.trailing_metadata())
+        try:
+            self._recording.ended(status.code(), status.details(), status.trailing_metadata())
+        except Exception as error:  # a hook's; this is no place to raise it, as grpc's core is at work
+            self._refusal = error
 
 
 # Playing

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from . import interaction
-from .core import PLAYED, Operation, ReceiveMessage, metadatums
+from .core import PLAYED, Operation, ReceiveMessage, StatusCode, metadatums
 from .errors import UnsupportedCall
 from .interaction import Answer, Asked
 from .metadata import pairs_of
 from .tape import Recording, Tape, left_early
 
 _Handler = Callable[[Any], bool]
+_INTERNAL = StatusCode.INTERNAL.value[0]
 
 
 def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[..., Any]:
@@ -115,13 +116,20 @@ class _RecordingCall:
         return event
 
     def cancel(self, *args: Any) -> Any:
-        self._recording.left()
-        return self._call.cancel(*args)
+        try:
+            self._recording.left()
+        finally:
+            self._call.cancel(*args)
 
 
 def _seen(handler: _Handler, recording: Recording) -> _Handler:
+    """A handler for grpc's own thread, which has to live on when a hook raises; the caller is told all the same."""
+
     def handle(event: Any) -> bool:
-        _see(event, recording)
+        try:
+            _see(event, recording)
+        except Exception as error:
+            event = _refused(event, error, recording)
         return handler(event)
 
     return handle
@@ -136,6 +144,18 @@ def _see(event: Any, recording: Recording) -> None:
                 recording.read(operation.message())
             case Operation.receive_status_on_client:
                 recording.ended(operation.code(), _text(operation.details()), operation.trailing_metadata())
+
+
+def _refused(event: Any, error: Exception, recording: Recording) -> _Event:
+    """The event with a status that tells why the call was not recorded; where its status is out already, the tape does.
+
+    The status comes before the last message at times: then it is that message with which the call is written.
+    """
+    told = Answer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
+    status = _Operation(Operation.receive_status_on_client, told)
+    if all(operation.type() != status.kind for operation in event.batch_operations):
+        recording.refused(error)
+    return _Event(tuple(status if o.type() == status.kind else o for o in event.batch_operations))
 
 
 def _text(details: Any) -> str:

@@ -53,6 +53,28 @@ _TABLE: tuple[tuple[Any, str, _Make], ...] = (
 )
 
 
+class _Open:
+    """What vcrpy puts into the gate: a subclass with the cassette."""
+
+    cassette: Any = None
+
+
+class _Gate:
+    """Learns when a cassette was closed, by being patched like everything else.
+
+    An exception from `Cassette._save` would leave all of vcrpy's patches in place; here it leaves none.
+    """
+
+    def __init__(self) -> None:
+        self.__dict__["open"] = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before = self.__dict__["open"]
+        self.__dict__["open"] = value
+        if before is not None:
+            Tape.of(before.cassette).complain()
+
+
 class _Method(type):
     """The class of classes that stand where a method was."""
 
@@ -80,4 +102,4 @@ def _replacement(owner: Any, name: str, make: _Make) -> tuple[Any, str, Any]:
     return owner, name, _Method(f"{owner.__name__}.{name}", (), members)
 
 
-_PATCHES = tuple(_replacement(owner, name, make) for owner, name, make in _TABLE)
+_PATCHES = (*(_replacement(owner, name, make) for owner, name, make in _TABLE), (_Gate(), "open", _Open))

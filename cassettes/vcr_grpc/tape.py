@@ -85,6 +85,11 @@ class Recording:
             else:
                 self._write_status(self._status)
 
+    def refused(self, error: Exception) -> None:
+        """A hook raised where nobody could catch it: it is raised again when the cassette was closed."""
+        with _lock:
+            self._tape.refusals.append(error)
+
     def failed(self) -> None:
         """The call did not come to be."""
         with _lock:
@@ -117,6 +122,8 @@ class Tape:
     def __init__(self, cassette: Any) -> None:
         self.cassette = cassette
         self.running: dict[Recording, None] = {}
+        self.refusals: list[Exception] = []
+        self.closed = False
 
     @classmethod
     def of(cls, cassette: Any) -> Tape:
@@ -152,8 +159,20 @@ class Tape:
     def close(self) -> None:
         """Write what is still running as far as it came: the cassette is about to be saved."""
         with _lock:
+            self.closed = True
             for recording in list(self.running):
-                recording.left()
+                try:
+                    recording.left()
+                except Exception as error:
+                    recording.refused(error)
+
+    def complain(self) -> None:
+        """Once the cassette is saved and its patches are gone, raise what a hook raised where nobody could catch it."""
+        with _lock:
+            if not self.closed or not self.refusals:
+                return
+            refusals, self.refusals = self.refusals, []
+        raise refusals[0]
 
     def _played(self, request: Any, asked: Asked) -> Answer:
         response = self.cassette.play_response(request)

@@ -158,6 +158,48 @@ def test_hooks_see_requests_and_responses_and_may_change_or_drop_them(shop: Shop
         assert ("cost", "0") in callers.call(shop.target, "Metadata").trailing
 
 
+@pytest.mark.parametrize("way", [*UNARY, *STREAM])
+def test_a_hook_that_raises_reaches_the_caller_and_nothing_hangs(shop: Shop, use: Use, way: Any) -> None:
+    """On grpc's own thread an exception would be nobody's: there it becomes the status of the call."""
+
+    def refuse(response: Any) -> Any:
+        raise ValueError("a secret is in it")
+
+    with use(before_record_response=refuse) as cassette:
+        try:
+            seen = way(shop.target, "Count" if way in STREAM else "Say")
+        except ValueError as error:
+            told = str(error)
+        else:
+            assert seen.code is grpc.StatusCode.INTERNAL
+            told = seen.details
+        assert "a secret is in it" in told
+    assert len(cassette) == 0
+    assert callers.call(shop.target, "Say").code is grpc.StatusCode.OK
+
+
+def test_a_hook_that_raises_when_all_else_is_over_is_heard_of_when_the_cassette_is_closed(
+    shop: Shop, use: Use, tmp_path: Path
+) -> None:
+    def refuse(response: Any) -> Any:
+        if response["grpc"].get("left_by_caller"):
+            raise ValueError("a secret is in it")
+        return response
+
+    def run() -> None:
+        with use(before_record_response=refuse):
+            say(shop)
+            told = stream(channel, "Held")(text("x"))
+            next(told)
+
+    with grpc.insecure_channel(shop.target) as channel, pytest.raises(ValueError, match="a secret is in it"):
+        run()
+    assert callers.call(shop.target, "Say").code is grpc.StatusCode.OK  # no cassette is open any more
+    assert shop.service.calls == ["Say", "Held", "Say"]
+    assert "test.Shop/Say" in (tmp_path / "c.yaml").read_text()
+    assert "Held" not in (tmp_path / "c.yaml").read_text()
+
+
 def test_headers_filtered_from_the_metadata_reach_the_server_but_no_file(shop: Shop, use: Use, tmp_path: Path) -> None:
     metadata = (("authorization", "Bearer sk-1"), ("trace-bin", b"\x00\x01"), ("x-many", "1"), ("x-many", "2"))
     with use(filter_headers=["authorization", ("x-many", "-")]):

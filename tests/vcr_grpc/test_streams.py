@@ -17,7 +17,7 @@ import vcr
 
 from cassettes import vcr_grpc
 
-from .callers import STREAM, stream, text, unary
+from .callers import STREAM, iterate, stream, text, unary
 from .conftest import Gone, Use
 from .servers import Shop
 
@@ -250,32 +250,81 @@ def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop
 
 
 def test_finding_an_answer_and_marking_it_played_is_one_step(shop: Shop, use: Use, tmp_path: Path) -> None:
-    """While one thread looks for its answer, another one asks the same: it has to wait, and gets the next."""
-    other_looks = threading.Event()
+    """While one thread takes the only answer, another one asks the same: it waits, and is told that none is left."""
+    over = threading.Event()
     others: list[threading.Thread] = []
     got: list[str] = []
+    looks: list[Any] = []
 
     def ask() -> None:
         with grpc.insecure_channel(shop.target) as channel:
-            got.append(unary(channel, "Number")(text("x")).value)
+            try:
+                got.append(unary(channel, "Number")(text("x")).value)
+            except Exception as error:
+                got.append(type(error).__name__)
+        if threading.current_thread() in others:
+            over.set()
 
     def same(request: Any, recorded: Any) -> bool:
-        if others:
-            if threading.current_thread() in others:
-                other_looks.set()
-        else:
+        looks.append(request)
+        if len(looks) == 2:  # found; about to be marked
             others.append(threading.Thread(target=ask))
             others[0].start()
-            other_looks.wait(0.5)  # in vain, as it should be
+            over.wait(0.5)  # in vain, as it should be
         return True
 
     with use():
         ask()
-        ask()
     my_vcr = vcr.VCR(custom_patches=vcr_grpc.custom_patches(), record_mode="none", match_on=("same",))
     my_vcr.register_matcher("same", same)
-    with my_vcr.use_cassette(tmp_path / "c.yaml") as cassette:
+    with my_vcr.use_cassette(tmp_path / "c.yaml"):
         ask()
         others[0].join()
-    assert sorted(got) == ["1", "1", "2", "2"]
-    assert cassette.all_played
+    assert got == ["1", "1", "CallNotRecorded"]
+
+
+def test_what_had_come_before_a_stream_was_left_is_kept(shop: Shop, use: Use) -> None:
+    async def aio() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Count")(text("x"))
+            await told.read()
+            told.cancel()
+
+    with use() as cassette:
+        asyncio.run(aio())
+        with grpc.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Count")(text("x"))
+            next(told)
+            told.cancel()
+    assert [response["headers"]["greeting"] for response in cassette.responses] == [["hello", "again"]] * 2
+    assert [response["grpc"] for response in cassette.responses] == [{"left_by_caller": True, "stream": True}] * 2
+
+
+def test_a_whole_recording_may_be_left_early_when_it_is_played(shop: Shop, use: Use) -> None:
+    async def aio() -> None:
+        async with grpc.aio.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Count")(text("x"))
+            assert (await told.read()).value == "x 0"
+            assert told.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await told.read()
+            assert await told.code() is grpc.StatusCode.CANCELLED
+            told = stream(channel, "Count")(text("x"))
+            async for message in told:
+                assert message.value == "x 0"
+                told.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await anext(aiter(told))
+                break
+
+    with use():
+        assert len(iterate(shop.target, "Count").messages) == 4
+    with use(record_mode="none", allow_playback_repeats=True):
+        asyncio.run(aio())
+        with grpc.insecure_channel(shop.target) as channel:
+            told = stream(channel, "Count")(text("x"))
+            assert next(told).value == "x 0"
+            assert told.cancel()
+            with pytest.raises(grpc.RpcError):
+                next(told)
+            assert told.code() is grpc.StatusCode.CANCELLED
