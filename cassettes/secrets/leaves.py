@@ -27,16 +27,36 @@ class Leaf(NamedTuple):
 
 
 def streamed_texts(text: str) -> Iterator[list[Span]]:
-    """The pieces (spans between the quotes) of each text that ``text``, a body, streams; nothing where it does not."""
+    """The pieces (spans between the quotes) of each text that ``text``, a body, streams; nothing where it does not.
+
+    A body that is one JSON document streams nothing, with one exception: a recorded gRPC answer, whose messages are
+    the events. A request's ``messages`` are texts of their own.
+    """
     events = _events(text)
-    if len(events) == 1 and '"messages"' not in text:
+    if len(events) > 1:
+        streamed = (leaf for start, end in events for leaf in list(leaves(text, start, end)))
+    elif '"messages"' in text and '"serialized"' in text:
+        streamed = _of_grpc(list(leaves(text, 0, len(text))))
+    else:
         return
     texts: dict[tuple[object, ...], list[Span]] = {}
-    for start, end in events:
-        for leaf in list(leaves(text, start, end)):  # a number may follow the text that it numbers
-            numbers = tuple(tuple(sorted(holder.items())) for holder in leaf.holders)
-            texts.setdefault((leaf.path, numbers), []).append(leaf.span)
+    for leaf in streamed:  # listed before: a number may follow the text that it numbers
+        numbers = tuple(tuple(sorted(holder.items())) for holder in leaf.holders)
+        texts.setdefault((leaf.path, numbers), []).append(leaf.span)
     yield from (spans for spans in texts.values() if len(spans) > 1)
+
+
+def _of_grpc(found: list[Leaf]) -> Iterator[Leaf]:
+    """The leaves of recorded messages: what stands in an item of the top's ``messages`` that has ``serialized``."""
+    recorded = {id(leaf.holders[1]) for leaf in found if _named(leaf) == ("messages", "serialized")}
+    for leaf in found:
+        if _named(leaf)[:1] == ("messages",) and len(leaf.holders) > 1 and id(leaf.holders[1]) in recorded:
+            yield leaf
+
+
+def _named(leaf: Leaf) -> tuple[str, ...]:
+    """The names on the way; an array's items have none."""
+    return tuple(filter(None, leaf.path))
 
 
 def _events(text: str) -> list[Span]:
