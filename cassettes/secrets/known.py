@@ -9,27 +9,69 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
 
+from ..surfaces import SURFACES
 from .forms import Found
 from .placeholder import is_placeholder, placeholder
 
 #: Shorter values stand in ordinary text by chance.
 MIN_LENGTH = 8
 
-_NAMES = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL|AUTH|COOKIE|PRIVATE|(?:^|_)(?:PAT|PWD|DSN)$", re.I
+#: Words of a variable's name that say its value is a secret; ``AUTHOR`` and ``TOKENIZERS`` are other words.
+_NAME_WORDS = frozenset(
+    {
+        *("KEY", "KEYS", "TOKEN", "SECRET", "SECRETS", "PASS", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PWD"),
+        *("CREDENTIAL", "CREDENTIALS", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "PRIVATE", "PAT", "DSN", "SSHPASS"),
+    }
 )
+#: Endings of words that are written in one: ``PGPASSWORD``, ``OPENAI_APIKEY``, ``AUTHTOKEN``.
+_NAME_ENDINGS = ("PASSWORD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY")
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PLACES = re.compile(r"(?:/|~|\.{1,2}/|[A-Za-z]:\\)[^\n]*")
 _WORD = re.compile(r"[a-z]+(?:[-_ ][a-z]+)?|[A-Z]+(?:[-_ ][A-Z]+)?|[A-Z][a-z]+|[0-9.]+")
+_SEVERAL_WORDS = re.compile(r"[A-Za-z][a-z']*[,;:]?(?:\s+[A-Za-z][a-z']*[.,;:!?]?)+")
+_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}(?::\d{1,5})?")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:(?P<user_info>[^\s/?#@]*)@)?[^\s/?#@]+(?P<path>[^\s?#]*)", re.IGNORECASE)
 
 
 def from_environment(environ: Mapping[str, str]) -> list[str]:
-    """The values of the variables that are named as secrets are, but for paths and single words."""
-    return [
-        value.strip()
-        for name, value in environ.items()
-        if _NAMES.search(name) and name not in {"PWD", "OLDPWD"} and is_telling(value.strip())
-    ]
+    """The values of the variables that are named as secrets are, but for paths, addresses, models and plain words.
+
+    Of an address with user info, whatever the variable is called, the password.
+    """
+    found = []
+    for name, given in environ.items():
+        value = given.strip()
+        address = _ADDRESS.match(value)
+        password = unquote((address and address["user_info"]) or "").partition(":")[2]
+        if password and is_telling(password):
+            found.append(password)
+        if is_secret_name(name) and is_telling(value) and not _is_setting(value):
+            found.append(value)
+    return found
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a secret, by the whole words of the name."""
+    if name in {"PWD", "OLDPWD"}:
+        return False
+    words = [word.upper() for word in _NAME_WORD.findall(name)]
+    if words[:1] == ["GIT"]:  # GIT_CONFIG_KEY_0 and its like are git's own settings
+        return words[-1] in ("TOKEN", "PASSWORD", "PAT")
+    return any(word in _NAME_WORDS or word.endswith(_NAME_ENDINGS) for word in words)
+
+
+def _is_setting(value: str) -> bool:
+    """What replay needs and no one keeps secret: where a provider is reached, which model is asked, plain words."""
+    address = _ADDRESS.fullmatch(value)
+    if address is not None:
+        return not address["user_info"] and not any(
+            len(part) >= 16 and any(map(str.isdigit, part)) and any(map(str.isalpha, part))
+            for part in address["path"].split("/")
+        )
+    told = any(value in surface for surface in SURFACES.values())  # each a tuple: addresses, models, names
+    return told or any(pattern.fullmatch(value) for pattern in (_HOST, _SEVERAL_WORDS))
 
 
 def is_telling(value: str) -> bool:

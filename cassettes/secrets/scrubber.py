@@ -36,6 +36,7 @@ _SECRET_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _USER_INFO = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<it>[^/?#@]+)@", re.IGNORECASE)
+_HOST = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?(?P<it>[^/?#@]+)", re.IGNORECASE)
 
 #: Members of a response that are headers under another name.
 _HEADER_MEMBERS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata", "metadata"})
@@ -147,7 +148,7 @@ class Scrubber:
             if not is_placeholder(view.text):
                 self._texts.counts["credentials in a URL"] += 1
                 view.write(0, placeholder(view.text))
-        return self._texts.text(source.text)
+        return _with_host(self._texts.text(source.text), uri)
 
     def body(self, body: bytes) -> bytes:
         """The bytes of a request or response body."""
@@ -211,6 +212,15 @@ class Scrubber:
         if isinstance(value, list | tuple):
             return [self._other(item) for item in value]
         return value
+
+
+def _with_host(scrubbed: str, uri: str) -> str:
+    """``scrubbed`` with the host of ``uri``: replay asks by it. A host that is a secret is the scanner's to refuse."""
+    host = _HOST.match(uri)
+    if host is None or len(scrubbed) != len(uri):
+        return scrubbed
+    start, end = host.span("it")
+    return scrubbed[:start] + uri[start:end] + scrubbed[end:]
 
 
 def _address(request: Any) -> tuple[str, Mapping[Any, Any]]:

@@ -220,12 +220,57 @@ def test_the_process_environment_is_searched_unless_told_otherwise(monkeypatch: 
         ("API_KEY", "short1"),
         ("PRIVATE_MODE", "1111111111"),
         ("EDITOR", "a-very-long-editor-name-1"),
+        ("AUTHOR", "j4ne-d0e-the-third"),
+        ("GIT_AUTHOR_NAME", "Jane Doe 3rd"),
+        ("GIT_CONFIG_KEY_0", "http.https://github.com/.extraheader"),
+        ("TOKENIZER", "cl100k_base_2024"),
+        ("KEYBOARD_LAYOUT", "de-nodeadkeys-105"),
+        ("AUTH_BASE_URL", "https://api.anthropic.com"),
+        ("AUTH_ENDPOINT", "https://login.acme.com/realms/main/protocol"),
+        ("TOKEN_HOST", "login2.acme.com:8443"),
+        ("AUTH_MODEL", "claude-haiku-4-5"),
+        ("AUTH_REALM", "the realm of all our staff"),
     ],
 )
 def test_settings_that_are_no_secrets_are_not_searched_for(name: str, value: str) -> None:
     body = answer(f"the value {value} stands here")
     assert Scrubber({name: value}).body(body) == body
     assert scan(cassette(response=body), {name: value}) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_APIKEY",
+        "PGPASSWORD",
+        "MY_TOKEN_2",
+        "GIT_TOKEN",
+        "npm_config_authToken",
+        "DB_PASS",
+        "REDISCLI_AUTH",
+        "KEY1",
+    ],
+)
+def test_variables_named_as_secrets_in_any_spelling_are_searched_for(name: str) -> None:
+    key = env_key("named")
+    assert key.encode() not in Scrubber({name: key}).body(answer(f"it is {key}"))
+    assert [leak.kind for leak in scan(cassette(response=answer(key)), {name: key})] == [f"value of {name}"]
+
+
+def test_the_password_of_an_address_is_searched_for_whatever_its_variable_is_called() -> None:
+    password = env_key("database")
+    environ = {"DATABASE_URL": f"postgres://app:{password}@db.acme.com/x"}
+    assert password.encode() not in Scrubber(environ).body(answer(f"it is {password}"))
+    assert [leak.kind for leak in scan(cassette(response=answer(password)), environ)] == ["value of DATABASE_URL"]
+
+
+def test_the_host_that_is_asked_survives_even_where_it_is_a_key() -> None:
+    """Replay would not find it otherwise; the scanner refuses it instead."""
+    key = env_key("host").lower()
+    given = cassette(url=f"https://{key}:443/v1/{key}")
+    clean = Scrubber({"APP_KEY": key}).cassette(given)
+    assert clean["requests"][0].uri == f"https://{key}:443/v1/{placeholder(key)}"
+    assert [leak.part for leak in scan(clean, {"APP_KEY": key})] == ["request.uri"]
 
 
 def test_the_file_form_of_a_cassette_is_scrubbed_as_well() -> None:

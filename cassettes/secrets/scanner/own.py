@@ -4,21 +4,67 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Mapping
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
+
+from cassettes.surfaces import SURFACES
 
 _MIN_LENGTH = 8
-_NAMED = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "_PAT", "_PWD", "_DSN")
+_NAMED = re.compile(
+    r"(?:^|[_.-])(?:[A-Z0-9]*(?:PASSWORD|PASSPHRASE|SECRET|TOKEN|APIKEY|ACCESSKEY|SECRETKEY|PRIVATEKEY)"
+    r"|KEYS?|SECRETS|PASS|PASSWD|PASSCODE|CREDENTIALS?|AUTH|AUTHORIZATION|BEARER|COOKIE|PRIVATE|PAT|PWD|DSN|SSHPASS)"
+    r"[0-9]*(?:[_.-]|$)"
+)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_GIT = re.compile(r"GIT_(?!.*(?:TOKEN|PASSWORD|PAT)$)")
 
 
 def own_keys(environ: Mapping[str, str] | None = None) -> dict[str, list[str]]:
-    """Variable -> every spelling of its value that would give it away; those that are no secrets are left out."""
-    found = {}
+    """Variable -> every spelling of its value that would give it away; those that are no secrets are left out.
+
+    Of an address with a password, the password too, whatever the variable is called.
+    """
+    found: dict[str, list[str]] = {}
     for name, given in (os.environ if environ is None else environ).items():
         value = given.strip()
-        if any(part in name.upper() for part in _NAMED) and _is_secret(value):
-            found[name] = _spellings(value)
+        secrets = [value] if _is_named(name) and _is_secret(value) and not _is_public(value) else []
+        secrets += [password for password in (_password(value),) if _is_secret(password)]
+        if secrets:
+            found[name] = [spelling for secret in secrets for spelling in _spellings(secret)]
     return found
+
+
+def _is_named(name: str) -> bool:
+    plain = _HUMP.sub("_", name).upper()
+    return name not in ("PWD", "OLDPWD") and not _GIT.match(plain) and _NAMED.search(plain) is not None
+
+
+def _password(value: str) -> str:
+    try:
+        return unquote(urlsplit(value).password or "") if "://" in value else ""
+    except ValueError:
+        return ""
+
+
+def _is_public(value: str) -> bool:
+    """An address or a host without credentials, a model that is asked by default, or several plain words."""
+    if any(value in surface for surface in SURFACES.values()):
+        return True
+    words = value.split()
+    if len(words) > 1:
+        return all(word.strip(".,;:!?'").replace("'", "").isalpha() for word in words)
+    try:
+        parts = urlsplit(value if "://" in value else f"//{value}")
+    except ValueError:
+        return False
+    if "://" not in value:
+        labels = value.partition(":")[0].split(".")
+        return (
+            len(labels) > 1 and labels[-1].isalpha() and value == value.lower() and not parts.path and "@" not in value
+        )
+    random = any(len(part) >= 16 and not part.isalpha() and not part.isdigit() for part in parts.path.split("/"))
+    return "@" not in parts.netloc and not parts.query and not parts.fragment and not random
 
 
 def _is_secret(value: str) -> bool:
