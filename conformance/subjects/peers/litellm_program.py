@@ -32,7 +32,9 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     calls = []
     for choice in given.choices:
         for call in choice.message.tool_calls or ():
-            calls.append({"id": call.id, "name": call.function.name or "", "arguments_text": call.function.arguments})
+            body = call.custom if call.type == "custom" else call.function
+            text = body.input if call.type == "custom" else body.arguments
+            calls.append({"id": call.id, "name": body.name or "", "arguments_text": text})
         legacy = getattr(choice.message, "function_call", None)
         if legacy is not None:
             calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
