@@ -127,7 +127,7 @@ def test_one_wrong_cassette_fails_and_is_named_with_what_to_do(mixed: Path) -> N
     assert "digest: its interactions were changed" in line
     assert "restore it from version control" in line
     row = next(line for line in result.stdout.splitlines() if line.startswith("emulated"))
-    assert row.split()[2:] == ["pass", "pass", "pass", "fail", "pass", "pass", "pass", "open"]
+    assert row.split()[2:] == ["pass", "pass", "pass", "fail", "pass", "pass", "pass", "pass", "open"]
     (one,) = (one for one in data("verify", "single", library=mixed) if one["problems"])
     assert [(p["step"], p["fault"]) for p in one["problems"]] == [("digest", False)]
 

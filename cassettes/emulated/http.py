@@ -8,14 +8,17 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from normalizer import jsontext
 
+from .. import origin
 from ..scripts import Script
 from ..surfaces import SURFACES
 from .play import Held, Play, Refused, Reset, play
@@ -85,7 +88,9 @@ def application(library: Mapping[str, Script] | None = None) -> Starlette:
         routes.append(Route(endpoint.path, _asked(endpoint, held, library), methods=["POST"]))
         if endpoint.keeps:
             routes.append(Route(endpoint.path + "/{id}", _asked_again(endpoint, held), methods=["GET"]))
-    return Starlette(routes=routes, exception_handlers={HTTPException: _nowhere})
+    return Starlette(
+        routes=routes, exception_handlers={HTTPException: _nowhere}, middleware=[Middleware(_SayingWhoAnswers)]
+    )
 
 
 def _asked(endpoint: Endpoint, held: Held, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
@@ -198,6 +203,21 @@ def _json(body: dict[str, Any], indented: bool) -> bytes:
 def _half(data: bytes) -> Iterator[bytes]:
     yield data[: len(data) // 2]
     raise Reset
+
+
+class _SayingWhoAnswers:
+    """Every answer, refusals too, says that it is emulated."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def saying(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[origin.HEADER] = origin.EMULATED
+            await send(message)
+
+        await self._app(scope, receive, saying)
 
 
 class _Pieces(Response):

@@ -10,6 +10,7 @@ import grpc
 from grpc import aio
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc, deferred_pb2
 
+from .. import origin
 from ..scripts import Script
 from ..surfaces import SURFACES
 from . import xai_grpc
@@ -20,6 +21,8 @@ _Context = aio.ServicerContext[Any, Any]
 
 #: How often a deferred answer is asked for in vain.
 _PENDING = 1
+#: Metadata of every answer: before it, or behind where it is a refusal.
+_EMULATED = ((origin.HEADER, origin.EMULATED),)
 
 
 class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
@@ -34,13 +37,13 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         """One answer, whole."""
         found = await self._play(request, context)
         await _whole(found, context)
-        await context.send_initial_metadata(tuple(xai_grpc.headers(found).items()))
+        await context.send_initial_metadata((*xai_grpc.headers(found).items(), *_EMULATED))
         return xai_grpc.answer(found)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
         """One answer in chunks."""
         found = await self._play(request, context)
-        await context.send_initial_metadata(tuple(xai_grpc.headers(found).items()))
+        await context.send_initial_metadata((*xai_grpc.headers(found).items(), *_EMULATED))
         try:
             for chunk in xai_grpc.events(found):
                 yield chunk
@@ -53,6 +56,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
     async def StartDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Takes a request whose answer is asked for later."""
         found = await self._play(request, context)
+        await context.send_initial_metadata(_EMULATED)
         id = found.uuid("deferred")
         self._deferred[id] = (found, _PENDING)
         return deferred_pb2.StartDeferredResponse(request_id=id)
@@ -63,24 +67,29 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         if found is None:
             await _refuse(Refused("not_found", f"Deferred request {request.request_id} not found."), context)
         if pending:
+            await context.send_initial_metadata(_EMULATED)
             self._deferred[request.request_id] = (found, pending - 1)
             return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.PENDING)
         await _whole(found, context)
+        await context.send_initial_metadata(_EMULATED)
         return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.DONE, response=xai_grpc.answer(found))
 
     async def GetStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """An answer that was kept."""
-        return xai_grpc.answer(await self._stored(request.response_id, context))
+        found = await self._stored(request.response_id, context)
+        await context.send_initial_metadata(_EMULATED)
+        return xai_grpc.answer(found)
 
     async def DeleteStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Forgets an answer that was kept."""
         await self._stored(request.response_id, context)
+        await context.send_initial_metadata(_EMULATED)
         self._held.forget(request.response_id)
         return chat_pb2.DeleteStoredCompletionResponse(response_id=request.response_id)
 
     async def CompactContext(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Scripts have no words for this."""
-        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the emulated provider compacts no context")
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the emulated provider compacts no context", _EMULATED)
 
     async def _play(self, request: Any, context: _Context) -> Play:
         """What answers the request; it is kept where the request wants that."""
@@ -124,11 +133,11 @@ async def _whole(found: Play, context: _Context) -> None:
 
 async def _refuse(refused: Refused, context: _Context) -> NoReturn:
     code, details, metadata = xai_grpc.error(refused)
-    await context.abort(code, details, metadata)
+    await context.abort(code, details, (*metadata, *_EMULATED))
     raise AssertionError("abort raises")
 
 
 async def _break(context: _Context) -> NoReturn:
     """A connection that breaks, as the caller's gRPC library tells of it: a server has no way to break one call's."""
-    await context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed")
+    await context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed", _EMULATED)
     raise AssertionError("abort raises")

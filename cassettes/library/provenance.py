@@ -19,6 +19,7 @@ from normalizer.errors import InvalidProvenance
 from normalizer.wires import WIRES
 
 from ..surfaces import SURFACES
+from .digest import digest
 
 #: The key in the cassette's metadata.
 KEY = "toolparity"
@@ -27,6 +28,7 @@ Origin = Literal["live", "emulated", "imported"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_SEAL = re.compile(r"v1:sha256:[0-9a-f]{64}")
 _SLUG = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 
 
@@ -36,9 +38,10 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``date``: ISO 8601, a day or a time with its zone. ``surface`` (`cassettes.surfaces`), ``sdk`` and ``sdk_version``:
     what the request was made with. ``recorder``: our version. ``scenario``, ``scenario_hash``: which script was
     played, as it was then. ``ran_by``: who ran the request. ``digest``: of the interactions (`digest`); null only
-    until the cassette is written. An imported one may lack everything that only a recorder knows, and its date is that
-    of the recording where the source told it, else that of the import; ``source`` and ``note`` are where it was found
-    and what was said of it (its licence, for one).
+    until the cassette is written. ``seal``: of all these members, that digest included, behind the version of how it
+    is made; null in cassettes from before there was one, which `verify` refuses. An imported one may lack everything
+    that only a recorder knows, and its date is that of the recording where the source told it, else that of the
+    import; ``source`` and ``note`` are where it was found and what was said of it (its licence, for one).
     """
 
     origin: Origin
@@ -57,6 +60,13 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digest: str | None = None
     source: str | None = None
     note: str | None = None
+    seal: str | None = None
+
+    @property
+    def sealing(self) -> str:
+        """The seal that fits what is told here."""
+        told = {name: value for name, value in self.as_metadata().items() if name != "seal"}
+        return f"v1:{digest([told])}"
 
     @property
     def day(self) -> Day:
@@ -120,6 +130,8 @@ def _problems(told: Provenance, written: bool) -> Iterator[str]:
         yield "digest is missing"
     if told.digest is not None and not _DIGEST.fullmatch(told.digest):
         yield f"digest {told.digest!r} is no sha256:<64 hex digits>"
+    if told.seal is not None and not _SEAL.fullmatch(told.seal):
+        yield f"seal {told.seal!r} is no v1:sha256:<64 hex digits>"
     if (told.scenario is None) != (told.scenario_hash is None):
         yield "scenario and scenario_hash stand there together or not at all"
     surface = SURFACES.get(told.surface or "")

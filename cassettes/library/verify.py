@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from normalizer.errors import SecretsLeft, ToolparityError, UnreadableCassette, UnreadableSource
 from normalizer.model import Response
 
+from .. import origin
 from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface, surface_of
 from . import files, gates
@@ -117,8 +118,17 @@ def _place(subject: Subject) -> Iterator[str]:
 
 
 def _digest(subject: Subject) -> Iterator[str]:
-    if subject.loaded.digest != subject.told.digest:
+    told = subject.told
+    if subject.loaded.digest != told.digest:
         yield f"its interactions were changed: {subject.loaded.digest} is not what its provenance says"
+    if told.seal is None:
+        yield "its provenance is not sealed: any of it could have been changed"
+    elif told.seal != told.sealing:
+        yield f"its provenance was changed: {told.sealing} is not its seal"
+
+
+def _origin(subject: Subject) -> Iterator[str]:
+    yield from origin.contradictions(subject.told.origin, subject.loaded.responses)
 
 
 def _scrubbed(subject: Subject) -> Iterator[ToolparityError]:
@@ -162,7 +172,8 @@ STEPS: tuple[Step, ...] = (
     Step("readable", "plain YAML of a cassette, inside the library, within the caps", _readable, ()),
     Step("provenance", "complete: origin, date, who, with what, which scenario", _provenance, ("readable",)),
     Step("place", "it stands where its provenance says", _place),
-    Step("digest", "the interactions are those that were recorded", _digest),
+    Step("digest", "the interactions and the provenance are those that were recorded", _digest),
+    Step("origin", "nothing that our emulated servers said passes for anybody else's, nor the reverse", _origin),
     Step("scrubbed", "scrubbing again changes nothing, and the scanner finds no secret", _scrubbed, ("readable",)),
     Step("scenario", "its scenario is known and has not changed since", _scenario),
     Step("decodes", "the normalizer reads it, and nothing is broken that the scenario does not break", _decodes),
@@ -174,6 +185,7 @@ _HINTS = {
     "provenance": RECORD_AGAIN,
     "place": "move it there",
     "digest": f"restore it from version control, or {RECORD_AGAIN}",
+    "origin": RECORD_AGAIN,
     "scrubbed": f"revoke the secret, then {RECORD_AGAIN}",
     "scenario": RECORD_AGAIN,
     "decodes": "see toolparity cassettes show",

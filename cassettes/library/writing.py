@@ -102,6 +102,7 @@ def save(
     path = Path(path)
     made = [{"request": _request(one["request"]), "response": _response(one["response"])} for one in interactions]
     told = msgspec.structs.replace(told, digest=digest(made))
+    told = msgspec.structs.replace(told, seal=told.sealing)
     told = provenance.read(told.as_metadata(), os.fspath(path))
     text = text_of(made, {provenance.KEY: told.as_metadata(), **_beside(metadata)})
     if len(text) > plain.MAX_BYTES:

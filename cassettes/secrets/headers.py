@@ -37,6 +37,8 @@ KEPT = frozenset(
         "openai-beta",
         "openai-model",
         "openai-processing-ms",
+        # who answered: our own servers say so (`cassettes.origin`)
+        "x-toolparity-origin",
         # gRPC
         "grpc-status",
         "grpc-message",

@@ -80,7 +80,8 @@ def verify_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Pa
     readable    plain YAML of a cassette, inside the library, within the caps
     provenance  complete: origin, date, who, with what, which scenario
     place       it stands where its provenance says
-    digest      the interactions are those that were recorded
+    digest      the interactions and the provenance are those that were recorded
+    origin      nothing that our emulated servers said passes for anybody else's, nor the reverse
     scrubbed    scrubbing again changes nothing, and the scanner finds no secret
     scenario    its scenario is known and has not changed since
     decodes     the normalizer reads it, and nothing is broken that the scenario does not break

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import convert
 from msgspec.structs import replace
 
+from cassettes import origin
 from cassettes.library import KEY, Provenance, path_for, save
 from cassettes.library.digest import digest
 from cassettes.scripts import scripts
@@ -52,8 +54,11 @@ def interaction(answer: str | bytes | None = None, question: str = "hello?", sta
 
 
 def made(root: Path, *interactions: dict[str, Any], **told: Any) -> Path:
-    """A cassette at its place in the library."""
+    """A cassette at its place in the library. Where it is emulated, its answers say so."""
     provenance = replace(TOLD, **told)
+    if provenance.origin == origin.EMULATED:
+        for one in interactions or (interactions := (interaction(),)):
+            one["response"]["headers"].setdefault(origin.HEADER, [origin.EMULATED])
     name = provenance.scenario or "found"
     path = path_for(provenance.surface or "openai.chat", name, provenance.stream, root)
     save(path, interactions or (interaction(),), provenance)
@@ -61,10 +66,12 @@ def made(root: Path, *interactions: dict[str, Any], **told: Any) -> Path:
 
 
 def rewritten(path: Path, change: Any, *, honest: bool = False) -> Path:
-    """The cassette with ``change(content)`` done to it, by plain PyYAML. ``honest``: with the digest that fits."""
+    """The cassette with ``change(content)`` done to it, by plain PyYAML. ``honest``: with the digests that fit."""
     content = yaml.safe_load(path.read_bytes())
     change(content)
     if honest:
-        content["metadata"][KEY]["digest"] = digest(content["interactions"])
+        told = content["metadata"][KEY]
+        told["digest"] = digest(content["interactions"])
+        told["seal"] = convert(told, Provenance).sealing
     path.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     return path

@@ -124,6 +124,41 @@ def test_an_edited_answer_no_longer_fits_its_digest(library: Path) -> None:
     assert "its interactions were changed" in problem(library, "digest").what
 
 
+@pytest.mark.parametrize("told", [{"origin": "live"}, {"ran_by": "Somebody"}, {"date": "2031-01-01"}])
+def test_an_edited_provenance_no_longer_fits_its_seal(library: Path, told: dict[str, str]) -> None:
+    change(library, honest=False, **told)
+    found = verdict(library)
+    assert {one.step for one in found.problems} == ({"digest", "origin"} if "origin" in told else {"digest"})
+    assert "its provenance was changed" in found.problems[0].what
+
+
+def test_a_provenance_without_a_seal_is_not_believed(library: Path) -> None:
+    path = path_for("openai.chat", "single-call", False, library)
+    rewritten(path, lambda content: content["metadata"]["toolparity"].pop("seal"))
+    assert "not sealed" in problem(library, "digest").what
+
+
+@pytest.mark.parametrize("origin", ["live", "imported"])
+@pytest.mark.parametrize("part", ["openai.chat/single-call.yaml", "xai.grpc/single-call.stream.yaml"])
+def test_an_emulated_cassette_that_says_it_is_another_betrays_itself(library: Path, part: str, origin: str) -> None:
+    """All its digests are mended: what the emulated server said is still there."""
+    path = next(place.path for place in find(library) if part in place.shown)
+    rewritten(path, lambda content: content["metadata"]["toolparity"].update(origin=origin), honest=True)
+    found = verdict(library, part)
+    assert {one.step for one in found.problems} == {"origin"}
+    assert found.problems[0].what == f"interaction 1 says that it is emulated, and the cassette that it is {origin}"
+
+
+def test_an_emulated_cassette_whose_answers_do_not_say_so_is_not_believed(library: Path) -> None:
+    path = path_for("openai.chat", "single-call", False, library)
+
+    def edit(content: dict[str, Any]) -> None:
+        del content["interactions"][1]["response"]["headers"]["x-toolparity-origin"]
+
+    rewritten(path, edit, honest=True)
+    assert problem(library, "origin").what.startswith("interaction 2 lacks the header x-toolparity-origin")
+
+
 def test_an_edited_answer_with_its_digest_mended_no_longer_replays(library: Path) -> None:
     path = path_for("openai.chat", "single-call", False, library)
 

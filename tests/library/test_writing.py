@@ -87,7 +87,7 @@ def test_classes_of_others_become_plain_data(tmp_path: Path) -> None:
     one["response"]["headers"] = {Text("a"): ("b",)}
     content = yaml.safe_load(made(tmp_path, one).read_bytes())["interactions"][0]["response"]
     assert content["status"] == {"code": 200, "message": "OK"}
-    assert content["headers"] == {"a": ["b"]}
+    assert content["headers"] == {"a": ["b"], "x-toolparity-origin": ["emulated"]}
 
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), {1: 2}])
