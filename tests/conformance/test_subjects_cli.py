@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_a_library_is_installed_checked_outdated_and_removed(shelf: Path) -> Non
 
     checked = run("check", "echo", "--scenario", "parallel-three", "--surface", "openai.chat", "--policy", "all")
     assert checked.exit_code == 0, checked.output
-    assert "1/1" in checked.output
+    assert re.search(r"conservation +2/2\b", checked.output)
 
     (shelf / "echo.txt").write_text("echo-calls==1.5\n")
     assert "other versions are pinned by now" in run("subjects", "list").output
