@@ -14,8 +14,11 @@ from typing import NamedTuple
 Span = tuple[int, int]
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-_DATA_LINE = re.compile(r"^data:[ \t]?([^\r\n]*)", re.MULTILINE)
-_OBJECT_LINE = re.compile(r"^[ \t]*(\{[^\r\n]*)", re.MULTILINE)
+#: Lines end in CR, LF or both, and "^" knows but one (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+_DATA_LINE = re.compile(r"(?<![^\r\n])data:[ \t]?([^\r\n]*)")
+_OBJECT_LINE = re.compile(r"(?<![^\r\n])[ \t]*(\{[^\r\n]*)")
+#: A stream may come as one array, an item an event, as Google's does. Other arrays are no streams.
+_ARRAY = re.compile(r'\s*\[\s*\{.*?"(?:candidates|choices|delta)"', re.DOTALL)
 
 
 class Leaf(NamedTuple):
@@ -29,18 +32,20 @@ class Leaf(NamedTuple):
 def streamed_texts(text: str) -> Iterator[list[Span]]:
     """The pieces (spans between the quotes) of each text that ``text``, a body, streams; nothing where it does not.
 
-    A body that is one JSON document streams nothing, with one exception: a recorded gRPC answer, whose messages are
-    the events. A request's ``messages`` are texts of their own.
+    A body that is one JSON document streams nothing, with two exceptions: an array of a stream's events, and a
+    recorded gRPC answer, whose messages are the events. A request's ``messages`` are texts of their own.
     """
     events = _events(text)
     if len(events) > 1:
-        streamed = (leaf for start, end in events for leaf in list(leaves(text, start, end)))
+        streamed = (leaf for start, end in events for leaf in leaves(text, start, end))
+    elif _ARRAY.match(text):
+        streamed = leaves(text, 0, len(text))
     elif '"messages"' in text and '"serialized"' in text:
         streamed = _of_grpc(list(leaves(text, 0, len(text))))
     else:
         return
     texts: dict[tuple[object, ...], list[Span]] = {}
-    for leaf in streamed:  # listed before: a number may follow the text that it numbers
+    for leaf in list(streamed):  # all of them first: a number may follow the text that it numbers
         numbers = tuple(tuple(sorted(holder.items())) for holder in leaf.holders)
         texts.setdefault((leaf.path, numbers), []).append(leaf.span)
     yield from (spans for spans in texts.values() if len(spans) > 1)

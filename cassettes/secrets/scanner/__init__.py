@@ -6,6 +6,9 @@ and a few detectors of its own look at what it read, and searches everything for
 
     leaks = scan(cassette)           # a list; empty where nothing was found
     refuse(cassette, where=path)     # SecretsLeft where something was
+
+    before = secrets_in(raw)         # what stood there before it was scrubbed: no part of it may be left
+    refuse(scrubbed, found_before=before)
 """
 
 from __future__ import annotations
@@ -16,16 +19,22 @@ from typing import Any
 from normalizer.errors import SecretsLeft
 
 from .leak import Leak
-from .scan import scan
+from .scan import scan, secrets_in
 
-__all__ = ["Leak", "refuse", "scan"]
+__all__ = ["Leak", "refuse", "scan", "secrets_in"]
 
 _SHOWN = 5
 
 
-def refuse(cassette: Mapping[str, Any], *, where: str = "", environ: Mapping[str, str] | None = None) -> None:
+def refuse(
+    cassette: Mapping[str, Any],
+    *,
+    where: str = "",
+    environ: Mapping[str, str] | None = None,
+    found_before: frozenset[str] = frozenset(),
+) -> None:
     """Raise SecretsLeft where `scan` finds anything; its ``leaks`` hold all of it, its text the first few."""
-    leaks = scan(cassette, environ)
+    leaks = scan(cassette, environ, found_before=found_before)
     if leaks:
         more = f", and {len(leaks) - _SHOWN} more" if len(leaks) > _SHOWN else ""
         raise SecretsLeft("; ".join(str(leak) for leak in leaks[:_SHOWN]) + more, leaks=tuple(leaks), where=where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
 from cassettes.surfaces import SURFACES
@@ -90,3 +90,17 @@ def _spellings(value: str) -> list[str]:
         last = (len(before) + len(data)) * 8 // 6
         spellings += [letters[first:last], letters[first:last].replace("+", "-").replace("/", "_")]
     return list(dict.fromkeys(spelling for spelling in spellings if len(spelling) >= _MIN_LENGTH))
+
+
+_PART = 12
+_STEP = 4
+
+
+def parts_of(secrets: Iterable[str]) -> list[str]:
+    """Pieces of secrets that tell on them wherever they stand; what all keys of a kind begin with is none."""
+    found = []
+    for secret in secrets:
+        head = max(secret.rfind(mark, 0, 16) for mark in "-_. ") + 1
+        pieces = [secret[at : at + _PART] for at in range(head, len(secret) - _PART + 1, _STEP)]
+        found += [piece for piece in pieces if not (piece.isalpha() or piece.isdigit() or len(set(piece)) < 6)]
+    return found

@@ -42,6 +42,8 @@ _SEALED = re.compile(r"[A-Za-z0-9+/_\s-]*={0,2}\s*")
 #: However many backslashes: texts hold JSON in JSON in JSON, not always whole.
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([/\"nrt]))")
 _LETTERS = str.maketrans("nrt", "\n\r\t")
+#: Ends of lines in a stream of events; others, as U+2028, are letters of the text there.
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 
 
@@ -126,13 +128,15 @@ class Reader:
                     yield Read(f"{path}<name>", "", key)
                 yield from self.value(member, where, key, depth, opaque or _is_sealed(key, member))
         elif isinstance(value, list):
+            if not path and len(value) > 1 and all(isinstance(item, dict) for item in value):
+                yield from self._put_together(value, path, depth)  # a stream that came as one array
             for index, item in enumerate(value):
                 yield from self.value(item, f"{path}[{index}]", name, depth, opaque)
 
     def _stream(self, events: list[Any], text: str, path: str, depth: int) -> Iterator[Read]:
         for number, event in enumerate(events):
             yield from self.value(event, f"{path}event {number}: ", "", depth + 1)
-        rest = "\n".join(line for line in text.splitlines() if _json(line.partition(":")[2]) is None)
+        rest = "\n".join(line for line in _LINE_END.split(text) if _json(line.partition(":")[2]) is None)
         yield Read(f"{path}<between events>", "", rest)
         yield from self._put_together(events, path, depth)
 
@@ -209,7 +213,7 @@ def _events(text: str) -> list[Any]:
     if "\n" not in text and "\r" not in text:
         return []
     found = []
-    for line in text.splitlines():
+    for line in _LINE_END.split(text):
         name, colon, payload = line.partition(":")
         value = _json(payload) if colon and name == "data" else _json(line)
         if isinstance(value, dict | list):

@@ -10,8 +10,9 @@ from cassettes.sources.bodies import unpacked
 from normalizer.errors import UnreadableSource
 
 from . import detectors
+from .kinds import is_readable
 from .leak import Leak, masked
-from .own import own_keys
+from .own import own_keys, parts_of
 from .readings import Read, Reader, TooMuch
 
 #: What no header's name may hold. Numbers of limits are named after tokens, and are none.
@@ -21,19 +22,34 @@ _NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
 _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata"})
 
 
-def scan(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> list[Leak]:
+def scan(
+    cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None, *, found_before: frozenset[str] = frozenset()
+) -> list[Leak]:
     """Everything in a cassette that looks like a secret, one leak for each secret and part.
 
     ``cassette``: vcrpy's ``{"requests", "responses", …}``, or as it stands in a file (``interactions``).
     ``environ``: where the own keys stand; the process's environment if not told.
+    ``found_before``: what `secrets_in` gave of the same traffic before it was scrubbed; no part of it may be left.
     """
-    keys = own_keys(environ)
+    keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
+    keys["rest of a secret"] = parts_of(found_before)
     found: dict[tuple[int, str, str, str], Leak] = {}
     for interaction, part, leak in _all(cassette, keys):
         kind, path, secret = leak
         found.setdefault((interaction, part, kind, secret), Leak(kind, interaction, part, path, masked(secret)))
     return list(found.values())
 
+
+def secrets_in(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> frozenset[str]:
+    """The secrets themselves, to be looked for once the cassette was scrubbed; not to be written or shown.
+
+    A scrubber that takes out a part of one can leave a rest that looks like nothing any more.
+    """
+    keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
+    return frozenset(secret for _, _, (kind, _, secret) in _all(cassette, keys) if kind not in _NOT_RANDOM)
+
+
+_NOT_RANDOM = frozenset({"unreadable", "header", "e-mail address", "masked key", "account or request id"})
 
 _Found = tuple[str, str, str]  # kind, path, secret
 
@@ -69,6 +85,8 @@ def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, 
         yield from (("credentials in a URL", "", secret) for _, secret in detectors.in_address(content))
     if part == "body":
         content, problem = _body(content, parts.get("headers") or {})
+        if not problem and isinstance(content, bytes) and not is_readable(content):
+            problem = "neither UTF-8 nor any kind of data that is known"
         if problem:
             yield "unreadable", "", problem
     yield from _look(_values(content), keys)
@@ -131,11 +149,11 @@ def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_
     except TooMuch:
         yield "unreadable", "", "it unpacks without end"
     everything = _Joined(texts)
-    for variable, spellings in keys.items():
+    for kind, spellings in keys.items():
         for spelling in spellings:
             at = everything.text.find(spelling)
             if at >= 0:
-                yield f"value of {variable}", everything.path_at(at), spelling
+                yield kind, everything.path_at(at), spelling
                 break
     plain = _Joined([read for read in texts if not read.opaque])
     for kind, secret in detectors.in_text(plain.text):
