@@ -66,7 +66,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
             held = part.args or {}
             key = "arguments_text" if isinstance(held, str) else "arguments"
             calls.append({"id": part.tool_call_id, "name": part.tool_name, key: held})
-    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    text = "".join(part.content or "" for part in response.parts if isinstance(part, TextPart))
     told = response.usage
     figures = usage(told.input_tokens, told.output_tokens, told.cache_read_tokens, told.details.get("reasoning_tokens"))
     return {"calls": calls, "text": text, "usage": figures}
