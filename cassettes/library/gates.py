@@ -5,10 +5,32 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from normalizer.errors import SecretsLeft
+from normalizer.errors import CassetteNotWritten, SecretsLeft, ToolparityError
 
 from . import files
 from .digest import digest
+
+
+def makes_room(path: Path) -> None:
+    """What stands there, if anything, may be replaced by a cassette that no provider answered for.
+
+    A live one may not, nor one that does not tell its origin: a damaged recording can be mended, a lost one cannot.
+    Raises CassetteNotWritten.
+    """
+    if not os.path.lexists(path):
+        return
+    where = os.fspath(path)
+    hint = "restore it from version control, or delete it first"
+    try:
+        told = files.provenance_of(path)
+        if told.seal is not None and told.seal != told.sealing:
+            raise CassetteNotWritten("its provenance was changed", where=where)
+    except ToolparityError as error:
+        what = f"what stands there does not tell whether it is live, and is not replaced: {error.what}"
+        raise CassetteNotWritten(what, where=where, hint=hint) from None
+    if told.origin == "live":
+        what = "a live recording is not replaced by an emulated one"
+        raise CassetteNotWritten(what, where=where, hint="delete it first, or use --live")
 
 
 def scrubbed(path: Path) -> None:

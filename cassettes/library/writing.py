@@ -91,12 +91,13 @@ def save(
     *,
     metadata: Mapping[str, Any] | None = None,
     gates: Iterable[Gate] = (),
+    standing: Gate | None = None,
 ) -> Provenance:
     """Put a cassette in its place, in one step that cannot be seen half done; returns its provenance with the digest.
 
     ``interactions``: plain data, each a ``request`` and a ``response``; ``metadata``: what stands beside ours. The text
-    is read back, and must hold what was given, before any gate is asked. Raises what a gate raises,
-    InvalidProvenance, CassetteNotWritten; whatever happens, a process that is killed included, the file at ``path`` is
+    is read back, and must hold what was given, before any gate is asked. ``standing``: see `replace`. Raises what a
+    gate raises, InvalidProvenance, CassetteNotWritten; whatever happens, a process that is killed included, the file at ``path`` is
     the old one or the new one, whole.
     """
     path = Path(path)
@@ -110,12 +111,16 @@ def save(
     read_back = plain.load(text, os.fspath(path))
     if digest(read_back["interactions"]) != told.digest:
         raise CassetteNotWritten("what was written reads as something else", where=os.fspath(path))
-    replace(path, text, gates)
+    replace(path, text, gates, standing)
     return told
 
 
-def replace(path: Path, content: bytes, gates: Iterable[Gate] = ()) -> None:
-    """Put a file in its place, or leave the old one there. Raises CassetteNotWritten, and what a gate raises."""
+def replace(path: Path, content: bytes, gates: Iterable[Gate] = (), standing: Gate | None = None) -> None:
+    """Put a file in its place, or leave the old one there. Raises CassetteNotWritten, and what a gate raises.
+
+    ``standing`` is asked last, with the path itself: whether what stands there then, if anything, may go. No other
+    writer of ours gets between its answer and the replacement.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
@@ -123,7 +128,10 @@ def replace(path: Path, content: bytes, gates: Iterable[Gate] = ()) -> None:
             _write(descriptor, content)
             os.fsync(descriptor)
             _ask(gates, draft, path)
-            os.replace(draft, path)
+            with _alone(path.parent):
+                if standing is not None:
+                    standing(path)
+                os.replace(draft, path)
         _settle(path.parent)
     except ToolparityError:
         raise
@@ -265,6 +273,20 @@ def _sweep(path: Path) -> None:
                 os.unlink(path.parent / name)
             finally:
                 os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One writer at a time replaces files of a folder; who is killed lets go."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write(descriptor: int, content: bytes) -> None:

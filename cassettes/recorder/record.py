@@ -98,26 +98,24 @@ def record(
 ) -> Outcome:
     """Record into the library at ``root``. ``again``: also where a good cassette of the same script stands.
 
-    An emulated recording never takes the place of a live one. Raises RecordingFailed, SecretsLeft, ReplayFailed,
-    CassetteNotWritten; the old cassette stands then.
+    An emulated recording never takes the place of a live one, nor of a file that does not tell its origin. Raises
+    RecordingFailed, SecretsLeft, ReplayFailed, CassetteNotWritten; the old cassette stands then.
     """
     path = files.path_for(at, script.id, stream, root)
     old = _standing(path)
     if old is not None and not again and _fits(old, script, at, way, model):
         return Outcome(path, "kept", len(old.interactions))
-    if old is not None and _origin(old) == "live" and way.origin == "emulated":
-        raise RecordingFailed(
-            "a live recording is not replaced by an emulated one",
-            where=str(path),
-            hint="delete it first, or use --live",
-        )
+    standing = None if way.origin == "live" else gates.makes_room
+    if standing is not None:
+        standing(path)  # and again when the file is replaced: recording takes its time
     made = capture(script, at, way, stream=stream, model=model)
     pairs = [writing.interaction(request, response) for request, response in made.data]
     told = _provenance(script, at, way, stream, model)
     changes = _changes(old, made)
     before = old.digest if old is not None else None
     stood = path.exists()
-    told = writing.save(path, pairs, told, gates=(gates.scrubbed, gates.scanned, lambda draft: replay(draft, script)))
+    passing = (gates.scrubbed, gates.scanned, lambda draft: replay(draft, script))
+    told = writing.save(path, pairs, told, gates=passing, standing=standing)
     status: Status = "same" if told.digest == before else "replaced" if stood else "recorded"
     return Outcome(path, status, len(pairs), changes)
 
@@ -191,13 +189,6 @@ def _standing(path: Path) -> files.Loaded | None:
         return None
 
 
-def _origin(old: files.Loaded) -> Origin | None:
-    try:
-        return old.provenance.origin
-    except ToolparityError:
-        return None
-
-
 def _fits(old: files.Loaded, script: Script, at: Surface, way: Way, model: str | None) -> bool:
     """Whether the cassette that stands there is as good as a new one."""
     try:
@@ -205,7 +196,7 @@ def _fits(old: files.Loaded, script: Script, at: Surface, way: Way, model: str |
     except ToolparityError:
         return False
     alike = told.scenario_hash == script.hash and told.model == (model or at.model)
-    return alike and told.digest == old.digest and told.origin in (way.origin, "live")
+    return alike and (told.digest, told.seal) == (old.digest, told.sealing) and told.origin in (way.origin, "live")
 
 
 def _pairs(loaded: files.Loaded) -> list[tuple[Request, dict[str, Any]]]:

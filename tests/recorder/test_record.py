@@ -18,7 +18,14 @@ from cassettes.recorder.record import Way, capture, drift, emulated, live, recor
 from cassettes.scripts import Call, Fault, Round, Say, Script, scripts
 from cassettes.surfaces import SURFACES
 from normalizer import Response
-from normalizer.errors import MissingKey, RecordingFailed, ReplayFailed, SecretsLeft, ToolparityError
+from normalizer.errors import (
+    CassetteNotWritten,
+    MissingKey,
+    RecordingFailed,
+    ReplayFailed,
+    SecretsLeft,
+    ToolparityError,
+)
 
 CHAT = SURFACES["openai.chat"]
 SINGLE = scripts()["single-call"]
@@ -109,10 +116,47 @@ def test_a_scenario_that_changed_is_recorded_again_unasked(tmp_path: Path, way: 
     assert files.load(place(tmp_path)).provenance.scenario_hash == SINGLE.hash
 
 
-def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path, way: Way) -> None:
-    place(tmp_path).parent.mkdir(parents=True)
-    place(tmp_path).write_text("!!python/object/apply:os.system [exit]")
-    assert record(SINGLE, CHAT, way, stream=False, root=tmp_path).status == "replaced"
+DAMAGED = {
+    "no YAML": lambda content: "!!python/object/apply:os.system [exit]",
+    "nothing": lambda content: "",
+    "cut in its provenance": lambda content: content[:60],
+    "an origin that is none": lambda content: content.replace("origin: live", "origin: lively"),
+    "an origin that was changed": lambda content: content.replace("origin: live", "origin: emulated"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_file_that_does_not_tell_its_origin_is_replaced_by_a_live_recording_only(
+    tmp_path: Path, way: Way, damage: str
+) -> None:
+    record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
+    place(tmp_path).write_text(DAMAGED[damage](place(tmp_path).read_text()))
+    old = place(tmp_path).read_bytes()
+    for again in (False, True):
+        with pytest.raises(CassetteNotWritten, match="does not tell whether it is live") as raised:
+            record(SINGLE, CHAT, way, stream=False, root=tmp_path, again=again)
+        assert "delete it first" in raised.value.hint
+        assert stands(tmp_path, old)
+    outcome = record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path, again=True)
+    assert files.load(outcome.path).provenance.origin == "live"
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
+def test_a_live_recording_that_is_finished_meanwhile_is_not_replaced(
+    tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
+    record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path / "other")
+    live = place(tmp_path / "other").read_bytes()[: 70 if damaged else None]
+
+    def overtaken(*args: Any, **more: Any) -> Any:
+        made = capture(*args, **more)
+        place(tmp_path).write_bytes(live)
+        return made
+
+    monkeypatch.setattr(recorder, "capture", overtaken)
+    with pytest.raises(CassetteNotWritten, match="not replaced"):
+        record(SINGLE, CHAT, way, stream=False, root=tmp_path)
+    assert place(tmp_path).read_bytes() == live
 
 
 # what leaves the old file
@@ -241,7 +285,7 @@ def test_a_live_recording_is_not_replaced_by_an_emulated_one(tmp_path: Path, way
     """The emulated servers stand in for the real provider: nothing goes out."""
     record(OTHER, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
     old = place(tmp_path).read_bytes()
-    with pytest.raises(RecordingFailed, match="not replaced by an emulated one"):
+    with pytest.raises(CassetteNotWritten, match="not replaced by an emulated one"):
         record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     assert stands(tmp_path, old)
     assert record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path).status == (
