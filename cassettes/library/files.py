@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -35,10 +36,12 @@ RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
 SUFFIX = ".yaml"
 STREAM_SUFFIX = ".stream.yaml"
-#: So many parsed cassettes are kept in a process.
-KEPT = 256
+#: Bytes: parsed cassettes are kept in a process as long as their files are no larger together. The shipped library is
+#: an eighth of it.
+KEPT_BYTES = 64 * 1024 * 1024
 
 _REQUEST = frozenset(("method", "uri", "body", "headers"))
+_TEXT = (str, bytes)
 
 
 class Place(Struct, frozen=True):
@@ -194,9 +197,9 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     except OSError as error:
         raise _unreadable(error, where) from None
     loaded = Loaded(path, plain.load(data, where))
+    _kept.pop(name, None)
     _kept[name] = (key, loaded)
-    if len(_kept) > KEPT:
-        _kept.popitem(last=False)
+    _make_room()
     return loaded
 
 
@@ -212,6 +215,13 @@ def forget() -> None:
 
 _Key = tuple[int, int, int]
 _kept: OrderedDict[str, tuple[_Key, Loaded]] = OrderedDict()
+
+
+def _make_room() -> None:
+    """What was not asked for the longest goes first; the newest stays, however large it is."""
+    size = sum(key[1] for key, _ in _kept.values())
+    while size > KEPT_BYTES and len(_kept) > 1:
+        size -= _kept.popitem(last=False)[1][0][1]
 
 
 def _root(root: str | os.PathLike[str] | None) -> Path:
@@ -258,4 +268,34 @@ def _interactions(found: Any, where: str) -> list[dict[str, Any]]:
             raise UnreadableCassette(f"a request has {', '.join(sorted(_REQUEST))}, and nothing else", where=place)
         if not isinstance(request["method"], str) or not isinstance(request["uri"], str):
             raise UnreadableCassette("the request's method and uri are text", where=place)
+        for what in _misshapen(request, one["response"]):
+            raise UnreadableCassette(f"no interaction: {what}", where=place)
     return found
+
+
+def _misshapen(request: dict[str, Any], response: dict[str, Any]) -> Iterator[str]:
+    """What neither vcrpy nor anything of ours could read."""
+    status, held, body = response.get("status"), response.get("headers"), response.get("body")
+    if not isinstance(status, dict) or type(status.get("code")) is not int:
+        yield "the response's status has a code, which is a number"
+    elif not 100 <= status["code"] <= 999:
+        yield "the code of the response's status has three digits"
+    for half, headers in (
+        ("request", request["headers"]),
+        ("response", held),
+        ("trailer", response.get("trailers", {})),
+    ):
+        if not isinstance(headers, dict):
+            yield f"the {half}'s headers are no mapping"
+        elif not all(isinstance(one, _TEXT) for some in headers.values() for one in _listed(some)):
+            yield f"the value of one of the {half}'s headers is no text"
+    if not isinstance(request["body"], (*_TEXT, NoneType)):
+        yield "the request's body is no text"
+    if not isinstance(body, dict) or not isinstance(body.get("string", 0), (*_TEXT, NoneType)):
+        yield "the response's body has a string, which is text"
+    if not isinstance(response.get("grpc", {}), dict):
+        yield "what the response tells of gRPC is no mapping"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

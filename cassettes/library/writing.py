@@ -97,8 +97,8 @@ def save(
 
     ``interactions``: plain data, each a ``request`` and a ``response``; ``metadata``: what stands beside ours. The text
     is read back, and must hold what was given, before any gate is asked. ``standing``: see `replace`. Raises what a
-    gate raises, InvalidProvenance, CassetteNotWritten; whatever happens, a process that is killed included, the file at ``path`` is
-    the old one or the new one, whole.
+    gate raises, InvalidProvenance, CassetteNotWritten; whatever happens, a process that is killed included, the file at
+    ``path`` is the old one or the new one, whole.
     """
     path = Path(path)
     made = [{"request": _request(one["request"]), "response": _response(one["response"])} for one in interactions]

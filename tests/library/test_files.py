@@ -155,14 +155,45 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
 
 
 def test_only_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "KEPT", 2)
     forget()
     paths = [made(tmp_path, scenario=f"s{number}") for number in range(3)]
+    monkeypatch.setattr(files, "KEPT_BYTES", 2 * paths[0].stat().st_size)
     first = load(paths[0])
     load(paths[1])
     load(paths[2])
     assert len(files._kept) == 2
     assert load(paths[0]) is not first
+
+
+def test_one_that_is_larger_than_all_that_is_kept_is_kept_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "KEPT_BYTES", 10)
+    forget()
+    small, large = made(tmp_path), made(tmp_path, interaction("x" * 9000), scenario="large")
+    load(small)
+    assert load(large) is load(large)
+    assert list(files._kept) == [os.path.abspath(large)]
+
+
+def test_a_second_pass_over_the_whole_shipped_library_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = 0
+    real = plain.load
+
+    def counted(data: bytes, where: str) -> Any:
+        nonlocal parsed
+        parsed += 1
+        return real(data, where)
+
+    monkeypatch.setattr(plain, "load", counted)
+    forget()
+    places = find()
+    for _ in range(2):
+        for place in places:
+            load(place.path)
+    assert parsed == len(places) > 700
+    assert sum(place.path.stat().st_size for place in places) < files.KEPT_BYTES / 4
+    forget()
 
 
 def test_there_is_no_such_cassette(tmp_path: Path) -> None:

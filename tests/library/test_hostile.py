@@ -7,16 +7,19 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from datetime import date as Day  # noqa: N812
 from pathlib import Path
 
 import pytest
 
-from cassettes.library import find, forget, load, path_for, plain, provenance_of
+from cassettes.library import find, forget, load, path_for, plain, provenance_of, upkeep
 from cassettes.library.verify import verify_one
 from normalizer.errors import ToolparityError, UnreadableCassette
 from tests.library.making import made, rewritten
 
 TOP = "version: 1\ninteractions:\n"
+ASKED = "- {request: {method: GET, uri: u, body: null, headers: {}}, response: "
+ANSWERED = "response: {status: {code: 200, message: OK}, headers: {}, body: {string: ''}}}"
 
 
 def _bomb(kind: Callable[[str], str], levels: int = 30) -> str:
@@ -78,12 +81,50 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "an address that is a number": (
         TOP + "- {request: {method: GET, uri: 7, body: null, headers: {}}, response: {}}", "method and uri are text"),
     "an address that is none": (
-        TOP + "- {request: {method: GET, uri: 'http://[x/', body: null, headers: {}}, response: {}}",
+        TOP + "- {request: {method: GET, uri: 'http://[x/', body: null, headers: {}}, " + ANSWERED,
         "the request cannot be played"),
     "a header without a value": (
-        TOP + "- {request: {method: GET, uri: u, body: null, headers: {a: []}}, response: {}}",
+        TOP + "- {request: {method: GET, uri: u, body: null, headers: {a: []}}, " + ANSWERED,
         "the request cannot be played"),
+    "an answer that holds nothing": (TOP + ASKED + "{}}", "status has a code"),
+    "a status that is no number": (
+        TOP + ASKED + "{status: {code: abc}, headers: {}, body: {string: ''}}}", "status has a code"),
+    "a status out of all bounds": (
+        TOP + ASKED + "{status: {code: 1" + "0" * 30 + "}, headers: {}, body: {string: ''}}}", "three digits"),
+    "a body that is a number": (
+        TOP + ASKED + "{status: {code: 200}, headers: {}, body: {string: 5}}}", "body has a string"),
+    "a body that is a list": (
+        TOP + ASKED + "{status: {code: 200}, headers: {}, body: [1]}}", "body has a string"),
+    "an answer without a body": (
+        TOP + ASKED + "{status: {code: 200}, headers: {}}}", "body has a string"),
+    "headers that are a list": (
+        TOP + ASKED + "{status: {code: 200}, headers: [1], body: {string: ''}}}", "response's headers are no mapping"),
+    "a header that is a number": (
+        TOP + ASKED + "{status: {code: 200}, headers: {a: 5}, body: {string: ''}}}", "response's headers is no text"),
+    "a header of mappings": (
+        TOP + ASKED + "{status: {code: 200}, headers: {a: [{b: 1}]}, body: {string: ''}}}", "headers is no text"),
+    "trailers that are a number": (
+        TOP + ASKED + "{status: {code: 200}, headers: {}, trailers: 1, body: {string: ''}}}", "trailer's headers are"),
+    "a status of gRPC that is a number": (
+        TOP + ASKED + "{status: {code: 200}, headers: {}, grpc: 5, body: {string: ''}}}", "tells of gRPC"),
+    "a request's body that is a mapping": (
+        TOP + "- {request: {method: GET, uri: u, body: {a: 1}, headers: {}}, " + ANSWERED, "request's body is no text"),
+    "a request's body that is a date": (
+        TOP + "- {request: {method: GET, uri: u, body: 2020-01-01, headers: {}}, " + ANSWERED, "body is no text"),
+    "a request's header that is a number": (
+        TOP + "- {request: {method: GET, uri: u, body: '', headers: {a: 5}}, " + ANSWERED, "request's headers is no"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("date", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_outside_of_the_calendar_is_an_error_of_the_provenance(tmp_path: Path, date: str) -> None:
+    path = made(tmp_path)
+    rewritten(path, lambda content: content["metadata"]["toolparity"].update(date=date), honest=True)
+    (known,) = upkeep.known(find(tmp_path))
+    assert "outside of the calendar" in str(known.error)
+    assert upkeep.oldest_first([known], Day(2026, 1, 1)) == []
+    (problem,) = verify_one(find(tmp_path)[0]).problems
+    assert (problem.step, problem.fault) == ("provenance", False)
 
 
 def put(root: Path, content: str | bytes) -> Path:
