@@ -15,6 +15,9 @@ for HTTP), what a channel does beside calls (connectivity). A status, also one t
 recorded as it came. A stream that its caller left is recorded as far as it was read; reading on when it is played is
 an error (`LeftEarly`). Calls with a stream of requests are refused inside a cassette (`UnsupportedCall`).
 
+What a channel's call credentials add to the metadata is added below Python and is not seen. An exception of a hook
+reaches the caller: as it is, or, where the answer came on grpc's own thread, as the status INTERNAL with its text.
+
 The format is told in `interaction`; this package knows nothing of any service.
 """
 

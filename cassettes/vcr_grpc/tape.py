@@ -101,7 +101,7 @@ class Recording:
 
     def _write_status(self, status: tuple[int, str, Pairs]) -> None:
         code, details, trailing = status
-        if code == _UNAVAILABLE and details.startswith(_NO_SERVER) and not self._messages:
+        if code == _UNAVAILABLE and details.startswith(_NO_SERVER):
             self._forget()
             return
         self._write(Answer(self._initial, tuple(self._messages), trailing, code, details))
