@@ -15,7 +15,8 @@ from cassettes.surfaces import SURFACES
 from normalizer.errors import BadAnswer
 
 from .bench import Bench, Unstable
-from .evidence import Case
+from .checks import LAWS
+from .evidence import Case, Evidence
 from .scenarios import scenarios
 from .subjects import Subject
 
@@ -49,15 +50,15 @@ def probes(subject: Subject) -> Iterator[Probe]:
 
 
 def _probed(subject: Subject, case: Case) -> tuple[Literal["", "plug", "implementation"], str]:
-    bench = Bench(subject)
     try:
-        rounds = bench.rounds(case)
+        rounds = Bench(subject).rounds(case)
     except BadAnswer as error:
         return "plug", str(error)
     except Unstable as error:
         return "implementation", str(error)
-    for verdict in bench.verdicts(case):
-        if verdict.outcome == "fail":
-            return "implementation", f"{verdict.check}: {verdict.reason}"
+    evidence = Evidence(case, subject, rounds, [], lambda case, how: None, lambda ask: None)
+    for law in (LAWS["conservation"], LAWS["arguments"]):
+        if (failure := next(law.check(evidence), None)) is not None:
+            return "implementation", f"{law.id}: {failure.reason}"
     calls = [str(call) for one in rounds for call in one.answer.calls]
     return "", ", ".join(calls) or "no call"

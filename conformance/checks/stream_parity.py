@@ -24,6 +24,9 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     plain = evidence.sibling(evidence.case._replace(mode="plain"), None) or []
     for streamed, other in zip(evidence.rounds, plain, strict=False):
         a, b = (skeleton(r.answer.acted, r.answer.text, r.answer.stop) for r in (streamed, other))
+        if "status" not in evidence.subject.claims and any(call.status != "complete" for call in other.expected.calls):
+            # Broken arguments are pieces of text in a stream and may be parsed JSON in the plain form.
+            a["calls"], b["calls"] = ([name for name, _ in told["calls"]] for told in (a, b))
         if a != b:
             differs = ", ".join(key for key in a if a[key] != b[key])
             yield Failure(streamed.number, f"streamed and plain differ in {differs}", b, a)
