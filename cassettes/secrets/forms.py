@@ -98,7 +98,11 @@ _UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 _UUID = re.compile(_UUID_TEXT)
 
 #: No word character or hyphen before: inside a long base64url text there is none, so a blob cannot match by chance.
-_START = r"(?<![A-Za-z0-9_-])"
+#: Names may be glued before it (``apikeysk-…``, ``KEY_sk-…``): with the beginning of a key that is no chance either.
+_START = (
+    r"(?:(?<![A-Za-z0-9_-])|(?<=key)|(?<=key[_-])|(?<=token)|(?<=token[_-])|(?<=secret[_-])"
+    r"|(?<=KEY[_-])|(?<=TOKEN[_-]))"
+)
 _QUOTE = r"""\\*["']"""
 
 _TOKEN_PREFIXES: tuple[tuple[str, str, str], ...] = (
@@ -124,13 +128,27 @@ _TOKEN_PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("npm token", "npm_", r"npm_[A-Za-z0-9]{36,}"),
     ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{60,}"),
     ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
+    ("Shopify token", "shp", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    ("Twilio key", "SK", r"SK[a-f0-9]{32}(?![A-Za-z0-9])"),
+    ("Google client secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{24,}"),
+    ("E2B key", "e2b_", r"e2b_[a-f0-9]{40}"),
+    ("Pinecone key", "pcsk_", r"pcsk_[A-Za-z0-9_]{40,}"),
+    ("Atlassian token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{40,}"),
+    ("Linear key", "lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),
+    ("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
+    ("Notion token", "secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9_-])"),
+    ("Voyage key", "pa-", r"pa-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+    ("Telegram token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    ("Discord token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_.-])"),
+    ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     ("JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
 )
 
 _SECRET_NAMES = (
     r"(?:x-)?(?:goog-)?api[-_]?key|api[-_]?token|(?:proxy-)?authorization(?:[-_]token)?|bearer[-_]?token|auth[-_]?token"
     r"|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token|client[-_]?secret|secret[-_]?key"
-    r"|(?:aws[-_])?secret[-_]?access[-_]?key|private[-_]?key|password|passwd|passphrase|(?:set-)?cookie"
+    r"|(?:aws[-_])?secret[-_]?access[-_]?key|private[-_]?key|password|passwd|pwd|passphrase|(?:set-)?cookie"
     r"|x-amz-security-token|subscription-key|webhook[-_]?secret|signing[-_]?secret"
 )
 _ID_NAMES = (
@@ -185,10 +203,46 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "named secret",
-        ("key", "token", "secret", "authorization", "passw", "passphrase", "cookie"),
+        ("key", "token", "secret", "authorization", "passw", "pwd", "passphrase", "cookie"),
         re.compile(
             rf"{_QUOTE}(?:{_SECRET_NAMES}){_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
             r"(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})",
+            re.IGNORECASE,
+        ),
+        plausible=_no_stand_in_by_hand,
+    ),
+    Form(
+        "named secret",  # by names that stand for harmless things as well
+        ("token", "secret"),
+        re.compile(
+            rf"{_QUOTE}(?:token|secret){_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?P<it>[A-Za-z0-9_+/=.~-]{{20,}})\\*(?P=quote)",
+            re.IGNORECASE,
+        ),
+        plausible=_mixed,
+    ),
+    Form(
+        "named secret",  # lines of a configuration or of headers
+        ("key", "passw", "cookie"),
+        re.compile(
+            r"(?<![A-Za-z0-9_.$-])(?:(?:x-)?api[-_]key|(?:ocp-apim-)?subscription-key|password|passwd"
+            r"|cookie:[ \t]{0,4}[\w.-]{1,40}(?==)|(?:aws_)?secret_access_key)[ \t]{0,4}[:=][ \t]{0,4}"
+            r"(?P<it>[A-Za-z0-9_+/.~-]{12,}={0,2})",
+            re.IGNORECASE,
+        ),
+        plausible=_mixed,
+    ),
+    Form(
+        "credentials",
+        ("-u ", "--user "),
+        re.compile(r"\bcurl\b[^\n]{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"'\\]{1,80}:(?P<it>[^\s\"'\\]{8,})"),
+        plausible=_mixed,
+    ),
+    Form(
+        "named secret",  # a field of a form (RFC 7578)
+        ("form-data",),
+        re.compile(
+            rf"form-data;[ \t]*name=\"?(?:{_SECRET_NAMES}|token|secret)\"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n"
+            r"(?P<it>[^\r\n]{6,})",
             re.IGNORECASE,
         ),
         plausible=_no_stand_in_by_hand,
@@ -210,7 +264,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "key in a URL",
         tuple(f"{name}=" for name in ("key", "token", "secret", "sig", "signature", "password", "credential", "keyid")),
-        re.compile(rf"[?&;](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),
+        re.compile(rf"[?&;#](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),
         plausible=_mixed,
     ),
     Form(

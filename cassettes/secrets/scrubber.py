@@ -29,7 +29,7 @@ from .placeholder import is_placeholder, placeholder
 from .texts import TextScrubber
 from .views import Source, Text, spliced, unquoted
 
-_QUERY_SECRET = re.compile(r"[?&;](?P<name>[^=&#;]{1,80})=(?P<value>[^&#;]{6,})")
+_QUERY_SECRET = re.compile(r"[?&;#](?P<name>[^=&#;]{1,80})=(?P<value>[^&#;]{6,})")
 _SECRET_PARAMETER = re.compile(
     r"(?:.*[-_.])?(?:key|api-?key|apikey|token|secret|password|passwd|pwd|auth|authorization|sig|signature|credential"
     r"|credentials|session|code|awsaccesskeyid|user|email)",

@@ -6,6 +6,7 @@ from tests.secrets import plants_grpc, plants_packed, plants_plain
 
 PLANTS = [
     *plants_plain.forms(),
+    *plants_plain.in_sentences(),
     *plants_plain.headers(),
     *plants_plain.addresses(),
     *plants_plain.bodies(),

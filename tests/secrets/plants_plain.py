@@ -28,6 +28,30 @@ def forms() -> list[Plant]:
     return found
 
 
+def in_sentences() -> list[Plant]:
+    """Without a form, told by the words before them; and forms with words glued before them."""
+    plain, key = letters(32, "0123456789abcdef", "line"), fake("openai", "glue")
+    lines = {
+        "api-key": f"send api-key: {plain} with it",
+        "subscription-key": f"Ocp-Apim-Subscription-Key: {plain}",
+        "password": f"user: me\npassword: {plain}\n",
+        "aws": f"aws_secret_access_key = {plain}",
+        "cookie": f"Cookie: session={plain}; theme=dark",
+        "curl": f"curl -s -u admin:{plain} https://host/",
+        "fragment": f"back at https://host/cb#access_token={plain}&x=1",
+    }
+    found = [Plant(f"line-{name}", plain, cassette(response=answer(text)), parsed) for name, text in lines.items()]
+    for glue in ("key_", "apikey", "API_KEY_", "token-"):
+        found.append(Plant(f"glued-{glue}", key, cassette(response=answer(f"it is {glue}{key} there")), parsed))
+    for name in ("token", "secret", "pwd"):
+        call = {"function": {"name": "log_in", "arguments": json.dumps({"user": "me", name: plain})}}
+        found.append(Plant(f"argument-{name}", plain, cassette(response=json.dumps([call]).encode()), parsed))
+    form = f'--b\r\nContent-Disposition: form-data; name="api_key"\r\n\r\n{plain}\r\n--b--\r\n'
+    found.append(Plant("multipart-named", plain, cassette(request=form.encode()), everything))
+    found.append(Plant("url-fragment", plain, cassette(url=f"https://host/v1#access_token={plain}"), everything))
+    return found
+
+
 def headers() -> list[Plant]:
     key, plain = fake("openai", "header"), letters(24, seed="header")
     request = {

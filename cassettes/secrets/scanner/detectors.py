@@ -57,7 +57,30 @@ _KEY_PREFIXES = {
     "pypi-": 50,
     "rk_test_": 20,
     "sk_test_": 20,
+    **{f"do{kind}_v1_": 60 for kind in "opr"},
+    **{f"shp{kind}_": 30 for kind in ("at", "ca", "pa", "ss")},
+    "GOCSPX-": 24,
+    "e2b_": 36,
+    "pcsk_": 36,
+    "ATATT3": 40,
+    "lin_api_": 32,
+    "ntn_": 40,
+    "AGE-SECRET-KEY-1": 50,
 }
+#: Keys whose beginning is too short to tell them: these have to be of their kind from end to end.
+_SHAPES = re.compile(
+    r"(?<![\w-])(?:SK[0-9a-f]{32}|secret_[A-Za-z0-9]{43}|pa-[A-Za-z0-9_-]{43}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
+    r"|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38})(?![\w-])"
+)
+#: What may be glued before a key.
+_GLUE = re.compile(r"(?:key|token|secret)[_-]?", re.IGNORECASE)
+_LINE = re.compile(
+    r"(?<![\w.$-])(?:(?:x-)?api[-_]key|(?:ocp-apim-)?subscription-key|passw(?:or)?d|(?:aws_)?secret_access_key"
+    r"|cookie: {0,4}[\w.-]{1,40})[ \t]{0,4}[:=][ \t]{0,4}([\w+/.~-]{12,}=*)",
+    re.IGNORECASE,
+)
+_CURL_USER = re.compile(r"\bcurl\b.{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"']{1,80}:([^\s\"'\\]{8,})")
+_FIELD = re.compile(r'form-data; *name="?([\w-]+)"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n([^\r\n]{6,})')
 #: Of these, the rest is one word; of the others it may hold hyphens and dots.
 _ONE_WORD = frozenset(
     {"xai-", "gsk_", "hf_", "r8_", "pplx-", "fw_", "csk-", "dapi", "lsv2_", "npm_", "rk_test_", "sk_test_"}
@@ -77,7 +100,7 @@ _AT = re.compile(r"(?<![A-Za-z0-9._%+-])([A-Za-z0-9._%+-]{1,64})@([A-Za-z0-9.-]{
 #: Names without case, hyphens and underscores.
 _SECRET_NAMES = re.compile(
     "x?(?:goog)?apikey|apitoken|(?:proxy)?authorization(?:token)?|(?:bearer|auth|access|refresh|id|session)token"
-    "|clientsecret|secretkey|(?:aws)?secretaccesskey|privatekey|password|passwd|passphrase|(?:set)?cookie"
+    "|clientsecret|secretkey|(?:aws)?secretaccesskey|privatekey|password|passwd|pwd|passphrase|(?:set)?cookie"
     "|xamzsecuritytoken|subscriptionkey|(?:webhook|signing)secret"
 )
 _ID_NAMES = re.compile(
@@ -115,6 +138,8 @@ def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
         value = rest if scheme.lower() in ("bearer", "basic", "token") else value
         if len(value) >= 8 and not _is_made_up(value) and not is_masked(value):
             yield "named secret", value
+    elif name in ("token", "secret") and re.fullmatch(r"[\w+/=.~-]{20,}", value) and _is_mixed(value):
+        yield "named secret", value
     elif _ID_NAMES.fullmatch(name) and _is_id(value):
         yield "account or request id", value
 
@@ -126,7 +151,9 @@ def in_address(uri: str) -> Iterator[tuple[str, str]]:
         credentials = [value for value in (parts.username, parts.password) if value]
     except ValueError:
         return
-    named = [value for name, value in parse_qsl(parts.query) if _names_secret(name) and len(value) >= 8]
+    named = [
+        value for name, value in parse_qsl(f"{parts.query}&{parts.fragment}") if _names_secret(name) and len(value) >= 8
+    ]
     for value in (*credentials, *named):
         if not is_masked(value):
             yield "credentials in a URL", value
@@ -147,6 +174,8 @@ def _detectors() -> tuple[tuple[str, Detector], ...]:
     return (
         *found,
         ("provider key", _keys),
+        ("provider key", _shaped),
+        ("named secret", _on_lines),
         ("account or request id", _ids),
         ("account or request id", _account_uuids),
         ("authorization", _authorizations),
@@ -169,14 +198,29 @@ def _words(text: str, prefixes: dict[str, int], entropy: float) -> Iterator[str]
     beginnings = tuple(prefixes)
     if not any(beginning in text for beginning in beginnings):
         return
-    for word in _WORD.findall(text):
-        if word.startswith(beginnings):
+    for whole in _WORD.findall(text):
+        for word in (whole, *(whole[glue.end() :] for glue in _GLUE.finditer(whole))):
+            if not word.startswith(beginnings):
+                continue
             prefix = next(beginning for beginning in beginnings if word.startswith(beginning))
             rest = word[len(prefix) :]
             if prefix in _ONE_WORD or prefix in _ID_PREFIXES:
                 rest = re.split("[.-]", rest, maxsplit=1)[0]
             if len(rest) >= prefixes[prefix] and _is_mixed(rest) and _entropy(rest) >= entropy:
                 yield prefix + rest
+
+
+def _shaped(text: str) -> Iterator[str]:
+    yield from (found for found in _SHAPES.findall(text) if _is_mixed(found) and _entropy(found) >= 2.8)
+
+
+def _on_lines(text: str) -> Iterator[str]:
+    """Values after a name in headers, configurations, commands and forms that stand in a text."""
+    yield from (value for pattern in (_LINE, _CURL_USER) for value in pattern.findall(text) if _is_mixed(value))
+    for name, value in _FIELD.findall(text):
+        named = _SECRET_NAMES.fullmatch(_plain(name)) or name in ("token", "secret")
+        if named and not _is_made_up(value):
+            yield value
 
 
 def _account_uuids(text: str) -> Iterator[str]:
@@ -224,7 +268,7 @@ def _in_urls(text: str) -> Iterator[str]:
             continue
         if password and password[0] not in "<${[*" and len(set(password)) > 2:
             yield password
-        for name, value in parse_qsl(parts.query):
+        for name, value in parse_qsl(f"{parts.query}&{parts.fragment}"):
             if _QUERY_NAMES.fullmatch(_plain(name)) and len(value) >= 12 and _is_mixed(value):
                 yield value
 
