@@ -11,6 +11,9 @@ import litellm  # type: ignore[import-not-found,unused-ignore]
 litellm.suppress_debug_info = True
 litellm.telemetry = False
 
+#: A model that the library knows: it does not stream from others on Responses.
+_MODELS = {"openai": "openai/gpt-5-mini", "anthropic": "anthropic/claude-haiku-4-5", "xai": "xai/grok-voice-2.0"}
+
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """The calls, words and figures of its own objects."""
@@ -19,7 +22,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     base = server.url if ask["wire"] == "anthropic.messages" else f"{server.url}/v1"
     messages = [{"role": "user", "content": "Hello"}]
     given: Any = litellm.completion(
-        model=f"{ask['provider']}/{(ask['request'] or {}).get('model') or 'model'}",
+        model=_MODELS.get(ask["provider"], _MODELS["openai"]),
         messages=messages,
         api_base=base,
         api_key="none",
@@ -46,7 +49,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
 def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """The same of its Responses."""
     given: Any = litellm.responses(
-        model=f"{ask['provider']}/{(ask['request'] or {}).get('model') or 'model'}",
+        model=_MODELS.get(ask["provider"], _MODELS["openai"]),
         input="Hello",
         api_base=f"{server.url}/v1",
         api_key="none",
