@@ -1,8 +1,9 @@
 """Which recorded request answers the one that is sent: the same method, address and meaning of the body.
 
 A body of JSON is compared by value: the order of keys and the spelling of numbers do not count, everything else does,
-so that a request which lost a field finds nothing. A body of anything else is compared byte for byte. A miss says what
-differs from the nearest recorded request (`Unrecorded`).
+so that a request which lost a field finds nothing. A body of anything else is compared byte for byte. Of the headers
+those count that choose an interface (`CHOOSING`), where the recording keeps any of them: an imported cassette keeps
+none. A miss says what differs from the nearest recorded request (`Unrecorded`).
 
     match_on = register(vcr)        # gives a vcr.VCR the matchers, and their names
 """
@@ -25,9 +26,16 @@ from vcr.util import read_body
 from normalizer import jsontext
 from normalizer.errors import RequestNotRecorded
 
-#: Members of a query that say who asks, not what for: no cassette keeps them.
-CREDENTIALS_IN_QUERY = frozenset(("key", "api_key", "api-key", "access_token", "token", "sig", "signature"))
+from .secrets.placeholder import is_placeholder
 
+#: Members of a query that say who asks, not what for; the same credential may stand in a header instead.
+CREDENTIALS_IN_QUERY = frozenset(("key", "api_key", "api-key", "access_token"))
+#: Headers by which one body gets other answers. Each may name several things, in any order.
+CHOOSING = ("anthropic-version", "anthropic-beta", "openai-beta")
+
+SCRUBBED = "(scrubbed)"
+
+_RPC = "grpc://"
 _PORTS = {"https": 443, "http": 80}
 #: What `vcr_grpc` writes of a message that holds no unknown fields.
 _OF_A_MESSAGE = frozenset(("message", "serialized", "type"))
@@ -44,19 +52,36 @@ def method(sent: Request, recorded: Request) -> None:
 
 
 def address(sent: Request, recorded: Request) -> None:
-    """Where the request goes, without credentials and whatever the order of the query."""
+    """Where the request goes, without credentials and whatever the order of the query.
+
+    Of a member whose value was scrubbed only the name counts.
+    """
     if _place(sent.uri) != _place(recorded.uri):
         raise AssertionError(f"{sent.uri} instead of {recorded.uri}")
 
 
 def meaning(sent: Request, recorded: Request) -> None:
     """What the body says."""
-    found = [str(one) for one in differences(read_body(recorded), read_body(sent))]
+    found = [str(one) for one in _inside(recorded, sent)]
     if found:
         raise AssertionError("\n".join(found))
 
 
-MATCHERS = {"toolparity.method": method, "toolparity.address": address, "toolparity.body": meaning}
+def interface(sent: Request, recorded: Request) -> None:
+    """The headers that choose an interface, where the recorded request has any of them."""
+    asked, kept = _choices(sent), _choices(recorded)
+    found = [f"the header {name}: {_words(kept, name)} -> {_words(asked, name)}" for name in CHOOSING
+             if kept and asked.get(name) != kept.get(name)]  # fmt: skip
+    if found:
+        raise AssertionError("\n".join(found))
+
+
+MATCHERS = {
+    "toolparity.method": method,
+    "toolparity.address": address,
+    "toolparity.headers": interface,
+    "toolparity.body": meaning,
+}
 
 
 def register(vcr: VCR) -> tuple[str, ...]:
@@ -81,16 +106,39 @@ class Difference(NamedTuple):
         return f"{self.path}: {_short(self.recorded)} -> {_short(self.sent)}"
 
 
-def differences(recorded: Any, sent: Any) -> Iterator[Difference]:
-    """What changed from a recorded body (bytes, text or null) to the one that is sent. Nothing: they mean the same."""
+def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[Difference]:
+    """What changed from a recorded body (bytes, text or null) to the one that is sent. Nothing: they mean the same.
+
+    ``rpc``: the bodies hold a gRPC message each, as `vcr_grpc` writes it.
+    """
     if recorded == sent:
         return
-    old, new = _told_once(_value(_bytes(recorded))), _told_once(_value(_bytes(sent)))
+    old, new = _value(_bytes(recorded)), _value(_bytes(sent))
+    if rpc:
+        old, new = _told_once(old), _told_once(new)
     if old is _MISSING or new is _MISSING:
         if _bytes(recorded) != _bytes(sent):
             yield Difference("the body", _bytes(recorded), _bytes(sent))
         return
     yield from _compared("", old, new)
+
+
+def _inside(recorded: Request, sent: Request) -> Iterator[Difference]:
+    return differences(read_body(recorded), read_body(sent), rpc=recorded.uri.startswith(_RPC))
+
+
+def _choices(request: Request) -> dict[str, list[str]]:
+    told: dict[str, list[str]] = {}
+    for name, value in request.headers.items():
+        if name.lower() in CHOOSING:
+            values = value if isinstance(value, list) else [value]
+            words = (word.strip() for one in values for word in _bytes(one).decode("latin-1").split(","))
+            told[name.lower()] = sorted(word for word in words if word)
+    return told
+
+
+def _words(choices: dict[str, list[str]], name: str) -> str:
+    return ", ".join(choices[name]) if name in choices else "missing"
 
 
 def _told_once(value: Any) -> Any:
@@ -149,7 +197,7 @@ def _bytes(body: Any) -> bytes:
 def _place(uri: str) -> tuple[Any, ...]:
     parts = urlsplit(uri)
     query = sorted(
-        (name, value)
+        (name, SCRUBBED if is_placeholder(value) else value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
         if name.lower() not in CREDENTIALS_IN_QUERY
     )
@@ -207,8 +255,10 @@ def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list
     """The recorded request with the least that differs, and that: of two alike the one that was not played yet."""
     ranked = []
     for index, recorded in enumerate(cassette.requests):
-        elsewhere = [told for matcher in (method, address) if (told := _asserted(matcher, request, recorded))]
-        inside = list(differences(read_body(recorded), read_body(request)))
+        elsewhere = [
+            told for matcher in (method, address, interface) if (told := _asserted(matcher, request, recorded))
+        ]
+        inside = list(_inside(recorded, request))
         far = sum(map(_weight, inside))
         played = bool(cassette.play_counts[index])
         ranked.append((len(elsewhere), far, played, index, [*elsewhere, *map(str, inside)]))
@@ -237,7 +287,7 @@ def _told(cassette: Cassette, request: Request, nearest: Request | None, found: 
     if nearest is None:
         return f"{sent} is not recorded: the cassette holds nothing, or is not there"
     if not found:
-        count = sum(not [*differences(read_body(one), read_body(request))] for one in cassette.requests)
+        count = sum(not [*_inside(one, request)] for one in cassette.requests)
         times = "once" if count == 1 else f"{count} times"
         return f"{sent} was recorded {times}, and has been played as often"
     shown = [f"\n  {one}" for one in found[:_MOST_DIFFERENCES]]

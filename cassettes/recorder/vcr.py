@@ -94,7 +94,11 @@ def recording(places: Mapping[str, str]) -> Iterator[Strict]:
 
 @contextlib.contextmanager
 def playing(path: str | os.PathLike[str]) -> Iterator[Strict]:
-    """Only what stands in the cassette is answered, each interaction once; for the rest Unrecorded is raised."""
+    """Only what stands in the cassette is answered, each interaction once; for the rest Unrecorded is raised.
+
+    That holds for what vcrpy patches (httpx, requests, urllib3, aiohttp, … and gRPC): a socket that somebody opens by
+    hand still connects. `network.cut` closes those.
+    """
     recorder = Recorder(record_mode="none")
     with recorder.use_cassette(os.fspath(path), persister=Persister()) as cassette:
         yield cassette

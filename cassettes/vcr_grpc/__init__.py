@@ -8,7 +8,8 @@
         …                                   # HTTP as ever, and grpc: synchronous, grpc.aio, one answer or a stream
 
 Stubs and channels may be older than the cassette; interceptors run as they do without one, and what they add to the
-metadata is what is recorded. Record modes, matchers, filters, hooks and play counts are vcrpy's own.
+metadata is what is recorded. Record modes, matchers, filters, hooks and play counts are vcrpy's own; its default
+``match_on`` ignores bodies, so that any call of a method matches any other: name ``"body"`` there, too.
 
 What is not recorded: a call that found no server, a single answer that the caller did not wait for (both as vcrpy does
 for HTTP), what a channel does beside calls (connectivity). A status, also one that grpc itself gave (a deadline), is

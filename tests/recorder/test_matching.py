@@ -13,6 +13,7 @@ from vcr.request import Request
 from cassettes import matching
 from cassettes.matching import Unrecorded, differences
 from cassettes.recorder.vcr import Strict
+from cassettes.secrets.placeholder import placeholder
 from normalizer.errors import RequestNotRecorded, ToolparityError
 
 URL = "https://api.example.com/v1/chat/completions"
@@ -118,6 +119,46 @@ def test_credentials_and_the_order_of_a_query_do_not_count() -> None:
     assert matches(
         request(uri=URL + "?b=2&a=1&key=mine"), request(uri="https://API.example.com:443/v1/chat/completions?a=1&b=2")
     )
+
+
+@pytest.mark.parametrize("name", ["token", "sig", "signature", "user"])
+def test_every_other_member_of_a_query_counts(name: str) -> None:
+    assert not matches(request(uri=f"{URL}?{name}=a"), request(uri=f"{URL}?{name}=b"))
+    assert not matches(request(), request(uri=f"{URL}?{name}=b"))
+
+
+def test_of_a_scrubbed_member_of_a_query_only_the_name_counts() -> None:
+    recorded = request(uri=f"{URL}?signature={placeholder('theirs' * 4)}")
+    assert matches(request(uri=f"{URL}?signature={placeholder('mine' * 5)}"), recorded)
+    assert not matches(request(), recorded)
+
+
+def headed(**headers: str) -> Request:
+    return Request("POST", URL, b"{}", {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def test_headers_that_choose_an_interface_count_where_any_is_recorded() -> None:
+    recorded = headed(anthropic_version="2023-06-01", anthropic_beta="a, b", accept="x")
+    assert matches(headed(Anthropic_Version="2023-06-01", anthropic_beta="b,a", accept="y"), recorded)
+    assert not matches(headed(anthropic_version="1999-01-01", anthropic_beta="a,b"), recorded)
+    assert not matches(headed(anthropic_version="2023-06-01", anthropic_beta="a"), recorded)
+    assert not matches(headed(anthropic_version="2023-06-01"), recorded)
+    assert not matches(
+        headed(anthropic_version="2023-06-01", anthropic_beta="c"), headed(anthropic_version="2023-06-01")
+    )
+    assert not matches(headed(), headed(openai_beta="responses=v1"))
+    assert matches(headed(anthropic_version="2023-06-01"), headed(accept="x")), "an imported one keeps none of them"
+
+
+def test_a_miss_says_which_header_differs() -> None:
+    sent = headed(anthropic_version="1999-01-01")
+    error = missed(cassette(headed(anthropic_version="2023-06-01")), sent)
+    assert error.differences == ["the header anthropic-version: 2023-06-01 -> 1999-01-01"]
+
+
+def test_a_body_over_http_that_looks_like_a_grpc_message_is_none() -> None:
+    assert not matches(request({"message": "a", "serialized": "x"}), request({"message": "a", "serialized": "y"}))
+    assert not matches(request({"message": "a"}), request({"message": "a", "serialized": "y"}))
 
 
 def rpc(message: dict[str, Any], data: bytes = b"x", **more: Any) -> Request:
