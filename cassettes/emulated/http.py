@@ -89,7 +89,7 @@ def application(library: Mapping[str, Script] | None = None) -> Starlette:
         if endpoint.keeps:
             routes.append(Route(endpoint.path + "/{id}", _asked_again(endpoint, held), methods=["GET"]))
     return Starlette(
-        routes=routes, exception_handlers={HTTPException: _nowhere}, middleware=[Middleware(_SayingWhoAnswers)]
+        routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[Middleware(_SayingWhoAnswers)]
     )
 
 
@@ -135,10 +135,13 @@ def _asked_again(endpoint: Endpoint, held: Held) -> Callable[[Request], Any]:
     return respond
 
 
-async def _nowhere(request: Request, error: Exception) -> Response:
+async def nowhere(request: Request, error: Exception) -> Response:
     """A path or method that no provider has, refused by the one under whose path it stands."""
-    endpoint = next((e for e in ENDPOINTS if e.path.split("/")[1] == request.url.path.split("/")[1]), ENDPOINTS[0])
-    path = request.url.path.removeprefix("/" + endpoint.path.split("/")[1])
+    asked = request.url.path
+    if asked.startswith("/scenario/"):  # as the replaying server has it
+        asked = "/" + asked.removeprefix("/scenario/").partition("/")[2]
+    endpoint = next((e for e in ENDPOINTS if e.path.split("/")[1] == asked.split("/")[1]), ENDPOINTS[0])
+    path = asked.removeprefix("/" + endpoint.path.split("/")[1])
     status = error.status_code if isinstance(error, HTTPException) else 404
     words = f"Invalid URL ({request.method} {path})"
     return _refusal(endpoint, Refused("not_found", words, status=status))

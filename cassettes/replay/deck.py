@@ -2,7 +2,7 @@
 
 By what it says: the recorded request that means the same (`cassettes.matching`). By scenario, where the caller names
 one: then the answer to the round that the request is at, whatever else it says; a program that is tested may ask in
-words of its own. Every answer can be given any number of times.
+words of its own. Every answer can be given any number of times, and tells where it comes from.
 """
 
 from __future__ import annotations
@@ -11,26 +11,35 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import Struct
 
 from normalizer import jsontext
 from normalizer.conversation import Assistant
-from normalizer.errors import RequestNotRecorded, ToolparityError
+from normalizer.errors import InvalidProvenance, RequestNotRecorded, ToolparityError
 from normalizer.requests import read_request
 
+from .. import origin
 from ..library import Place, find, load
 from ..matching import Difference, differences
 from ..surfaces import Surface
 
 #: So many differences to the nearest recorded request are told.
 _TOLD = 8
+#: Beside `origin.HEADER`: the cassette that the answer is from, by its path in the library, and which one of it.
+PLACE_HEADER = "x-toolparity-cassette"
+UNKNOWN = "unknown"
 
 
 class Track(Struct, frozen=True, dict=True):
-    """One recorded answer. ``number``: its round, from 0. ``request``, ``response``: plain data as in the cassette."""
+    """One recorded answer. ``number``: its round, from 0. ``request``, ``response``: plain data as in the cassette.
+
+    ``origin``: as the cassette tells, "unknown" where it does not.
+    """
 
     scenario: str
+    origin: str
     path: str
     number: int
     stream: bool
@@ -54,6 +63,11 @@ class Track(Struct, frozen=True, dict=True):
     def place(self) -> str:
         return f"{self.path}#{self.number + 1}"
 
+    @property
+    def told(self) -> dict[str, str]:
+        """Headers that tell a caller what it got, whatever the recording holds."""
+        return {origin.HEADER: self.origin, PLACE_HEADER: quote(self.place, safe="/#")}
+
 
 class Deck:
     """``root``: the library; the shipped one where it is null. ``scenarios``: only these; none: all.
@@ -71,17 +85,26 @@ class Deck:
         """How many answers there are."""
         return sum(map(len, self._tracks.values()))
 
+    @property
+    def origins(self) -> list[str]:
+        """Of each answer."""
+        return [track.origin for tracks in self._tracks.values() for track in tracks]
+
+    @property
+    def scenarios(self) -> list[str]:
+        """Every name that an answer can be asked for by."""
+        return sorted({track.scenario for tracks in self._tracks.values() for track in tracks})
+
     def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> Track:
         """The answer to a request. Raises RequestNotRecorded, which tells the nearest request and what differs."""
         tracks = [t for t in self._tracks.get((surface.provider, surface.wire), ()) if t.stream is stream]
         if scenario is not None:
             tracks = [track for track in tracks if track.scenario == scenario]
             if not tracks:
-                mode = "streamed" if stream else "plain"
-                raise RequestNotRecorded(f"the scenario {scenario} was not recorded {mode}", where=surface.name)
+                raise self._no_scenario(scenario, surface, stream)
         ranked = []
         for track in tracks:
-            found = list(differences(track.body, body))
+            found = list(differences(track.body, body, rpc=surface.wire == "xai.grpc"))
             if not found:
                 return track
             ranked.append((len(found), track.place, track, found))
@@ -89,10 +112,23 @@ class Deck:
             return _round(tracks, surface, body)
         raise _unrecorded(surface, stream, min(ranked, key=lambda one: one[:2], default=None))
 
+    def _no_scenario(self, scenario: str, surface: Surface, stream: bool) -> RequestNotRecorded:
+        names = self.scenarios
+        if scenario in names:
+            mode = "streamed" if stream else "plain"
+            return RequestNotRecorded(f"the scenario {scenario} was not recorded {mode}", where=surface.name)
+        what = f"no scenario is called {scenario!r}; there are {', '.join(names)}"
+        return RequestNotRecorded(what, where=surface.name)
+
 
 def _tracks(place: Place) -> Iterable[Track]:
-    for number, one in enumerate(load(place.path).interactions):
-        yield Track(str(place.name), place.shown, number, place.stream, one["request"], one["response"])
+    loaded = load(place.path)
+    try:
+        told: str = loaded.provenance.origin
+    except InvalidProvenance:
+        told = UNKNOWN
+    for number, one in enumerate(loaded.interactions):
+        yield Track(str(place.name), told, place.shown, number, place.stream, one["request"], one["response"])
 
 
 def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:

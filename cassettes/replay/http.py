@@ -3,7 +3,8 @@
     base_url http://127.0.0.1:PORT/openai/v1          matched by what the request says
     base_url http://127.0.0.1:PORT/scenario/parallel-three/openai/v1      the answers of one scenario
 
-A header ``x-toolparity-scenario`` names a scenario, too.
+A header ``x-toolparity-scenario`` names a scenario, too. Every answer has ``x-toolparity-origin`` (live, emulated,
+imported) and ``x-toolparity-cassette`` (which one it is from).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -21,6 +23,7 @@ from normalizer import jsontext
 from normalizer.errors import RequestNotRecorded
 
 from ..chunking import CHUNKINGS
+from ..emulated.http import nowhere
 from ..surfaces import SURFACES, Surface
 from .deck import Deck, Track
 
@@ -45,7 +48,7 @@ def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0) -> 
         respond = _respond(deck, SURFACES[name], chunking, delay)
         routes.append(Route(path, respond, methods=["POST"]))
         routes.append(Route("/scenario/{scenario}" + path, respond, methods=["POST"]))
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, exception_handlers={HTTPException: nowhere})
 
 
 def _respond(deck: Deck, surface: Surface, chunking: str, delay: float) -> Callable[[Request], Awaitable[Response]]:
@@ -70,7 +73,7 @@ def _streams(body: bytes) -> bool:
 
 
 def _answer(track: Track, chunking: str, delay: float) -> Response:
-    headers = _headers(track.response.get("headers") or {})
+    headers = {**_headers(track.response.get("headers") or {}), **track.told}
     status = track.response["status"]["code"]
     streamed = "event-stream" in headers.get("content-type", "")
     pieces = CHUNKINGS[chunking](track.answer) if streamed else [track.answer]

@@ -1,6 +1,7 @@
 """Recorded answers of xAI's `Chat` service over gRPC, byte for byte.
 
-Metadata ``x-toolparity-scenario`` names a scenario.
+Metadata ``x-toolparity-scenario`` names a scenario. The initial metadata of an answer tells its origin and its
+cassette, as the headers of `http` do. A request with fields that the SDK does not know is compared by its bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import AsyncIterator
 from typing import Any, NoReturn
 
 import grpc
-from google.protobuf.json_format import MessageToDict
 from grpc import aio
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
@@ -19,6 +19,7 @@ from normalizer import jsontext
 from normalizer.errors import RequestNotRecorded
 
 from ..surfaces import SURFACES
+from ..vcr_grpc import messages
 from .deck import Deck, Track
 from .http import SCENARIO_HEADER
 
@@ -50,18 +51,17 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
             await _end(track, context)
 
     async def _track(self, request: Any, context: _Context, *, stream: bool) -> Track:
-        told = {
-            "message": MessageToDict(request, preserving_proto_field_name=True),
-            "serialized": "",
-            "type": request.DESCRIPTOR.full_name,
-        }
+        sent = request.SerializeToString(deterministic=True)
+        told = {**messages.written(sent, type(request)), "type": messages.name_of(type(request))}
         metadata = dict(context.invocation_metadata() or ())
         scenario = metadata.get(SCENARIO_HEADER)
         name = scenario if isinstance(scenario, str) else None
         try:
-            return self._deck.find(SURFACES["xai.grpc"], jsontext.encode(told), stream=stream, scenario=name)
+            track = self._deck.find(SURFACES["xai.grpc"], jsontext.encode(told), stream=stream, scenario=name)
         except RequestNotRecorded as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+        await context.send_initial_metadata(tuple(track.told.items()))
+        return track
 
 
 def _messages(track: Track) -> list[bytes]:

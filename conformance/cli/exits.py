@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 TABLE = """\
 0 all well · 1 something that was asked to fail on · 2 usage · 3 a stale baseline · 4 input that cannot be read, or a
-fault of toolparity · 5 nothing ran"""
+fault of toolparity · 5 nothing ran · 130 interrupted"""
 
 
 def code(*, failed: bool = False, faults: int = 0, ran: int) -> int:

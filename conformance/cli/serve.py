@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from cassettes.chunking import CHUNKINGS
 from cassettes.surfaces import SURFACES
 from normalizer.errors import UnreadableSource
 
+from ..cassette_report import by_origin
 from . import exits
 
 
@@ -18,8 +20,10 @@ from . import exits
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
 @click.option("--library", type=click.Path(path_type=Path), help="The library to serve; the shipped one if not told.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=0, metavar="N", help="For HTTP.  [default: a free one]")
-@click.option("--grpc-port", default=0, metavar="N", help="For gRPC.  [default: a free one]")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="For HTTP.  [default: a free one]")
+@click.option(
+    "--grpc-port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="For gRPC.  [default: a free one]"
+)
 @click.option(
     "--chunking",
     type=click.Choice(list(CHUNKINGS)),
@@ -27,7 +31,14 @@ from . import exits
     show_default=True,
     help="The pieces in which streams are sent: as recorded, or hostile.",
 )
-@click.option("--delay", default=0.0, metavar="SECONDS", help="Wait before each piece or message.")
+@click.option(
+    "--delay",
+    type=click.FloatRange(0, 3_600),
+    default=0.0,
+    metavar="SECONDS",
+    callback=lambda ctx, param, value: _number(value),
+    help="Wait before each piece or message.",
+)
 def command(
     *,
     scenarios: tuple[str, ...],
@@ -43,7 +54,9 @@ def command(
     A request gets the answer to the recorded request that means the same. Under /scenario/NAME, or with the header
     (gRPC: metadata) x-toolparity-scenario, it gets the answers of that scenario, round by round, whatever it says.
 
-    The first lines of the output tell the addresses: one "SURFACE<tab>BASE" each.
+    The first lines of the output tell the addresses: one "SURFACE<tab>BASE" each. Every answer tells in the header
+    (gRPC: initial metadata) x-toolparity-origin whether it is live, emulated or imported, and in x-toolparity-cassette
+    where it is from.
 
     \b
     Examples:
@@ -52,17 +65,27 @@ def command(
       OPENAI_BASE_URL=http://127.0.0.1:8080/openai/v1 my-program
     """
     from cassettes.emulated.servers import serving
+    from cassettes.library import find
     from cassettes.replay.deck import Deck
     from cassettes.replay.http import application
     from cassettes.replay.rpc import Chat
 
+    names = sorted({place.name for place in find(library) if place.name is not None})
+    if not names:
+        raise UnreadableSource("there is no recorded answer in the library", hint="toolparity cassettes list")
+    for one in scenarios:
+        if one not in names:
+            raise click.BadParameter(f"no scenario in the library is called {one!r}; there are {', '.join(names)}")
     deck = Deck(library, scenarios)
-    if not len(deck):
-        told = f"nothing of {', '.join(scenarios)}" if scenarios else "no recorded answer"
-        raise UnreadableSource(f"there is {told} in the library", hint="toolparity cassettes list")
     app = application(deck, chunking=chunking, delay=delay)
     with serving(app, Chat(deck, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
         for name, surface in SURFACES.items():
             click.echo(f"{name}\t{servers.base(surface)}")
-        click.echo(f"{len(deck):,} recorded answers; interrupt to end", err=True)
+        click.echo(f"{len(deck):,} recorded answers: {by_origin(deck.origins)}; interrupt to end", err=True)
         threading.Event().wait()
+
+
+def _number(value: float) -> float:
+    if math.isnan(value):
+        raise click.BadParameter("nan is no time to wait")
+    return value

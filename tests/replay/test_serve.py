@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
@@ -9,10 +10,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import grpc
 import openai
 import pytest
+from click.testing import CliRunner
 
 from cassettes.chunking import CHUNKINGS
 from cassettes.emulated.servers import Servers, serving
@@ -24,8 +28,10 @@ from cassettes.replay.http import application
 from cassettes.replay.rpc import Chat
 from cassettes.scripts import scripts
 from cassettes.surfaces import SURFACES
+from conformance.cli.serve import command
 from normalizer.errors import RequestNotRecorded
 
+from ..library.making import made, rewritten
 from ..recorder.talking import talk
 
 SCRIPT = scripts()["parallel-three"]
@@ -115,7 +121,7 @@ def test_a_request_that_lost_a_field_gets_no_answer_but_what_it_lacks(served: Se
 
 
 def test_a_miss_names_what_is_not_there(deck: Deck) -> None:
-    with pytest.raises(RequestNotRecorded, match="the scenario nowhere was not recorded plain"):
+    with pytest.raises(RequestNotRecorded, match="no scenario is called 'nowhere'; there are "):
         deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="nowhere")
     with pytest.raises(RequestNotRecorded, match="cannot be read"):
         deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="text-only")
@@ -137,8 +143,9 @@ def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
         assert heard[0].response.choices[0].text == "The capital of Portugal is Lisbon."
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        _, told_of = process.communicate(timeout=20)
     assert process.returncode == 130
+    assert b"12 recorded answers: 12 emulated; interrupt to end" in told_of
 
 
 def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
@@ -146,3 +153,104 @@ def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
     ended = subprocess.run(given, capture_output=True, text=True, check=False)
     assert ended.returncode == 4
     assert "no recorded answer in the library" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["text-only", "zz-typo"], "no scenario in the library is called 'zz-typo'; there are "),
+        (["--port", "65536"], "65536 is not in the range"),
+        (["--port", "-1"], "-1 is not in the range"),
+        (["--grpc-port", "70000"], "70000 is not in the range"),
+        (["--delay", "-1"], "-1.0 is not in the range"),
+        (["--delay", "inf"], "inf is not in the range"),
+        (["--delay", "nan"], "nan is no time"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_serve(given: list[str], said: str) -> None:
+    ended = CliRunner().invoke(command, given)
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.output.split())
+
+
+def test_a_scenario_that_is_not_there_is_answered_with_those_that_are(served: Servers) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        post(served.http_url + "/scenario/nope/openai/v1/chat/completions", b"{}")
+    with refused.value as answer:
+        told = json.loads(answer.read())["error"]["message"]
+    assert "no scenario is called 'nope'; there are " in told
+    assert "parallel-three" in told
+
+
+def post(url: str, body: bytes) -> Any:
+    return urllib.request.urlopen(urllib.request.Request(url, body, {"content-type": "application/json"}))
+
+
+@pytest.mark.parametrize("before", ["", "/scenario/text-only"])
+@pytest.mark.parametrize(
+    ("path", "members"),
+    [
+        ("/openai/v1/foo", {"error"}),
+        ("/anthropic/v1/foo", {"type", "error", "request_id"}),
+        ("/xai/v1/foo", {"code", "error"}),
+    ],
+)
+def test_a_path_that_no_provider_has_is_refused_in_its_own_shape(
+    served: Servers, before: str, path: str, members: set[str]
+) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        post(served.http_url + before + path, b"{}")
+    with refused.value as answer:
+        assert (answer.code, answer.headers["content-type"]) == (404, "application/json")
+        told = json.loads(answer.read())
+    assert told.keys() <= members
+    assert "error" in told
+
+
+@pytest.mark.parametrize("origin", ["live", "emulated", "imported"])
+def test_every_answer_tells_its_origin_and_its_cassette(tmp_path: Path, origin: str) -> None:
+    path = made(tmp_path, origin=origin)
+    deck = Deck(tmp_path)
+    assert deck.origins == [origin]
+    with serving(application(deck), Chat(deck)) as servers:
+        url = servers.base(SURFACES["openai.chat"]) + "/chat/completions"
+        with post(url, load(path).interactions[0]["request"]["body"].encode()) as answer:
+            assert answer.headers.get_all("x-toolparity-origin") == [origin]
+            assert answer.headers["x-toolparity-cassette"] == "openai/openai.chat/single-call.yaml#1"
+
+
+def test_a_cassette_that_does_not_tell_its_origin_is_served_as_unknown(tmp_path: Path) -> None:
+    rewritten(made(tmp_path), lambda content: content.pop("metadata"))
+    assert Deck(tmp_path).origins == ["unknown"]
+
+
+def recorded_call(stream: bool) -> bytes:
+    body = load(path_for("xai.grpc", SCRIPT.id, stream=stream)).interactions[0]["request"]["body"]
+    return base64.b64decode(json.loads(body)["serialized"])
+
+
+@pytest.mark.parametrize(("method", "stream"), [("GetCompletion", False), ("GetCompletionChunk", True)])
+def test_a_grpc_answer_tells_its_origin_and_an_unknown_field_finds_none(
+    served: Servers, method: str, stream: bool
+) -> None:
+    sent = recorded_call(stream)
+    with grpc.insecure_channel(served.grpc_address) as channel:
+        make = channel.unary_stream if stream else channel.unary_unary
+        call = make(f"/xai_api.Chat/{method}", request_serializer=None, response_deserializer=None)
+
+        def ask(data: bytes) -> dict[str, Any]:
+            if stream:
+                found = call(data, timeout=20)
+                assert list(found)
+            else:
+                _, found = call.with_call(data, timeout=20)
+            return dict(found.initial_metadata())
+
+        told = ask(sent)
+        assert told["x-toolparity-origin"] == "emulated"
+        end = ".stream.yaml#1" if stream else ".yaml#1"
+        assert told["x-toolparity-cassette"] == f"xai/xai.grpc/{SCRIPT.id}{end}"
+        with pytest.raises(grpc.RpcError) as refused:
+            ask(sent + b"\xfa\x3e\x03abc")
+        assert refused.value.code() is grpc.StatusCode.NOT_FOUND  # type: ignore[attr-defined]
+        assert "unknown_fields" in refused.value.details()  # type: ignore[attr-defined]
