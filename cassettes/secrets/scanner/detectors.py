@@ -72,6 +72,8 @@ _SHAPES = re.compile(
     r"(?<![\w-])(?:SK[0-9a-f]{32}|secret_[A-Za-z0-9]{43}|pa-[A-Za-z0-9_-]{43}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
     r"|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38})(?![\w-])"
 )
+#: Beginnings that chance does not write: keys of this kind are found wherever they are glued to.
+_ANYWHERE = re.compile(r"sk-(?:proj|ant|admin|svcacct|or-v1)-[\w-]{30,}")
 #: What may be glued before a key.
 _GLUE = re.compile(r"(?:key|token|secret)[_-]?", re.IGNORECASE)
 _LINE = re.compile(
@@ -175,6 +177,7 @@ def _detectors() -> tuple[tuple[str, Detector], ...]:
         *found,
         ("provider key", _keys),
         ("provider key", _shaped),
+        ("provider key", _glued),
         ("named secret", _on_lines),
         ("account or request id", _ids),
         ("account or request id", _account_uuids),
@@ -212,6 +215,12 @@ def _words(text: str, prefixes: dict[str, int], entropy: float) -> Iterator[str]
 
 def _shaped(text: str) -> Iterator[str]:
     yield from (found for found in _SHAPES.findall(text) if _is_mixed(found) and _entropy(found) >= 2.8)
+
+
+def _glued(text: str) -> Iterator[str]:
+    for found in _ANYWHERE.findall(text):
+        if any(len(part) >= 16 and _is_mixed(part) for part in re.split("[-_]", found)):
+            yield found
 
 
 def _on_lines(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
+import html
 import io
 import json
 import re
@@ -45,6 +46,21 @@ _LETTERS = str.maketrans("nrt", "\n\r\t")
 #: Ends of lines in a stream of events; others, as U+2028, are letters of the text there.
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
+
+
+_HEX = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{2}[ :]?){20,}(?![0-9a-f])", re.IGNORECASE)
+#: Base64 in lines, as e-mail and PEM have it.
+_WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,200}\r?\n)+[A-Za-z0-9+/]{1,200}={0,2}")
+#: Letters that nobody sees.
+_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+#: No provider's seal: a key of a known kind, from end to end, or the beginning of one that chance does not write.
+_KEY = re.compile(
+    r"sk-[\w-]{20,200}|xai-\w{40,100}|AIza[\w-]{35}|A(?:KI|SI)A[0-9A-Z]{16}|gh[pousr]_\w{36,80}|hf_\w{28,50}"
+    r"|(?:gsk|r8|fw|npm|pcsk|e2b|ntn)_\w{20,100}|glpat-[\w-]{20,40}"
+)
+_KEY_INSIDE = re.compile(r"sk-(?:proj|ant|admin|svcacct|or-v1)-|github_pat_")
+#: Members that hold what a model or a program wrote: no member of the wire stands in there, whatever it is called.
+_FREE = frozenset({"input", "args", "arguments", "parameters"})
 
 
 class Read(NamedTuple):
@@ -94,7 +110,9 @@ class Reader:
             yield Read(path, name, text, opaque)
             return
         if isinstance(value, dict | list | str):
-            yield from self.value(value, path, name, depth + 1, opaque)
+            yield from self.value(
+                value, path, name, depth + 1, opaque, free=bool(path) and not path.endswith("<unpacked>")
+            )
             return
         events = _events(text)
         if events:
@@ -114,9 +132,29 @@ class Reader:
                     yield Read(f"{path}<base64>", "", data.decode("utf-8", "replace"), opaque=True)
                 else:
                     yield from self.raw(data, f"{path}<base64>", "", depth + 1)
+        if not opaque:
+            yield from self._respelled(text, path, name, depth)
 
-    def value(self, value: Any, path: str, name: str, depth: int, opaque: bool = False) -> Iterator[Read]:
-        """All readings of parsed JSON."""
+    def _respelled(self, text: str, path: str, name: str, depth: int) -> Iterator[Read]:
+        """What people read in a text, or get out of it: hexadecimal digits, lines of base64, HTML, unseen letters."""
+        for run in _HEX.findall(text):
+            digits = re.sub("[ :]", "", run)
+            plain = bytes.fromhex(digits[: len(digits) // 2 * 2]).decode("latin-1")
+            if plain.isascii() and plain.isprintable():
+                yield from self.text(plain, f"{path}<hex>", "", depth + 1)
+        for run in _WRAPPED.findall(text):
+            data = _from_base64("".join(run.split()))
+            if data is not None:
+                yield from self.raw(data, f"{path}<base64>", "", depth + 1)
+        if "&#" in text:
+            yield from self.text(html.unescape(text), f"{path}<HTML>", name, depth + 1)
+        if _UNSEEN.search(text):
+            yield from self.text(_UNSEEN.sub("", text), f"{path}<unseen letters>", name, depth + 1)
+
+    def value(
+        self, value: Any, path: str, name: str, depth: int, opaque: bool = False, free: bool = False
+    ) -> Iterator[Read]:
+        """All readings of parsed JSON. ``free``: not the wire's own, so that no name in it makes a seal."""
         if isinstance(value, str):
             yield from self.text(value, path, name, depth, opaque)
         elif isinstance(value, dict):
@@ -126,12 +164,15 @@ class Reader:
                 where = f"{path}.{key}" if path else key
                 if len(key) >= 16:
                     yield Read(f"{path}<name>", "", key)
-                yield from self.value(member, where, key, depth, opaque or _is_sealed(key, member))
+                sealed = opaque or (not free and _is_sealed(key, member))
+                yield from self.value(
+                    member, where, key, depth, sealed, free or (key in _FREE and isinstance(member, dict))
+                )
         elif isinstance(value, list):
             if not path and len(value) > 1 and all(isinstance(item, dict) for item in value):
                 yield from self._put_together(value, path, depth)  # a stream that came as one array
             for index, item in enumerate(value):
-                yield from self.value(item, f"{path}[{index}]", name, depth, opaque)
+                yield from self.value(item, f"{path}[{index}]", name, depth, opaque, free)
 
     def _stream(self, events: list[Any], text: str, path: str, depth: int) -> Iterator[Read]:
         for number, event in enumerate(events):
@@ -237,8 +278,10 @@ def _leaves(value: Any, place: str, numbers: str) -> Iterator[tuple[str, str, st
 
 
 def _is_sealed(name: str, value: Any) -> bool:
-    """Whether a member is a provider's sealed data: by its name, and by having nothing but the letters of base64."""
-    return name in OPAQUE and isinstance(value, str) and _SEALED.fullmatch(value) is not None
+    """Whether a member is a provider's sealed data: by its name, and by being base64 and no key that anybody knows."""
+    if name not in OPAQUE or not isinstance(value, str) or _SEALED.fullmatch(value) is None:
+        return False
+    return not _KEY.fullmatch(value) and not _KEY_INSIDE.search(value)
 
 
 def _is_recorded(message: Any) -> bool:

@@ -149,10 +149,11 @@ def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_
     except TooMuch:
         yield "unreadable", "", "it unpacks without end"
     everything = _Joined(texts)
+    unbroken = "".join(everything.text.split())  # a key is one also where lines or blanks were put into it
     for kind, spellings in keys.items():
         for spelling in spellings:
             at = everything.text.find(spelling)
-            if at >= 0:
+            if at >= 0 or "".join(spelling.split()) in unbroken:
                 yield kind, everything.path_at(at), spelling
                 break
     plain = _Joined([read for read in texts if not read.opaque])
