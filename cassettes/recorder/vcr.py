@@ -43,16 +43,28 @@ class Strict(Cassette):  # type: ignore[misc]
 class Recorder(VCR):  # type: ignore[misc]
     """vcrpy's own VCR with our cassettes and matchers, with gRPC and with a scrubber; for one cassette.
 
-    ``moved``: what happens to a request before anything else.
+    ``moved``: what happens to a request before anything else. ``seen``: gets every response as it came, unscrubbed.
     """
 
-    def __init__(self, *, moved: Callable[[Request], Request] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        moved: Callable[[Request], Request] | None = None,
+        seen: Callable[[dict[str, Any]], Any] | None = None,
+        **settings: Any,
+    ) -> None:
         self.scrubber = Scrubber()
         hooks = [self.scrubber.before_record_request]
+
+        def before_record_response(response: dict[str, Any]) -> dict[str, Any]:
+            if seen is not None:
+                seen(response)
+            return self.scrubber.before_record_response(response)
+
         super().__init__(
             custom_patches=custom_patches(),
             before_record_request=[moved, *hooks] if moved is not None else hooks,
-            before_record_response=self.scrubber.before_record_response,
+            before_record_response=before_record_response,
             **settings,
         )
         self.match_on = register(self)
@@ -80,16 +92,25 @@ def recording(places: Mapping[str, str]) -> Iterator[Strict]:
     """Everything that is asked in the block is sent, and kept in the cassette's ``data``, scrubbed.
 
     ``places``: the beginning of an address -> what stands for it in the cassette. The caller gets a stream as it
-    arrives (`streams`).
+    arrives (`streams`). Raises SecretsLeft where scrubbing left a part of a secret that an answer held.
     """
+    from ..secrets.scanner import refuse, secrets_in
+
+    before: set[str] = set()
+
+    def seen(response: dict[str, Any]) -> None:
+        before.update(secrets_in({"interactions": [{"response": response}]}))
+
     recorder = Recorder(
-        record_mode="all", decode_compressed_response=True, moved=functools.partial(_moved, places=places)
+        record_mode="all", decode_compressed_response=True, moved=functools.partial(_moved, places=places), seen=seen
     )
     with (
         recorder.use_cassette("the recording", persister=_Nowhere) as cassette,
         live_streams(cassette),
     ):
         yield cassette
+    if before:
+        refuse({"requests": cassette.requests, "responses": cassette.responses}, found_before=frozenset(before))
 
 
 @contextlib.contextmanager
