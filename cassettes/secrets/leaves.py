@@ -37,7 +37,7 @@ def streamed_texts(text: str) -> Iterator[list[Span]]:
     """
     events = _events(text)
     if len(events) > 1:
-        streamed = (leaf for start, end in events for leaf in leaves(text, start, end))
+        streamed: Iterator[Leaf] = (leaf for start, end in events for leaf in leaves(text, start, end))
     elif _ARRAY.match(text):
         streamed = leaves(text, 0, len(text))
     elif '"messages"' in text and '"serialized"' in text:
