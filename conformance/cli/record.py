@@ -105,6 +105,8 @@ def command(
 def _jobs(
     patterns: tuple[str, ...], providers: tuple[str, ...], wires: tuple[str, ...], streams: list[bool]
 ) -> list[Job]:
+    from cassettes.library.upkeep import modes
+
     known = scripts()
     for pattern in patterns:
         if not fnmatch.filter(known, pattern):
@@ -122,7 +124,8 @@ def _jobs(
         if (not providers or surface.provider in providers) and (not wires or surface.wire in wires)
         for script in known.values()
         if surface.plays(script) and (not patterns or any(fnmatch.fnmatchcase(script.id, one) for one in patterns))
-        for stream in streams
+        for stream in modes(script)
+        if stream in streams
     ]
 
 
