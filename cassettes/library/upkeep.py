@@ -75,8 +75,8 @@ def lacking(
 
 
 def modes(script: Script) -> tuple[bool, ...]:
-    """Whether a script is played streamed: both ways, but where its fault is one of streams alone."""
-    streamed_only = any(round.fault is not None and round.fault.after is not None for round in script.rounds)
+    """Whether a script is played streamed: both ways, but where its answer breaks off; a plain one is then none."""
+    streamed_only = any(round.fault is not None and round.fault.kind in ("cut", "reset") for round in script.rounds)
     return (True,) if streamed_only else (False, True)
 
 
