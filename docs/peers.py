@@ -14,7 +14,8 @@ HEAD = """\
 
 Each row is a law that a shipped subject breaks today: in how many scenarios, why, and a command that repeats the
 shortest case. Most of these scenarios are hostile on purpose, and rare in the field; some are a matter of what a
-library sets out to do. They were looked at by class: what was the adapter's fault or the suite's was mended and is not here.
+library sets out to do. They were looked at by class: what was the adapter's fault or the suite's was mended and is
+not here.
 
 A mistake in an adapter (`conformance/subjects/peers/`) is a bug of this project: please tell us. A failure that was
 mended in a library ends the run with 3 until it is taken out of `conformance/baselines/`, so that this page stays true.

@@ -35,7 +35,9 @@ def test_a_key_spelled_otherwise_is_refused(spell: Callable[[str], str], form: s
 
 
 @pytest.mark.parametrize(
-    "spell", [lambda key: f"{key[:12]}\n{key[12:]}", lambda key: key.encode().hex(" "), " ".join], ids=str
+    "spell",
+    [lambda key: f"{key[:12]}\n{key[12:]}", lambda key: key.encode().hex(" "), " ".join],
+    ids=["over two lines", "hex in pairs", "letter by letter"],
 )
 def test_an_own_key_is_refused_however_it_is_broken(spell: Callable[[str], str]) -> None:
     key = env_key()
