@@ -40,7 +40,7 @@ UNREAD = FREE | {"input"}
 
 #: What requests say besides, so that answers tell all they can.
 MODELS = {"anthropic.messages": ("claude-haiku-4-5", "claude-sonnet-5"), "xai.grpc": ("grok-4-fast", "grok-4.6")}
-THINKING = ({}, {"thinking": {"type": "enabled", "budget_tokens": 1024}})
+THINKING = ({}, {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096})
 FIRST_TOOL = {"type": "code_execution_20250522", "name": "code_execution"}
 #: Tools of a request that scripts can play.
 _PLAYABLE = {None, "custom", "web_search_20250305", "code_execution_20250522", "code_execution_20250825"}
