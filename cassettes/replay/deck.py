@@ -22,7 +22,7 @@ from normalizer.requests import read_request
 
 from .. import origin
 from ..library import Place, find, load
-from ..matching import Difference, differences
+from ..matching import differences
 from ..surfaces import Surface
 
 #: So many differences to the nearest recorded request are told.
@@ -157,4 +157,4 @@ def _unrecorded(surface: Surface, stream: bool, nearest: Any) -> RequestNotRecor
     return RequestNotRecorded(f"not recorded. The nearest request, {place}, differs in {told}", where=surface.name)
 
 
-__all__ = ["Deck", "Difference", "Track"]
+__all__ = ["Deck", "Track"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..evidence import Evidence
+from ..evidence import Evidence, Round
 from .common import Failure, listed
 
 SENTENCE = "Each dropped call is warned of, with total, processed and dropped."
@@ -19,7 +19,7 @@ def applies(evidence: Evidence) -> bool:
     return any(round.split.dropped or _vanished(round) for round in evidence.rounds)
 
 
-def _vanished(round) -> bool:  # type: ignore[no-untyped-def]
+def _vanished(round: Round) -> bool:
     runnable = len(round.expected.runnable)
     return runnable > 1 and round.answer.error is None and len(round.answer.acted) < len(round.split.kept)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import ServerToolCall, Text
+from normalizer import Text
 
 from . import Ask
 from .reference import _response
@@ -30,7 +30,6 @@ class DocumentedGoclaw:
         if not response.complete or response.error is not None:
             calls = []
         taken = calls[-1:] if ask.wire == "anthropic.messages" else calls[:1]
-        assert not any(isinstance(call, ServerToolCall) for call in taken)
         return {
             "calls": [{"id": call.id, "name": call.name, "arguments_text": call.arguments_text} for call in taken],
             "text": "".join(block.text for block in blocks if isinstance(block, Text)),
