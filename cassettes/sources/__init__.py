@@ -19,7 +19,7 @@ from typing import Any
 
 from normalizer.errors import UnreadableSource
 
-from . import har, jsonfile, recordings, single, vcr_ruby, vcrpy, xai_proto, yamlfile
+from . import har, http, jsonfile, recordings, single, vcrpy, xai_proto, yamlfile
 from .files import STDIN, Opened, opened, plain_name, size_of, walk
 from .model import Exchange, Found, Piece, Problem
 
@@ -39,7 +39,7 @@ SUFFIXES: dict[str, str] = {
 _Reads = Callable[[str, int | None, dict[str, Any]], Exchange]
 MEMBERS: dict[str, _Reads] = {
     "interactions": vcrpy.exchange,
-    "http_interactions": vcr_ruby.exchange,
+    "http_interactions": http.interaction,
     "log.entries": har.exchange,
 }
 _KEYS = tuple(MEMBERS)

@@ -9,9 +9,22 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from normalizer import jsontext
 from normalizer.errors import UnreadableSource
 
 from .files import MAX_RECORD_BYTES
+
+
+def body_of(half: dict[str, Any]) -> bytes | None:
+    """The bytes of a request's or a response's body, under whichever member the recorder keeps it; None without one.
+
+    ``parsed_body`` and ``body_json`` hold parsed JSON, ``body_blob`` base64; ``body`` and ``content`` are read by
+    `spelled`. Raises UnreadableSource where a body is there and its spelling is unknown or damaged.
+    """
+    for name, read in _BESIDE.items():
+        if half.get(name) is not None:
+            return read(half[name])
+    return spelled(half.get("body", half.get("content")))
 
 
 def spelled(body: Any) -> bytes | None:
@@ -27,10 +40,42 @@ def spelled(body: Any) -> bytes | None:
         # Bytes that a serializer forced through a latin-1 string keep gzip's first two; UTF-8 has no such text.
         return body.encode("latin-1") if _is_smuggled(body) else body.encode("utf-8", "surrogatepass")
     if isinstance(body, dict):
-        if body.get("base64_string") is not None:
-            return from_base64(body["base64_string"])
-        return spelled(body.get("string"))
+        return _mapped(body)
     raise UnreadableSource(f"a body that is a {type(body).__name__}")
+
+
+def _mapped(body: dict[str, Any]) -> bytes | None:
+    if body.get("base64_string") is not None:
+        return from_base64(body["base64_string"])
+    if "string" in body:
+        return spelled(body["string"])
+    if {"type", "content"} <= body.keys():
+        return _typed(body["type"], body["content"])
+    if body.keys() - {"encoding", "base64_string"}:
+        members = ", ".join(sorted(map(str, body)))
+        hint = "string, base64_string, or type and content are expected"
+        raise UnreadableSource(f"the spelling of a body is unknown: a mapping of {members}", hint=hint)
+    return None
+
+
+def _typed(kind: Any, content: Any) -> bytes | None:
+    """``{type: json, content: {…}}``; JSON that is text already stays as it is."""
+    if content is None or isinstance(content, bytes):
+        return content
+    read = _CONTENTS.get(kind if isinstance(kind, str) else "")
+    if read is None:
+        raise UnreadableSource(f"a body of the unknown type {kind!r}", hint=f"{', '.join(_CONTENTS)} are expected")
+    return read(content)
+
+
+def _json(value: Any) -> bytes | None:
+    """A parsed value as JSON again. Raises UnreadableSource where it is no JSON value (a loop of YAML's aliases)."""
+    if isinstance(value, str):
+        return spelled(value)
+    try:
+        return jsontext.encode(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnreadableSource(f"the parsed body is no JSON: {error or 'nested too deep'}") from None
 
 
 def _is_smuggled(body: str) -> bool:
@@ -119,6 +164,19 @@ def _with_module(modules: tuple[str, ...], name: str, body: bytes) -> bytes:
     )
 
 
+_CONTENTS: dict[str, Callable[[Any], bytes | None]] = {
+    "json": _json,
+    "text": spelled,
+    "string": spelled,
+    "base64": from_base64,
+    "binary": from_base64,
+}
+#: Members beside ``body``, by which pydantic-ai and req_cassette keep bodies.
+_BESIDE: dict[str, Callable[[Any], bytes | None]] = {
+    "parsed_body": _json,
+    "body_json": _json,
+    "body_blob": from_base64,
+}
 _UNPACK: dict[str, Callable[[bytes], bytes]] = {
     "gzip": _gzip,
     "x-gzip": _gzip,

@@ -9,7 +9,7 @@ from normalizer.errors import UnreadableSource
 from . import http
 from .bodies import from_base64, spelled
 from .model import Exchange
-from .shape import mapping, optional_mapping, status_of
+from .shape import address_of, mapping, method_of, optional_mapping, status_of
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
@@ -28,7 +28,8 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     return http.exchange(
         source,
         line,
-        url=str(request.get("url") or ""),
+        method=method_of(request),
+        url=address_of(request),
         request=spelled(optional_mapping(request, "postData").get("text")),
         status=status_of(response),
         headers=headers,

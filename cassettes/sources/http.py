@@ -9,8 +9,10 @@ from normalizer import jsontext
 from normalizer.detect import detect_body
 from normalizer.errors import ToolparityError
 
-from .bodies import unpacked
+from ..origin import HEADER
+from .bodies import body_of, unpacked
 from .model import Exchange
+from .shape import address_of, mapping, method_of, optional_mapping, status_of
 from .whose import told_by
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
@@ -26,10 +28,33 @@ def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     return found
 
 
+def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
+    """A ``request`` and its ``response``, as vcrpy, VCR for Ruby and R, go-vcr, betamax and req_cassette write them.
+
+    Each names the address, the status and the bodies in its way: see `shape` and `bodies.body_of`. Raises
+    UnreadableSource where the interaction is of another shape.
+    """
+    request = mapping(item, "request")
+    response = mapping(item, "response")
+    recorded_at = item.get("recorded_at")
+    return exchange(
+        source,
+        line,
+        method=method_of(request),
+        url=address_of(request),
+        request=body_of(request),
+        status=status_of(response),
+        headers=headers_of(optional_mapping(response, "headers").items()),
+        body=body_of(response),
+        provenance=None if recorded_at is None else {"recorded_at": str(recorded_at)},
+    )
+
+
 def exchange(
     source: str,
     line: int | None,
     *,
+    method: str | None,
     url: str,
     request: bytes | None,
     status: int | None,
@@ -54,7 +79,11 @@ def exchange(
         content_type=content_type,
         model=model if isinstance(model, str) else None,
         url=told.url,
+        address=url,
+        method=method,
         request=asked,
+        sent=request,
+        origin=headers.get(HEADER),
         body=body,
         provenance=provenance,
     )

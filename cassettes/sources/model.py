@@ -11,8 +11,10 @@ class Exchange(Struct, kw_only=True):
     """One request and its response as they stood on the wire, not decoded yet.
 
     ``source``: "<path>#<n>", n counted from 1 (in JSON lines, the line); ``line`` where the format has lines.
-    ``wire`` is null where neither the file, the address nor the body tells it; ``url`` is without its query.
-    ``stream`` null: not told. ``request``: the parsed body, null where it is none or no JSON. The response is ``body``
+    ``wire`` is null where neither the file, the address nor the body tells it; ``url`` is without its scheme and query,
+    ``address`` is whole, as the file has it. ``stream`` null: not told. ``request``: the parsed body, null where it is
+    none or no JSON; ``sent``: the bytes of that body (xai.grpc: of the message). ``origin``: the value of the header by
+    which emulated and replayed answers name their origin (`cassettes.origin`). The response is ``body``
     or, on xai.grpc, ``frames`` (serialized messages); where a call broke off after some, ``body`` is the status with
     which it ended. ``provenance``: whatever the file says of its origin.
     """
@@ -27,7 +29,11 @@ class Exchange(Struct, kw_only=True):
     content_type: str | None = None
     model: str | None = None
     url: str | None = None
+    address: str | None = None
+    method: str | None = None
     request: Any = None
+    sent: bytes | None = None
+    origin: str | None = None
     body: bytes | None = None
     frames: list[bytes] | None = None
     chunk_lengths: list[int] | None = None

@@ -22,11 +22,26 @@ def optional_mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def status_of(response: dict[str, Any]) -> int | None:
-    """The HTTP status: a number, or a mapping with ``code``; null where it is neither."""
-    status = response.get("status", response.get("status_code"))
+    """The HTTP status: a number, a mapping with ``code``, or a text like "200 OK"; None where it is none of these."""
+    status = response.get("status", response.get("status_code", response.get("code")))
     if isinstance(status, dict):
-        status = status.get("code")
+        status = status.get("code", status.get("status_code"))
+    if isinstance(status, str):
+        status = status.strip().partition(" ")[0]
     try:
         return int(status)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
+
+
+def method_of(request: dict[str, Any]) -> str | None:
+    """The HTTP method in capitals; None where the recorder kept none."""
+    method = request.get("method")
+    return method.upper() if isinstance(method, str) and method else None
+
+
+def address_of(request: dict[str, Any]) -> str:
+    """The address under ``uri`` or ``url``, with the query that some recorders keep beside it; "" where it is none."""
+    address = request.get("uri") or request.get("url") or ""
+    query = request.get("query_string")
+    return f"{address}?{query}" if address and query else str(address)

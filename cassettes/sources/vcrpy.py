@@ -1,6 +1,6 @@
 """vcrpy cassettes: ``interactions`` of ``request`` (method, uri, body, headers) and ``response``.
 
-The response's body is a mapping with ``string`` (text or binary) or ``base64_string``, or text itself. A response with
+Serializers that projects plug into vcrpy spell them otherwise: see `http.interaction`. A response with
 ``grpc`` is that of a call as `cassettes.vcr_grpc` writes it, its body a JSON text with the messages. Their bytes count:
 whether the readable form beside them says the same is checked where the call is played.
 """
@@ -12,10 +12,11 @@ from typing import Any
 from normalizer import jsontext
 from normalizer.errors import UnreadableSource
 
+from .. import origin
 from . import http
 from .bodies import from_base64, spelled
 from .model import Exchange
-from .shape import mapping, optional_mapping, status_of
+from .shape import mapping, method_of
 from .whose import told_by
 
 #: gRPC's status -> the HTTP status that says the same (google/rpc/code.proto); the others are 500.
@@ -40,26 +41,18 @@ _XAI = "/xai_api."
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     """Raises UnreadableSource where the interaction is of another shape."""
-    request = mapping(item, "request")
     response = mapping(item, "response")
     if isinstance(response.get("grpc"), dict):
-        return _call(source, line, request, response)
-    return http.exchange(
-        source,
-        line,
-        url=str(request.get("uri") or ""),
-        request=spelled(request.get("body")),
-        status=status_of(response),
-        headers=http.headers_of(optional_mapping(response, "headers").items()),
-        body=spelled(response.get("body", response.get("content"))),
-    )
+        return _call(source, line, mapping(item, "request"), response)
+    return http.interaction(source, line, item)
 
 
 def _call(source: str, line: int | None, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
-    told = told_by(str(request.get("uri") or ""))
+    address = str(request.get("uri") or "")
+    told = told_by(address)
     ended = mapping(response, "grpc")
     asked = http.parsed(spelled(request.get("body")))
-    message = asked.get("message") if isinstance(asked, dict) else None
+    message, packed = (asked.get("message"), asked.get("serialized")) if isinstance(asked, dict) else (None, None)
     model = message.get("model") if isinstance(message, dict) else None
     frames = _frames(spelled(response.get("body")) or b"")
     code = ended.get("code")  # none where the caller left the stream
@@ -74,7 +67,11 @@ def _call(source: str, line: int | None, request: dict[str, Any], response: dict
         content_type="application/grpc+proto",
         model=model if isinstance(model, str) else None,
         url=told.url,
+        address=address,
+        method=method_of(request),
         request=message,
+        sent=None if packed is None else from_base64(packed),
+        origin=origin.proof(response),
         body=jsontext.encode({"code": code, "details": ended.get("details")}) if broke else None,
         frames=None if broke and not frames else frames,
     )

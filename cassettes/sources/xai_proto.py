@@ -29,7 +29,8 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     frames = answer.get("chunks_raw") if asked == "request_stream" else [answer.get("raw")]
     if not isinstance(frames, list) or not all(isinstance(frame, bytes) for frame in frames):
         raise UnreadableSource("the answer holds no serialized messages", hint="raw or chunks_raw, as !!binary")
-    request = optional_mapping(item, asked).get("json")
+    sample = optional_mapping(item, asked)
+    request, sent = sample.get("json"), sample.get("raw")
     model = request.get("model") if isinstance(request, dict) else None
     return Exchange(
         source=source,
@@ -40,5 +41,6 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
         content_type="application/grpc+proto",
         model=model if isinstance(model, str) else None,
         request=request,
+        sent=sent if isinstance(sent, bytes) else None,
         frames=frames,
     )
