@@ -15,7 +15,8 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from cassettes.sources import Exchange
-from normalizer import Finding, Response, Selection, StreamDecoder, normalize, select
+from cassettes.sources.decoding import response_of
+from normalizer import Finding, Response, Selection, select
 from normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
 from normalizer.findings import Code
 from normalizer.textmode import report
@@ -90,7 +91,7 @@ def decode(exchange: Exchange) -> Decoded:
         what = f"the wire {wire} is not known yet" if wire else "the format cannot be told"
         return _nothing(wire, "unknown-wire", what)
     try:
-        response = report(_decode(exchange, wire))
+        response = report(response_of(exchange, wire))
     except MissingExtra as error:
         return _nothing(wire, "missing-extra", str(error))
     except AmbiguousBody as error:
@@ -157,27 +158,3 @@ def unlogged() -> Iterator[None]:
 
 def _nothing(wire: str | None, code: str, message: str) -> Decoded:
     return Decoded(wire, None, (Finding(code, CODES[code].severity, message),))
-
-
-def _decode(exchange: Exchange, wire: str) -> Response:
-    request = exchange.request
-    # Only a request with tools declares any: from another one every call would look undeclared.
-    declares = request if isinstance(request, dict) and (request.get("tools") or request.get("functions")) else None
-    told: dict[str, Any] = {"provider": exchange.provider, "request": declares, "status": exchange.status}
-    if exchange.frames is not None:
-        if not exchange.stream and len(exchange.frames) == 1:
-            return normalize(exchange.frames[0], wire, **told)
-        # what stands beside messages is the status of a call that broke off
-        return _stream([*exchange.frames, *([] if exchange.body is None else [exchange.body])], wire, told)
-    body = exchange.body or b""
-    # An error answers a request to stream with a plain body.
-    if exchange.stream and not (exchange.status is not None and exchange.status >= 400 and body[:1] == b"{"):
-        return _stream([body], wire, told)
-    return normalize(body, wire, **told)
-
-
-def _stream(parts: list[bytes], wire: str, told: dict[str, Any]) -> Response:
-    decoder = StreamDecoder(wire, **told)
-    for part in parts:
-        decoder.feed(part)
-    return decoder.finish()

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cassettes.sources import Exchange
-from conformance import crew, exchange
+from cassettes.sources import Exchange, decoding
+from conformance import crew
 from conformance.audit import Audit
 from conformance.cli import main
 from normalizer import jsontext
@@ -258,7 +258,7 @@ def test_a_fault_of_ours_is_an_exit_code(tmp_path: Path, monkeypatch: pytest.Mon
     def faulty(*args: Any, **options: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(exchange, "normalize", faulty)
+    monkeypatch.setattr(decoding, "normalize", faulty)
     result = run(write_rows(tmp_path / "r.jsonl", row(chat_body())))
     assert result.exit_code == 4
     assert "decoder-fault" in result.stdout

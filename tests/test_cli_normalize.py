@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance import exchange
+from cassettes.sources import decoding
 from conformance.cli import main
 from tests.traffic import chat_body, chat_stream, row, write_rows
 
@@ -155,14 +155,14 @@ def test_a_fault_of_ours_is_a_finding_and_an_exit_code_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = iter([True, False])
-    real = exchange.normalize
+    real = decoding.normalize
 
     def faulty(*args: Any, **options: Any) -> Any:
         if next(calls):
             raise ZeroDivisionError("oops")
         return real(*args, **options)
 
-    monkeypatch.setattr(exchange, "normalize", faulty)
+    monkeypatch.setattr(decoding, "normalize", faulty)
     result = run(write_rows(tmp_path / "r.jsonl", row(chat_body()), row(chat_body())))
     bad, good = lines(result)
     assert bad["findings"][0]["code"] == "decoder-fault"
