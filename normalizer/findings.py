@@ -63,6 +63,11 @@ CODES: dict[str, Code] = {
     "unterminated-event": Code(
         "warning", "The last event lacks the blank line that ends it.", "Expect cut streams from this server."
     ),
+    "events-not-separated": Code(
+        "warning",
+        "Events of the stream follow each other without a blank line between them.",
+        "Nothing; each was read. Look for the proxy that drops blank lines: most clients lose these events.",
+    ),
     "plain-body": Code(
         "info",
         "A whole body came where a stream was expected.",

@@ -119,6 +119,7 @@ CASES: dict[str, Case] = {
     "keepalive-in-data": Case("openai.chat", TEXT + b"data: : keep-alive\n\n" + END, True),
     "empty-event": Case("openai.chat", TEXT + b"data: \n\n" + END, True),
     "unterminated-event": Case("openai.chat", TEXT + sse(chunk(finish="stop")).rstrip(), True),
+    "events-not-separated": Case("openai.chat", (TEXT + END).replace(b"\n\n", b"\n"), True),
     "plain-body": Case("openai.chat", json.dumps(chat_body(CALL)).encode(), True),
     "stream-body": Case("openai.chat", TEXT + END),
     "corrupt-text": said('{"x":"\ufffd"}'),

@@ -4,6 +4,9 @@ Lines end with LF, CR or CRLF, split anywhere; a blank line dispatches the event
 comment; one space after the field's colon is dropped; several data lines are joined with LF. Events without data are
 dropped, and so are fields of another name. Text that is no event (a JSON error page in the middle of a stream) is
 not: it is handed on and reported.
+
+Beyond the standard, some proxies end an event with a single line feed (see `_Lines`). The standard would join two JSON
+documents with LF, and no wire sends that, so nothing that a standard reader could use is read in another way.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import re
 from operator import itemgetter
 
+from ..balance import Balance
 from ..errors import EventTooLarge
 from .marks import RAW, Item
 
@@ -32,6 +36,54 @@ def _name(line: bytes) -> str:
     return name
 
 
+def _split(line: bytes) -> tuple[bytes, bytes]:
+    """A line's field and its value, without the one space that may precede that."""
+    field, _, value = line.partition(b":")
+    return field, value[1:] if value[:1] == b" " else value
+
+
+class _Lines:
+    """The lines of an event that has not ended, and whether the next event begins without a blank line before it.
+
+    A data line begins another event in two cases. It begins a JSON object or array, and the data lines before it hold
+    a whole one. Or an event line is between it and the data lines before it: the sender broke off (SSE-12).
+    Each line is searched for brackets once, so the cost is linear.
+    """
+
+    __slots__ = ("_balance", "_counted", "_end", "_renamed", "held")
+
+    def __init__(self) -> None:
+        self.held: list[bytes] = []
+        self._end = 0  # the number of lines up to the last data line
+        self._renamed = False  # whether an event line follows that
+        self._counted = 0
+        self._balance: Balance | None = None
+
+    def add(self, line: bytes) -> list[bytes]:
+        """Add a line. Returns the lines of the event that ends before it, and none where it continues the event."""
+        ended: list[bytes] = []
+        field, value = _split(line)
+        if field == b"data":
+            if self._end and (self._renamed or (value[:1] in (b"{", b"[") and self._whole())):
+                ended, self.held = self.held[: self._end], self.held[self._end :]
+                self._counted, self._balance = 0, None
+            self._end = len(self.held) + 1
+            self._renamed = False
+        elif field == b"event" and self._end:
+            self._renamed = True
+        self.held.append(line)
+        return ended
+
+    def _whole(self) -> bool:
+        balance = self._balance = self._balance or Balance()
+        for line in self.held[self._counted : self._end]:
+            field, value = _split(line)
+            if field == b"data":
+                balance.feed(value.decode("utf-8", "replace"))
+        self._counted = self._end
+        return balance.closed
+
+
 class SseReader:
     """See the package for the protocol of readers."""
 
@@ -39,8 +91,9 @@ class SseReader:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
         self._line: list[bytes] = []  # pieces of a line that is not whole yet
-        self._event: list[bytes] = []  # whole lines of an event that is not
-        self._size = 0  # of both
+        self._event: list[bytes] = []  # one or two whole lines of an event that is not
+        self._odd: _Lines | None = None  # or its lines, where it is of another shape than the usual ones
+        self._size = 0  # of all three
         self._after_cr = False
         self._begun = False
 
@@ -72,18 +125,15 @@ class SseReader:
         # An event in one of the two shapes that providers send is its `event` line (or none) and one `data` line;
         # the lines of anything else are gathered in `odd` and parsed one by one.
         head = data = None
-        odd = self._event
-        if odd and len(odd) == 1:
-            if odd[0][:7] == b"event: ":
-                head, odd = odd[0], []
-            elif odd[0][:7] == b"data: {":
-                data, odd = odd[0], []
+        odd = self._odd
+        if self._event:
+            lines = self._event + lines
         whole = False
         for line in lines:
             if not line:
-                if odd:
-                    self._whole(odd, items)
-                    odd = []
+                if odd is not None:
+                    self._whole(odd.held, items)
+                    odd = None
                 elif data is not None:
                     if len(data) > self._max:
                         self._whole([data], items)
@@ -93,18 +143,23 @@ class SseReader:
                     continue
                 head = data = None
                 whole = True
-            elif odd:
-                odd.append(line)
+            elif odd is not None:
+                if ended := odd.add(line):
+                    self._not_separated(ended, items)
+                    whole = True
             elif data is None and line[:7] == b"data: {":
                 data = line
             elif head is None and data is None and line[:7] == b"event: ":
                 head = line
             else:
-                odd = [known for known in (head, data) if known is not None]
-                odd.append(line)
-        if odd:
-            self._event = odd
-        elif data is not None:
+                odd = _Lines()
+                for known in (head, data, line):
+                    if known is not None and (ended := odd.add(known)):
+                        self._not_separated(ended, items)
+                        whole = True
+                head = data = None
+        self._odd = odd
+        if data is not None:
             self._event = [data] if head is None else [head, data]
         else:
             self._event = [] if head is None else [head]
@@ -124,6 +179,8 @@ class SseReader:
         if self._after_cr or b"\r" in chunk or b"\n" not in chunk:
             return None  # without a line feed there is nothing to give: what waits is joined once, not with every piece
         event = self._event
+        if self._odd is not None:
+            return None
         if not self._begun:
             if not chunk.startswith((b"event: ", b"data: {")):
                 return None
@@ -132,8 +189,6 @@ class SseReader:
             chunk = b"".join([*self._line, chunk])
         lines = chunk.split(b"\n")
         if event:
-            if len(event) > 2:
-                return None
             lines = event + lines
         last = len(lines) - 1
         if lines[0][:7] == b"event: ":
@@ -160,7 +215,8 @@ class SseReader:
 
     def _measure(self) -> None:
         """The exact size of what is pending: `_size` may count what was given out of the last piece."""
-        self._size = sum(map(len, self._event)) + len(self._event) + sum(map(len, self._line))
+        lines = self._event if self._odd is None else self._odd.held
+        self._size = sum(map(len, lines)) + len(lines) + sum(map(len, self._line))
         if self._size > self._max + 1:  # one more: the first half of the blank line may be in it
             raise EventTooLarge(f"an event is longer than {self._max} bytes and not at its end")
 
@@ -170,6 +226,10 @@ class SseReader:
         if size > self._max:
             raise EventTooLarge(f"an event of {size} bytes is longer than {self._max}")
         self._parse(event, items)
+
+    def _not_separated(self, event: list[bytes], items: list[Item]) -> None:
+        self.problems.append(("events-not-separated", ""))
+        self._whole(event, items)
 
     def _to_lf(self, chunk: bytes) -> bytes:
         if not chunk:
@@ -181,33 +241,23 @@ class SseReader:
 
     def _parse(self, event: list[bytes], items: list[Item]) -> None:
         name: str | None = None
-        held_name: str | None = None
         data: list[bytes] = []
-        held: list[bytes] = []
         stray: list[bytes] = []
         known = False
         for line in event:
             if line[0] == 58:  # a comment (failure SSE-01)
                 continue
-            field, _, value = line.partition(b":")
-            if value[:1] == b" ":
-                value = value[1:]
+            field, value = _split(line)
             if field == b"data":
-                if held:
-                    self._dispatch(held_name, held, items)
-                    held = []
                 data.append(value)
             elif field == b"event":
-                if data:
-                    # An event line between data lines: the sender broke off and began another event (SSE-12).
-                    held_name, held, data = name, data, []
                 name = value.decode("utf-8", "replace")
             elif field not in _FIELDS:
                 stray.append(line)
                 continue
             known = True
-        if data or held:
-            self._dispatch(name, data or held, items)
+        if data:
+            self._dispatch(name, data, items)
         if stray and not (known and all(map(_OTHER_FIELD.match, stray))):
             self._stray(b"\n".join(stray), items)
 
@@ -226,11 +276,12 @@ class SseReader:
 
     def close(self) -> list[Item]:
         """What stands after the last blank line is dispatched too, and reported: most clients lose it."""
-        event = [*self._event, b"".join(self._line)] if self._line else self._event
-        items: list[Item] = []
+        items = self.feed(b"\n") if self._line else []
+        event = self._event if self._odd is None else self._odd.held
         if event:
+            before = len(items)
             self._parse(event, items)
-            if items:
+            if len(items) > before:
                 self.problems.append(("unterminated-event", ""))
-        self._event, self._line = [], []
+        self._event, self._odd = [], None
         return items
