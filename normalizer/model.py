@@ -30,6 +30,14 @@ StopReason = Literal[
     "unknown",
 ]
 
+#: Stop reasons under which nothing of a choice may run (law `incomplete`; failures REF-01, GEM-02), in words.
+DEAD_STOPS: dict[StopReason, str] = {
+    "refusal": "the answer was refused",
+    "content_filter": "a filter cut the answer",
+    "malformed_call": "the provider called the call malformed",
+    "error": "the answer failed",
+}
+
 CallStatus = Literal["complete", "truncated", "invalid"]
 
 

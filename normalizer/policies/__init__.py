@@ -13,18 +13,10 @@ from msgspec import Struct
 
 from ..errors import PolicyError
 from ..findings import finding
-from ..model import Choice, Found, Response, ToolCall
+from ..model import DEAD_STOPS, Choice, Found, Response, ToolCall
 from . import all_calls, batch, first
 
 POLICIES: dict[str, Any] = {"first": first, "all": all_calls, "batch": batch}
-
-#: Stop reasons under which nothing of a choice may run (law `incomplete`; failures REF-01, GEM-02).
-_DEAD = {
-    "refusal": "the answer was refused",
-    "content_filter": "a filter cut the answer",
-    "malformed_call": "the provider called the call malformed",
-    "error": "the answer failed",
-}
 
 
 class Ref(Struct, frozen=True, gc=False):
@@ -97,7 +89,7 @@ def _dead(response: Response, choice: Choice) -> str | None:
         return "the stream ended before the answer was complete"
     if response.error is not None:
         return f"the response is an error ({response.error.type})"
-    return _DEAD.get(choice.stop.reason)
+    return DEAD_STOPS.get(choice.stop.reason)
 
 
 def _cannot_run(call: ToolCall) -> str | None:

@@ -16,6 +16,7 @@ from ..findings import Finding, finding
 from ..model import CallStatus, Choice, Error, Response, Stop, StopReason, ToolCall
 from ..readers.marks import RAW, Item, Mark
 from .schema import UNFIT, Note, Reader, S
+from .stop_words import is_listed
 
 #: Reasons under which the wire claims a natural end, or says nothing: what is there decides.
 _YIELDS = frozenset(("end_turn", "unknown"))
@@ -226,7 +227,7 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     elif reason is None:
         context.find("stop-missing", "", choice)
         reason = "unknown"
-    elif reason == "unknown":
+    elif reason == "unknown" or not (raw is None or is_listed(raw)):
         context.find("stop-unknown", f"stop reason {raw!r}", choice)
     elif calls and reason == "end_turn":
         context.find("stop-disagrees", f"the wire says {raw!r} and there are {calls} client calls", choice)

@@ -10,7 +10,6 @@ from ...model import (
     Reasoning,
     ServerToolCall,
     ServerToolResult,
-    StopReason,
     Text,
     ToolCall,
     Usage,
@@ -28,18 +27,6 @@ from .schema import (
     ThinkingBlock,
     ToolUseBlock,
 )
-
-#: `anthropic.types.beta.BetaStopReason`
-STOPS: dict[str, StopReason] = {
-    "end_turn": "end_turn",
-    "max_tokens": "max_tokens",
-    "stop_sequence": "stop_sequence",
-    "tool_use": "tool_calls",
-    "pause_turn": "pause",
-    "compaction": "compaction",
-    "refusal": "refusal",
-    "model_context_window_exceeded": "context_window",
-}
 
 #: Names of server tools that differ from their canonical tool.
 _TOOLS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...model import Block, Choice, Response
 from ..common import CUTS, CallSite, Context, no_answer, read_whole, settle
 from ..schema import Reader
-from .blocks import STOPS, convert, usage, usual_call
+from ..stop_words import reason_of
+from .blocks import convert, usage, usual_call
 from .schema import Message, ToolUseBlock, carry_message
 
 _reader = Reader(Message)
@@ -17,7 +18,7 @@ def decode(data: bytes, context: Context) -> Response:
     if message.content is None:
         return no_answer(context, data, id=message.id, model=message.model)
     raw = message.stop_reason
-    reason = STOPS.get(raw, "unknown") if raw else None
+    reason = reason_of(raw) if raw else None
     seen: dict[str, tuple[str | None, str]] = {}
     trusting = context.declared.names is None
     usual = trusting and not context.respelled

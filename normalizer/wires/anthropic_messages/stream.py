@@ -13,7 +13,8 @@ from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop
 from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
 from ..schema import Reader, Unknown, Wire, exact_text, run_reader
-from .blocks import STOPS, convert, usage
+from ..stop_words import reason_of
+from .blocks import convert, usage
 from .schema import (
     BETWEEN,
     Compaction,
@@ -255,8 +256,7 @@ class Stream(StreamBase):
         if delta is not None:
             if delta.stop_reason:
                 if delta.stop_reason != self._stop:
-                    reason = STOPS.get(delta.stop_reason, "unknown")
-                    out.append(ChoiceStop(0, Stop(reason, delta.stop_reason)))
+                    out.append(ChoiceStop(0, Stop(reason_of(delta.stop_reason), delta.stop_reason)))
                 self._stop = delta.stop_reason
             self._extra.update(carry_delta(delta))
         self._extra.update(carry_event(event))
@@ -269,7 +269,7 @@ class Stream(StreamBase):
         if not complete and self._error is None:
             context.find("stream-incomplete")
         raw = self._stop
-        reason = STOPS.get(raw, "unknown") if raw else None
+        reason = reason_of(raw) if raw else None
         site = CallSite.of(context, 0, self._message.id)
         opened = sorted(self._blocks, key=lambda b: b.index) if self._in_place() else self._blocks
         blocks: list[Block] = []

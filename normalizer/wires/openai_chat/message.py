@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import jsontext
 from ...model import (
+    DEAD_STOPS,
     Block,
     Choice,
     Opaque,
@@ -23,30 +24,11 @@ from ...model import (
     Usage,
 )
 from ..common import CUTS, CallSite, Context, settle, total
+from ..stop_words import reason_of
 from .schema import Body, Call, Function, Message, beside
 
-#: `finish_reason` of OpenAI (`openai.types.chat.chat_completion.Choice`) and, below the line, of its dialects.
-STOPS: dict[str, StopReason] = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    # dialects
-    "tool_call": "tool_calls",  # Together
-    "tool_use": "tool_calls",  # gateways before Anthropic
-    "eos": "end_turn",  # Together
-    "end_turn": "end_turn",
-    "stop_sequence": "stop_sequence",
-    "max_tokens": "max_tokens",
-    "model_length": "context_window",  # Mistral
-    "error": "error",  # OpenRouter, Mistral
-    "insufficient_system_resource": "error",  # DeepSeek
-    "refusal": "refusal",
-    "safety": "content_filter",
-}
-#: Gemini's reasons that OpenRouter passes on in `native_finish_reason` (failure GEM-02).
-_MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+#: Reasons that a gateway gives where it has no word for what its provider said (`native_finish_reason`, GEM-02).
+_NATURAL = frozenset((None, "end_turn", "tool_calls", "unknown"))
 
 #: Groq's names for what its compound models ran, in canonical terms.
 _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execution", "wolfram": "wolfram"}
@@ -59,9 +41,7 @@ def finish(
 
     ``broken_off``: the stream ended before this choice did, so its last call is cut whatever its text says.
     """
-    reason = STOPS.get(raw_stop) if raw_stop else None
-    if reason is None or extra:
-        reason = stop_reason(raw_stop, extra)
+    reason = stop_reason(raw_stop, extra)
     blocks: list[Block] = []
     refusals = 0
     if message.reasoning_content or message.reasoning or message.reasoning_details:
@@ -140,10 +120,17 @@ def arguments_text(function: Function, context: Context) -> tuple[str, dict[str,
 
 
 def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
-    """The wire's word mapped; null where it gave none ("" counts as none, failure FIN-08)."""
-    if extra and extra.get("native_finish_reason") in _MALFORMED:
-        return "malformed_call"
-    return STOPS.get(raw, "unknown") if raw else None
+    """What the wire's word means; null where it gave none ("" counts as none, failure FIN-08).
+
+    Where OpenRouter's native word beside it tells of a failure or a cut, that is what happened.
+    """
+    reason = reason_of(raw) if raw else None
+    native = extra.get("native_finish_reason") if extra else None
+    if native and isinstance(native, str) and reason in _NATURAL:
+        meant = reason_of(native)
+        if meant in DEAD_STOPS or meant in CUTS:
+            return meant
+    return reason
 
 
 def _reasoning(message: Message) -> Reasoning:

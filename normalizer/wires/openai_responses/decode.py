@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
-from ..common import CallSite, Context, error_of, no_answer, read_whole, settle, total
+from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
+from ..common import CUTS, CallSite, Context, error_of, no_answer, read_whole, settle, total
 from ..schema import Reader
+from ..stop_words import reason_of
 from .items import Customs, Reading, convert
 from .schema import Body, CustomToolCall, carry_body
 
 _reader = Reader(Body)
 
-#: `Response.incomplete_details.reason`
-_INCOMPLETE: dict[str, StopReason] = {
-    "max_output_tokens": "max_tokens",
-    "max_messages": "pause",
-    "steered": "pause",
-    "content_filter": "content_filter",
-}
 #: Statuses of a response that has not ended yet (background mode): nothing in it may be executed.
 UNFINISHED = frozenset(("queued", "in_progress"))
 
@@ -41,7 +35,7 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     site = CallSite.of(context, 0, body.id)
     custom = custom_tools(context, body) if CustomToolCall in map(type, items) else None
     incomplete = body.status == "incomplete"
-    blocks = convert(Reading(site, custom), items, incomplete or not complete)
+    blocks = convert(Reading(site, custom), items, incomplete or reason in CUTS or not complete)
     if reason == "end_turn" and site.seen:
         stop = Stop("tool_calls", raw)  # `completed` says nothing about calls
         if ApprovalRequest in map(type, blocks):
@@ -68,21 +62,17 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
 
 
 def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
-    status = body.status
-    if status == "completed" and not failed:
-        return "end_turn", status
-    if status == "incomplete":
-        details = body.incomplete_details
-        raw = details.get("reason") if isinstance(details, dict) else None
-        raw = raw if isinstance(raw, str) else None
-        return (_INCOMPLETE.get(raw, "unknown") if raw else "unknown"), raw or status
-    if failed or status in ("failed", "cancelled"):
+    """The reason and the wire's word for it: the one in `incomplete_details`, where it is there, else the status."""
+    status, details = body.status, body.incomplete_details
+    if failed and status != "incomplete":
         return "error", status
-    if status == "complete":  # Bedrock
-        return "end_turn", status
-    if status is None or status in UNFINISHED:
-        return None, status
-    return "unknown", status
+    reason = None if status is None or status in UNFINISHED else reason_of(status)
+    word = details.get("reason") if isinstance(details, dict) else None
+    if word and isinstance(word, str) and reason not in DEAD_STOPS:
+        meant = reason_of(word)
+        if status == "incomplete" or meant != "unknown":
+            return meant, word
+    return reason, status
 
 
 def custom_tools(context: Context, body: Body) -> Customs | None:

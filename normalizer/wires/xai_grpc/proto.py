@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ... import jsontext
 from ...errors import MalformedBody, MissingExtra
 from ...model import StopReason
+from ..stop_words import reason_of
 
 try:
     from google.protobuf.json_format import MessageToDict, ParseDict
@@ -22,14 +23,9 @@ except ImportError as error:  # pragma: no cover - exercised by a subprocess tes
         "the wire xai.grpc needs xAI's protobuf classes", hint="pip install 'toolparity[xai]'"
     ) from error
 
-#: `xai_api.FinishReason`. A time limit cuts the answer as a token limit does (failure XAI-11).
-STOPS: dict[int, StopReason] = {
-    1: "max_tokens",  # REASON_MAX_LEN
-    2: "context_window",  # REASON_MAX_CONTEXT
-    3: "end_turn",  # REASON_STOP
-    4: "tool_calls",  # REASON_TOOL_CALLS
-    5: "max_tokens",  # REASON_TIME_LIMIT
-}
+_FINISH: Any = chat_pb2.CompletionOutput.DESCRIPTOR.fields_by_name["finish_reason"].enum_type
+#: `xai_api.FinishReason`, also the values of newer SDKs, by what their names mean.
+STOPS: dict[int, StopReason] = {value.number: reason_of(value.name) for value in _FINISH.values if value.number}
 TIME_LIMIT = 5
 
 #: `xai_api.ToolCallType` of the calls that xAI executes, in canonical terms.
@@ -127,8 +123,7 @@ def _parse(cls: Any, data: bytes) -> Any:
 
 def finish_name(value: int) -> str:
     """The wire's name of a finish reason, also of one that this version does not know."""
-    enum = chat_pb2.CompletionOutput.DESCRIPTOR.fields_by_name["finish_reason"].enum_type
-    known = enum.values_by_number.get(value)
+    known = _FINISH.values_by_number.get(value)
     return known.name if known is not None else str(value)
 
 

@@ -1,0 +1,284 @@
+"""The words by which providers say why an answer ended: one table for all wires (`docs/stop-words.md`).
+
+A word that any provider's dialect uses has its meaning on every provider of every wire, however it is spelled:
+`MAX_TOKENS`, `maxTokens` and `FINISH_REASON_MAX_TOKENS` are the word `max_tokens`. A word of two parts, as Gemini's
+OpenAI endpoint writes them (`function_call_filter: MALFORMED_FUNCTION_CALL`), means the graver of the two.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from ..model import DEAD_STOPS, StopReason
+
+#: Where the words are documented, by the name that the rows use.
+SOURCES: dict[str, str] = {
+    "ai-sdk": "Vercel AI SDK, LanguageModelV2FinishReason (gateways pass its words on)",
+    "anthropic": "anthropic.types.beta.BetaStopReason",
+    "assistants": "OpenAI Assistants and Azure AI agents: status and incomplete_details.reason of runs and messages",
+    "bedrock": "Amazon Bedrock, Converse stopReason",
+    "cohere": "cohere.types.ChatFinishReason (v1 and v2)",
+    "deepseek": "DeepSeek, Create Chat Completion: finish_reason",
+    "ernie": "Baidu Qianfan, ERNIE chat: finish_reason",
+    "error-codes": "error codes of OpenAI's API, which gateways pass on as the reason",
+    "gemini": "google.genai.types.FinishReason and BlockedReason",
+    "gemini-openai": "Gemini's OpenAI endpoint, `function_call_filter: …` and `content_filter: …` (as its users saw)",
+    "glm": "Z.ai and Zhipu GLM, chat completion: finish_reason",
+    "groq": "groq.types.chat.chat_completion.Choice",
+    "hunyuan": "Tencent Hunyuan, ChatCompletions: FinishReason",
+    "letta": "letta.schemas.letta_stop_reason.StopReasonType",
+    "litellm": "litellm.litellm_core_utils.core_helpers._FINISH_REASON_MAP",
+    "llama-cpp": "llama.cpp server: finish_reason and stop_type; llama-cpp-python: abort",
+    "lmdeploy": "lmdeploy.serve.openai.protocol: finish_reason",
+    "lmstudio": "LM Studio, LLMPredictionStopReason",
+    "minimax": "MiniMax, ChatCompletion: finish_reason",
+    "mistral": "mistralai.models.ChatCompletionChoiceFinishReason",
+    "mlx": "mlx-lm server: finish_reason",
+    "ollama": "Ollama, done_reason",
+    "openai": "openai.types.chat.chat_completion.Choice",
+    "openrouter": "OpenRouter, finish_reason and native_finish_reason",
+    "realtime": "openai.types.realtime.RealtimeResponseStatus",
+    "responses": "openai.types.responses.Response: status and incomplete_details.reason",
+    "sglang": "SGLang, srt.managers.schedule_batch.BaseFinishReason",
+    "tensorrt-llm": "tensorrt_llm.executor.result.CompletionOutput: finish_reason",
+    "tgi": "Hugging Face Text Generation Inference, FinishReason",
+    "titan": "Amazon Titan, completionReason",
+    "together": "together.types.common.FinishReason",
+    "vllm": "vllm.v1.engine.FINISH_REASON_STRINGS",
+    "watsonx": "IBM watsonx.ai, TextChatResultChoice and TextGenResult: finish_reason, stop_reason",
+    "xai": "xai_api.FinishReason",
+}
+
+
+class Word(Struct, frozen=True):
+    """A row of the table. ``sources``: names of rows of `SOURCES`, separated by spaces."""
+
+    reason: StopReason
+    sources: str
+
+
+def _rows(reason: StopReason, words: dict[str, str]) -> dict[str, Word]:
+    return {word: Word(reason, sources) for word, sources in words.items()}
+
+
+#: Every word in its folded spelling (`fold`), with what it means.
+WORDS: dict[str, Word] = {
+    **_rows(
+        "end_turn",
+        {
+            "stop": "openai vllm sglang llama-cpp tgi glm minimax deepseek mistral gemini ollama xai mlx hunyuan",
+            "end_turn": "anthropic bedrock openrouter letta",
+            "eos": "together llama-cpp",
+            "eos_token": "tgi watsonx",
+            "eos_found": "lmstudio",
+            "complete": "cohere bedrock",
+            "completed": "responses openrouter realtime assistants",
+            "finished": "titan",
+            "normal": "ernie",
+            "load": "ollama",
+            "unload": "ollama",
+        },
+    ),
+    **_rows(
+        "tool_calls",
+        {
+            "tool_calls": "openai vllm sglang glm minimax deepseek mistral xai watsonx ai-sdk lmstudio",
+            "tool_call": "together cohere",
+            "tool_use": "anthropic bedrock",
+            "function_call": "openai groq ernie",
+            "requires_action": "assistants",
+        },
+    ),
+    **_rows(
+        "max_tokens",
+        {
+            "length": "openai vllm sglang tgi glm minimax deepseek mistral ollama titan together ai-sdk mlx",
+            "max_tokens": "anthropic bedrock gemini cohere watsonx assistants",
+            "max_output_tokens": "responses openrouter realtime",
+            "max_output": "minimax",
+            "max_completion_tokens": "assistants",
+            "max_tokens_exceeded": "letta",
+            "max_len": "xai",
+            "limit": "llama-cpp",
+            "token_limit": "watsonx",
+            "max_predicted_tokens_reached": "lmstudio",
+            # An answer that a time limit cut is cut as one that a token limit cut (failure XAI-11).
+            "time_limit": "xai watsonx",
+            "timeout": "tensorrt-llm cohere",
+        },
+    ),
+    **_rows(
+        "context_window",
+        {
+            "model_context_window_exceeded": "anthropic bedrock glm",
+            "model_length": "mistral",
+            "max_context": "xai",
+            "max_prompt_tokens": "assistants",
+            "context_length_reached": "lmstudio",
+            "context_length_exceeded": "error-codes",
+            "context_window_exceeded": "error-codes",
+            "context_window_overflow_in_system_prompt": "letta",
+            "error_limit": "cohere",
+        },
+    ),
+    **_rows(
+        "stop_sequence",
+        {
+            "stop_sequence": "anthropic bedrock cohere tgi watsonx",
+            "stop_string_found": "lmstudio",
+            "stop_criteria_met": "titan",
+            "word": "llama-cpp",
+        },
+    ),
+    **_rows("refusal", {"refusal": "anthropic"}),
+    **_rows(
+        "content_filter",
+        {
+            "content_filter": "openai responses realtime ai-sdk ernie gemini-openai",
+            "content_filtered": "bedrock titan",
+            "guardrail_intervened": "bedrock",
+            "sensitive": "glm hunyuan litellm",
+            "safety": "gemini",
+            "recitation": "gemini",
+            "language": "gemini",
+            "blocklist": "gemini",
+            "prohibited_content": "gemini",
+            "spii": "gemini",
+            "model_armor": "gemini",
+            "jailbreak": "gemini",
+            "image_safety": "gemini",
+            "image_prohibited_content": "gemini",
+            "image_recitation": "gemini",
+            "escalation": "litellm",
+            "error_toxic": "cohere",
+        },
+    ),
+    **_rows(
+        "pause",
+        {
+            "pause_turn": "anthropic",
+            "max_messages": "responses",
+            "steered": "responses",
+            "requires_approval": "letta",
+        },
+    ),
+    **_rows("compaction", {"compaction": "anthropic"}),
+    **_rows(
+        "malformed_call",
+        {
+            "malformed_function_call": "gemini openrouter",
+            "function_call_filter": "gemini-openai",
+            "unexpected_tool_call": "gemini",
+            "malformed_tool_use": "bedrock",
+            "invalid_tool_call": "letta",
+        },
+    ),
+    **_rows(
+        "error",
+        {
+            "error": "openrouter mistral vllm lmdeploy watsonx cohere ai-sdk letta",
+            "network_error": "glm litellm",
+            "insufficient_system_resource": "deepseek",
+            "insufficient_credits": "letta",
+            "llm_api_error": "letta",
+            "invalid_llm_response": "letta",
+            "no_tool_call": "letta",
+            "max_steps": "letta",
+            "abort": "vllm sglang llama-cpp lmdeploy",
+            "aborted": "deepseek",
+            "cancelled": "responses realtime tensorrt-llm watsonx letta",
+            "canceled": "responses",
+            "client_cancelled": "realtime",
+            "turn_detected": "realtime",
+            "user_cancel": "cohere",
+            "user_stopped": "lmstudio",
+            "model_unloaded": "lmstudio",
+            "run_cancelled": "assistants",
+            "run_expired": "assistants",
+            "run_failed": "assistants",
+            "expired": "assistants",
+            "failed": "responses realtime lmstudio",
+            "repetition": "vllm",
+            "too_many_tool_calls": "gemini",
+            "malformed_response": "gemini",
+            "malformed_model_output": "bedrock",
+            "missing_thought_signature": "gemini",
+            "image_other": "gemini",
+            "no_image": "gemini",
+            "other": "gemini ai-sdk",
+            "rag_query_when_rag_disabled": "titan",
+            "server_error": "error-codes",
+            "rate_limit_exceeded": "error-codes",
+        },
+    ),
+    **_rows(
+        "unknown",
+        {
+            "unspecified": "gemini",
+            "unknown": "ai-sdk",
+            "incomplete": "responses realtime assistants",
+            "not_finished": "watsonx",
+        },
+    ),
+}
+
+#: What a word means that no row names, by a word in it. A new error word must not run the calls beside it.
+PARTS: dict[str, StopReason] = {
+    "abort": "error",
+    "aborted": "error",
+    "cancelled": "error",
+    "canceled": "error",
+    "crashed": "error",
+    "error": "error",
+    "exception": "error",
+    "failed": "error",
+    "failure": "error",
+    "interrupted": "error",
+    "malformed": "malformed_call",
+    "blocked": "content_filter",
+    "filter": "content_filter",
+    "filtered": "content_filter",
+    "guardrail": "content_filter",
+    "moderation": "content_filter",
+    "sensitive": "content_filter",
+    "unsafe": "content_filter",
+    "refused": "refusal",
+}
+
+_REASONS: dict[str, StopReason] = {word: row.reason for word, row in WORDS.items()}
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PREFIX = re.compile(r"(?:(?:finish|stop)_?)?reason_")
+
+
+def fold(word: str) -> str:
+    """A word in the table's spelling: snake case without the name of the enum that it is a member of."""
+    plain = _HUMP.sub("_", word.strip().rpartition(".")[2])
+    return _PREFIX.sub("", re.sub(r"[\s-]+", "_", plain).lower(), count=1)
+
+
+def reason_of(raw: str) -> StopReason:
+    """What a provider's word means; "unknown" where neither the word nor a word in it is listed."""
+    reason = _REASONS.get(raw)
+    return _folded(raw) if reason is None else reason
+
+
+def is_listed(raw: str) -> bool:
+    """Whether the table has a row for a word, in any spelling."""
+    return raw in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
+
+
+def _folded(raw: str) -> StopReason:
+    reasons = [_part(part) for part in reversed(raw.split(":"))]
+    for reason in reasons:
+        if reason in DEAD_STOPS:
+            return reason
+    return next((reason for reason in reasons if reason != "unknown"), "unknown")
+
+
+def _part(raw: str) -> StopReason:
+    word = fold(raw)
+    if word in _REASONS:
+        return _REASONS[word]
+    return next((PARTS[part] for part in word.split("_") if part in PARTS), "unknown")
