@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw
-
 from ... import jsontext
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop
 from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
-from ..schema import Reader, Unknown, Wire, exact_text, run_reader
+from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_words import reason_of
+from .assembly import Open, add_members, spelled, words
 from .blocks import convert, usage
 from .schema import (
     BETWEEN,
@@ -44,9 +43,6 @@ _SHOWN: dict[type[Wire], str] = {
     Unknown: "opaque",
 }
 _USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
-#: The member of a delta that its type says to hold words.
-_SAYS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
-_WORDS = ("text", "partial_json", "thinking")
 #: What an orphaned delta belongs to, where its block never started.
 _IMPLIED: dict[str, type[Wire]] = {
     "text_delta": TextBlock,
@@ -63,25 +59,6 @@ _NOWHERE: list[str] = []
 _NOTHING: tuple[Any, int, Callable[[str], None]] = ("none", -1, _NOWHERE.append)
 
 
-class _Open:
-    """One content block while it arrives."""
-
-    __slots__ = ("block", "index", "key", "members", "parts", "signature", "stopped")
-
-    def __init__(self, block: Wire, index: int, key: int) -> None:
-        self.block = block
-        self.index = index
-        self.key = key
-        self.parts: list[str] = []
-        self.signature: list[str] = []
-        self.members: dict[str, list[Any]] = {}  # what deltas gave that the block has no field for
-        self.stopped = False
-
-    def keep(self, member: str, piece: Any) -> None:
-        """Keep a piece of a member that no field of the block stands for."""
-        self.members.setdefault(member, []).append(piece)
-
-
 class Stream(StreamBase):
     """Feed it the payload of each event; it never looks at framing."""
 
@@ -89,8 +66,8 @@ class Stream(StreamBase):
         super().__init__(context)
         self._reader = Reader(Event)
         self._message = Message()
-        self._blocks: list[_Open] = []
-        self._by_index: dict[int, _Open] = {}
+        self._blocks: list[Open] = []
+        self._by_index: dict[int, Open] = {}
         self._usage: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._stop: str | None = None
@@ -188,8 +165,8 @@ class Stream(StreamBase):
             self._context.find("index-reused", f"a second content block under index {index}")
         self._open(block, index, out)
 
-    def _open(self, block: Wire, index: int, out: list[Told]) -> _Open:
-        opened = _Open(block, index, len(self._blocks))
+    def _open(self, block: Wire, index: int, out: list[Told]) -> Open:
+        opened = Open(block, index, len(self._blocks))
         self._blocks.append(opened)
         self._by_index[index] = opened
         shown = _SHOWN.get(type(block), "server_tool_result")
@@ -201,15 +178,15 @@ class Stream(StreamBase):
             out.append(BlockDelta(0, opened.key, said))
         return opened
 
-    def _show_input(self, opened: _Open, out: list[Told]) -> None:
+    def _show_input(self, opened: Open, out: list[Told]) -> None:
         """Arguments that came whole with their block's start, and in no delta (XLAT-03)."""
         block = opened.block
         if not opened.parts and isinstance(block, _USES):
-            text = _spelled(block.input)
+            text = spelled(block.input)
             if text:
                 out.append(BlockDelta(0, opened.key, text))
 
-    def _at(self, index: int | None) -> _Open | None:
+    def _at(self, index: int | None) -> Open | None:
         if index is None:
             return self._blocks[-1] if self._blocks else None
         return self._by_index.get(index)
@@ -224,7 +201,7 @@ class Stream(StreamBase):
             self._context.find("index-changed", f"a {delta.type} for index {event.index}, where no block began")
             opened = self._open(implied(), len(self._blocks) if event.index is None else event.index, out)
         block = opened.block
-        member, text = _words(delta)
+        member, text = words(delta)
         if delta.signature is not None:
             opened.signature.append(delta.signature)
         if text:
@@ -295,7 +272,7 @@ class Stream(StreamBase):
         """Indexes are places, as long as no two blocks claim the same one."""
         return len(self._by_index) == len(self._blocks)
 
-    def _close(self, site: CallSite, one: _Open, place: int, cut: bool) -> Block | None:
+    def _close(self, site: CallSite, one: Open, place: int, cut: bool) -> Block | None:
         block = one.block
         said = "".join(one.parts)
         text: str | None = None
@@ -309,58 +286,7 @@ class Stream(StreamBase):
             block.content = said or block.content
         elif isinstance(block, _USES):
             # Some servers put the whole input into the start and send no delta, or send it twice (XLAT-03).
-            text = said if said else _spelled(block.input)
+            text = said if said else spelled(block.input)
         if one.members:
-            _add_members(block, one.members)
+            add_members(block, one.members)
         return convert(site, block, place, cut, text)
-
-
-def _words(delta: Delta) -> tuple[str, str | None]:
-    """The words of a delta and their member: that of its type, or the first that holds any."""
-    member = _SAYS.get(delta.type or "", "text")
-    text: str | None = getattr(delta, member)
-    if not text:
-        for other in _WORDS:
-            if getattr(delta, other):
-                return other, getattr(delta, other)
-    return member, text
-
-
-def _add_members(block: Wire, members: dict[str, list[Any]]) -> None:
-    """What deltas gave beyond a block's words: into its field of that name, or beside the members nobody knows.
-
-    A block of an unknown type gets what the wire's own blocks would get of such deltas.
-    """
-    known = type(block).__struct_fields__
-    beside = dict(block.extra_ or ())
-    unknown = block.raw if type(block) is Unknown and isinstance(block.raw, dict) else None
-    for member, pieces in members.items():
-        if unknown is not None:
-            _add_to_unknown(unknown, beside, member, pieces)
-        elif member in known:
-            setattr(block, member, _joined(member, getattr(block, member), pieces))
-        else:
-            beside[member] = _joined(member, beside.get(member), pieces)
-    block.extra_ = beside or None
-
-
-def _add_to_unknown(raw: dict[str, Any], beside: dict[str, Any], member: str, pieces: list[Any]) -> None:
-    if member != "partial_json":
-        raw[member] = _joined(member, raw.get(member), pieces)
-        return
-    text = "".join(pieces)
-    try:
-        raw["input"] = jsontext.decode(text)
-    except (ValueError, RecursionError):
-        beside[member] = text
-
-
-def _joined(member: str, held: Any, pieces: list[Any]) -> Any:
-    if member == "citations":
-        return [*held, *pieces] if isinstance(held, list) else pieces
-    words = "".join(pieces)
-    return held + words if isinstance(held, str) and member != "signature" else words
-
-
-def _spelled(given: Raw) -> str:
-    return exact_text(given) if memoryview(given) else ""
