@@ -137,6 +137,11 @@ CODES: dict[str, Code] = {
     "index-changed": Code(
         "warning", "The fragments of one call came under several indexes.", "Nothing; they were joined."
     ),
+    "delta-misplaced": Code(
+        "warning",
+        "A delta came under the index of a block of another type, or before its block began.",
+        "Nothing; its words are in a block of their type. Report it to the maintainer of the server or proxy.",
+    ),
     "name-split": Code("info", "A call's name came in several pieces.", "Nothing; it was joined."),
     "nameless-call": Code(
         "error",
@@ -218,6 +223,11 @@ CODES: dict[str, Code] = {
         "warning",
         "The final arguments differ from what was streamed; the final ones count, unless they are empty.",
         "Do not act on streamed arguments before the end.",
+    ),
+    "arguments-misplaced": Code(
+        "error",
+        "Arguments came under the index of another block: the call may lack them, or may hold those of another call.",
+        "Answer the call with an error; it is not executed.",
     ),
     # calls written as text (normalizer.textmode)
     "call-in-text": Code(

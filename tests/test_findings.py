@@ -19,6 +19,7 @@ from tests.building import (
     anthropic_body,
     anthropic_stream,
     block_start,
+    block_stop,
     chat_body,
     chat_call,
     chunk,
@@ -27,10 +28,12 @@ from tests.building import (
     grpc_call,
     grpc_chunk,
     item_events,
+    json_delta,
     piece,
     responses_body,
     sse,
     text_delta,
+    tool_start,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,6 +111,9 @@ END = sse(chunk(finish="stop"), done=True)
 ITEM = function_call("a", "f", '{"x":1}', id="fc_1")
 OTHER = function_call("a", "f", '{"x":2}', id="fc_1")
 APPROVAL = {"type": "mcp_approval_request", "id": "m", "name": "f", "arguments": "{}", "server_label": "s"}
+MISPLACED = anthropic_stream(
+    block_start(0, type="text", text=""), tool_start(1, "a", "f"), json_delta(0, '{"x":1}'), block_stop(1)
+)
 ERROR = {"error": {"type": "server_error", "message": "Down."}}
 
 CASES: dict[str, Case] = {
@@ -142,6 +148,7 @@ CASES: dict[str, Case] = {
     "index-missing": chunks(piece(None, "a", "f", "{}")),
     "index-reused": chunks(piece(0, "a", "f", "{}"), piece(0, "b", "g", "{}")),
     "index-changed": chunks(piece(0, "a", "f", ""), piece(1, "a", None, "{}")),
+    "delta-misplaced": Case("anthropic.messages", MISPLACED, True),
     "name-split": chunks(piece(0, "a", "get_"), piece(0, None, "weather", "{}")),
     "nameless-call": chunks(piece(0, "a", None, "{}")),
     "unknown-tool": plain(CALL, request=["g"]),
@@ -165,6 +172,7 @@ CASES: dict[str, Case] = {
     "arguments-respelled": plain(chat_call("a", "f", {"x": 1})),
     "arguments-snapshot": chunks(piece(0, "a", "f", '{"x"'), piece(0, None, None, '{"x":1}')),
     "arguments-disagree": told(*item_events(0, ITEM)[:-1], {**item_events(0, OTHER)[-1]}),
+    "arguments-misplaced": Case("anthropic.messages", MISPLACED, True),
     "call-in-text": written(TOOL),
     "dialect-detected": written(TOOL, None),
     "leaked-markup": Case("openai.chat", json.dumps(chat_body(content=TOOL, finish="stop")).encode(), text=report),

@@ -21,9 +21,10 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 
 from normalizer import Response, StreamDecoder, normalize
 from normalizer.jsontext import text as json_text
+from normalizer.wires.anthropic_messages import assembly as anthropic_assembly
 from normalizer.wires.anthropic_messages import blocks as anthropic_blocks
+from normalizer.wires.anthropic_messages import routing as anthropic_routing
 from normalizer.wires.anthropic_messages import schema as anthropic
-from normalizer.wires.anthropic_messages import stream as anthropic_stream
 from normalizer.wires.openai_chat import message as chat_message
 from normalizer.wires.openai_chat import schema as openai_chat
 from normalizer.wires.openai_responses import events as responses_events
@@ -126,7 +127,9 @@ def test_a_raw_event_of_anthropic_is_no_unknown_event(union: Any) -> None:
 @pytest.mark.parametrize("union", [stable.RawContentBlockDelta, beta.BetaRawContentBlockDelta], ids=["stable", "beta"])
 def test_every_delta_of_anthropic_is_named(union: Any) -> None:
     deltas = {tag for model in sdk_types.models(union) for tag in sdk_types.tags(model)}
-    expect_none(unnamed(deltas, anthropic_stream._IMPLIED.keys(), "anthropic_messages.stream._IMPLIED"))
+    expect_none(
+        unnamed(deltas, anthropic_assembly.WORDS.keys() | anthropic_routing.WORDLESS.keys(), "anthropic_messages")
+    )
 
 
 def test_every_stop_reason_of_anthropic_is_named() -> None:

@@ -4,45 +4,95 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from ... import jsontext
 from ..schema import Unknown, Wire, exact_text
-from .schema import Delta
+from .schema import (
+    Compaction,
+    Delta,
+    InputPiece,
+    McpToolUseBlock,
+    ServerToolUseBlock,
+    TextBlock,
+    TextPiece,
+    ThinkingBlock,
+    ThinkingPiece,
+    ToolUseBlock,
+)
 
-#: The member of a delta that its type says to hold words.
-_SAYS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
-_WORDS = ("text", "partial_json", "thinking")
+#: The member that holds the words of a delta, by the delta's type.
+WORDS = {
+    "text_delta": "text",
+    "input_json_delta": "partial_json",
+    "thinking_delta": "thinking",
+    "compaction_delta": "content",
+}
+_MEMBERS = ("text", "partial_json", "thinking")
+USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+#: The words that a block takes, and the struct of the usual delta that holds them.
+_TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
+    TextBlock: ("text", TextPiece),
+    ThinkingBlock: ("thinking", ThinkingPiece),
+    Compaction: ("content", None),
+    **dict.fromkeys(USES, ("partial_json", InputPiece)),
+}
+_EMPTY = frozenset(("", "{}", "null"))
 
 
 class Open:
-    """One content block while it arrives."""
+    """One content block while it arrives.
 
-    __slots__ = ("block", "index", "key", "members", "parts", "signature", "stopped")
+    ``before``: the earlier block under the same index. ``implied``: no start announced the block. ``doubtful``: words
+    of another type came under its index, or arguments came that may belong to it.
+    """
 
-    def __init__(self, block: Wire, index: int, key: int) -> None:
-        self.block = block
+    __slots__ = (
+        *("before", "block", "doubtful", "implied", "index", "key", "members", "parts", "piece", "signature"),
+        *("stopped", "takes"),
+    )
+
+    def __init__(self, block: Wire, index: int, key: int, before: Open | None = None, implied: bool = False) -> None:
         self.index = index
         self.key = key
+        self.before = before
+        self.implied = implied
+        self.doubtful = False
         self.parts: list[str] = []
         self.signature: list[str] = []
         self.members: dict[str, list[Any]] = {}  # what deltas gave that the block has no field for
         self.stopped = False
+        self.become(block)
+
+    def become(self, block: Wire) -> None:
+        """Take the block that a start announces."""
+        self.block: Any = block
+        self.takes: str | None
+        self.piece: type[Struct] | None
+        self.takes, self.piece = _TAKES.get(type(block), (None, None))
+
+    def fits(self, member: str) -> bool:
+        """Whether the block takes words of this member. A block of an unknown type takes all."""
+        return self.takes == member or type(self.block) is Unknown
 
     def keep(self, member: str, piece: Any) -> None:
         """Keep a piece of a member that no field of the block stands for."""
         self.members.setdefault(member, []).append(piece)
 
+    def asks_nothing(self) -> bool:
+        """Whether the block is a call without any argument, neither at its start nor in a delta."""
+        return isinstance(self.block, USES) and not self.parts and spelled(self.block.input).strip() in _EMPTY
+
 
 def words(delta: Delta) -> tuple[str, str | None]:
-    """The words of a delta and their member: that of its type, or the first that holds any."""
-    member = _SAYS.get(delta.type or "", "text")
-    text: str | None = getattr(delta, member)
+    """The words of a delta and the member of their type; a type that no table names has that of its first words."""
+    member = WORDS.get(delta.type or "")
+    text: str | None = getattr(delta, member) if member else None
     if not text:
-        for other in _WORDS:
+        for other in _MEMBERS:
             if getattr(delta, other):
-                return other, getattr(delta, other)
-    return member, text
+                return member or other, getattr(delta, other)
+    return member or "text", text
 
 
 def add_members(block: Wire, members: dict[str, list[Any]]) -> None:
@@ -82,4 +132,5 @@ def _joined(member: str, held: Any, pieces: list[Any]) -> Any:
 
 
 def spelled(given: Raw) -> str:
+    """The JSON text of an input; empty where there is none."""
     return exact_text(given) if memoryview(given) else ""

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from ... import jsontext
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
-from ...model import Block, Choice, Response, Stop
+from ...model import Block, Choice, Response, Stop, ToolCall
 from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
 from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_words import reason_of
-from .assembly import Open, add_members, spelled, words
+from .assembly import USES, WORDS, Open, add_members, spelled, words
 from .blocks import convert, usage
+from .routing import WORDLESS, Blocks
 from .schema import (
     BETWEEN,
     Compaction,
@@ -42,21 +45,10 @@ _SHOWN: dict[type[Wire], str] = {
     McpToolUseBlock: "server_tool_call",
     Unknown: "opaque",
 }
-_USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
-#: What an orphaned delta belongs to, where its block never started.
-_IMPLIED: dict[str, type[Wire]] = {
-    "text_delta": TextBlock,
-    "citations_delta": TextBlock,
-    "thinking_delta": ThinkingBlock,
-    "signature_delta": ThinkingBlock,
-    "input_json_delta": ToolUseBlock,
-    "compaction_delta": Compaction,
-}
-
 _read_run = run_reader(Piece, *BETWEEN)
-#: No block: an index that none has, a stream key, and where more of its text would go.
+#: No block: an index that none has, a struct of pieces, a stream key, and where more of its text would go.
 _NOWHERE: list[str] = []
-_NOTHING: tuple[Any, int, Callable[[str], None]] = ("none", -1, _NOWHERE.append)
+_NOTHING: tuple[Any, Any, int, Callable[[str], None]] = ("none", None, -1, _NOWHERE.append)
 
 
 class Stream(StreamBase):
@@ -66,8 +58,7 @@ class Stream(StreamBase):
         super().__init__(context)
         self._reader = Reader(Event)
         self._message = Message()
-        self._blocks: list[Open] = []
-        self._by_index: dict[int, Open] = {}
+        self._blocks = Blocks(context)
         self._usage: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._stop: str | None = None
@@ -79,21 +70,17 @@ class Stream(StreamBase):
         if not pieces:
             super().run(payloads, out)
             return
-        blocks = self._by_index
-        index, key, add = _NOTHING
+        under = self._blocks.under
+        index, kind, key, add = _NOTHING
         for piece, data in zip(pieces, payloads, strict=False):
             at = piece.at
-            if at != index:
-                opened = blocks.get(at)
-                if opened is None:
+            if at != index or type(piece.delta) is not kind:
+                opened = under.get(at)
+                if opened is None or opened.piece is not type(piece.delta):
                     self.take(None, data, out)
                     index = _NOTHING[0]
                     continue
-                if type(opened.block) is Unknown:  # each piece goes to the member it is of
-                    self.take(None, data, out)
-                    index = _NOTHING[0]
-                    continue
-                index, key, add = at, opened.key, opened.parts.append
+                index, kind, key, add = at, opened.piece, opened.key, opened.parts.append
             text = piece.delta.text
             if text:
                 add(text)
@@ -115,7 +102,7 @@ class Stream(StreamBase):
         elif kind == "content_block_start":
             self._start(event, out)
         elif kind == "content_block_stop":
-            block = self._at(event.index)
+            block = self._blocks.at(event.index)
             if block is not None:
                 block.stopped = True
                 self._show_input(block, out)
@@ -136,7 +123,7 @@ class Stream(StreamBase):
     def _begin(self, message: Message | None, out: list[Told]) -> None:
         if message is None:
             return
-        if self._message.id is not None and self._blocks:
+        if self._message.id is not None and self._blocks.all:
             self._context.find("event-after-end", "a second message_start")
             return
         self._message = message
@@ -144,7 +131,7 @@ class Stream(StreamBase):
         self._stop = message.stop_reason or self._stop
         self._count(message.usage, out)
         for number, block in enumerate(message.content or ()):
-            self._open(block, number, out).stopped = True
+            self._begin_block(block, number, out).stopped = True
 
     def _count(self, figures: dict[str, Any] | None, out: list[Told]) -> None:
         """Figures at the end are cumulative: what is given replaces what was."""
@@ -160,69 +147,68 @@ class Stream(StreamBase):
             return
         if self._ended:
             self._context.find("event-after-end", "a content block after message_stop")
-        index = len(self._blocks) if event.index is None else event.index
-        if index in self._by_index:
-            self._context.find("index-reused", f"a second content block under index {index}")
-        self._open(block, index, out)
+        self._begin_block(block, event.index, out)
 
-    def _open(self, block: Wire, index: int, out: list[Told]) -> Open:
-        opened = Open(block, index, len(self._blocks))
-        self._blocks.append(opened)
-        self._by_index[index] = opened
-        shown = _SHOWN.get(type(block), "server_tool_result")
-        id = getattr(block, "id", None) if shown.endswith("call") else None
-        out.append(BlockStart(0, opened.key, shown, id, getattr(block, "name", None)))
+    def _begin_block(self, block: Wire, index: int | None, out: list[Told]) -> Open:
+        number = len(self._blocks.all)
+        opened = self._blocks.begin(block, index)
+        self._show_new(number, out)
         said = getattr(block, "text", None) or getattr(block, "thinking", None)
         if isinstance(said, str) and said:
             opened.parts.append(said)
             out.append(BlockDelta(0, opened.key, said))
         return opened
 
+    def _show_new(self, number: int, out: list[Told]) -> None:
+        """Show the blocks from a number on."""
+        for opened in self._blocks.all[number:]:
+            block = opened.block
+            shown = _SHOWN.get(type(block), "server_tool_result")
+            id = getattr(block, "id", None) if shown.endswith("call") else None
+            out.append(BlockStart(0, opened.key, shown, id, getattr(block, "name", None)))
+
     def _show_input(self, opened: Open, out: list[Told]) -> None:
         """Arguments that came whole with their block's start, and in no delta (XLAT-03)."""
         block = opened.block
-        if not opened.parts and isinstance(block, _USES):
+        if not opened.parts and isinstance(block, USES):
             text = spelled(block.input)
             if text:
                 out.append(BlockDelta(0, opened.key, text))
 
-    def _at(self, index: int | None) -> Open | None:
-        if index is None:
-            return self._blocks[-1] if self._blocks else None
-        return self._by_index.get(index)
-
     def _delta(self, event: Event, delta: Delta, out: list[Told]) -> None:
-        opened = self._at(event.index)
-        if opened is None:
-            implied = _IMPLIED.get(delta.type or "")
-            if implied is None:
-                self._unknown_delta(delta)
-                return
-            self._context.find("index-changed", f"a {delta.type} for index {event.index}, where no block began")
-            opened = self._open(implied(), len(self._blocks) if event.index is None else event.index, out)
-        block = opened.block
         member, text = words(delta)
+        beside = delta.type in WORDLESS or delta.signature is not None or delta.citation is not None
+        if not (text or delta.encrypted_content or beside):
+            if delta.type not in WORDS:
+                self._unknown_delta(delta)
+            return
+        number = len(self._blocks.all)
+        opened = self._holder(event.index, delta, member, text)
+        if opened is None:
+            self._unknown_delta(delta)
+            return
+        self._show_new(number, out)
         if delta.signature is not None:
             opened.signature.append(delta.signature)
         if text:
-            if type(block) is Unknown:
-                opened.keep(member, text)
-            else:
+            if opened.takes == member:
                 opened.parts.append(text)
+            else:
+                opened.keep(member, text)
             out.append(BlockDelta(0, opened.key, text))
         elif delta.citation is not None:
             opened.keep("citations", delta.citation)
-        elif delta.type == "compaction_delta":
-            if delta.content:
-                if type(block) is Compaction:
-                    opened.parts.append(delta.content)
-                else:
-                    opened.keep("content", delta.content)
-                out.append(BlockDelta(0, opened.key, delta.content))
-            if delta.encrypted_content:
-                opened.keep("encrypted_content", delta.encrypted_content)
-        elif delta.type not in _IMPLIED and delta.signature is None:
-            self._unknown_delta(delta)
+        if delta.encrypted_content:
+            opened.keep("encrypted_content", delta.encrypted_content)
+
+    def _holder(self, index: int | None, delta: Delta, member: str, text: str | None) -> Open | None:
+        """The block that a delta belongs to; None for a delta of an unknown type that no block holds."""
+        if text or delta.encrypted_content:
+            opened = self._blocks.at(index)
+            return (
+                opened if opened is not None and opened.fits(member) else self._blocks.holder(index, delta.type, member)
+            )
+        return self._blocks.beside(index, delta.type)
 
     def _unknown_delta(self, delta: Delta) -> None:
         self._context.find("unknown-event", f"delta {delta.type!r}")
@@ -248,13 +234,14 @@ class Stream(StreamBase):
         raw = self._stop
         reason = reason_of(raw) if raw else None
         site = CallSite.of(context, 0, self._message.id)
-        opened = sorted(self._blocks, key=lambda b: b.index) if self._in_place() else self._blocks
-        blocks: list[Block] = []
+        opened = self._blocks.in_order()
+        built: list[tuple[Open, Block]] = []
         for number, one in enumerate(opened):
             cut = (reason in CUTS and number == len(opened) - 1) or (not complete and not one.stopped)
-            block = self._close(site, one, len(blocks), cut)
+            block = self._close(site, one, len(built), cut)
             if block is not None:
-                blocks.append(block)
+                built.append((one, block))
+        blocks = self._without_doubt(built)
         choices = [Choice(0, blocks, settle(site, reason, raw))]
         return Response(
             context.wire,
@@ -268,9 +255,18 @@ class Stream(StreamBase):
             self._extra,
         ).with_findings(context.findings)
 
-    def _in_place(self) -> bool:
-        """Indexes are places, as long as no two blocks claim the same one."""
-        return len(self._by_index) == len(self._blocks)
+    def _without_doubt(self, built: list[tuple[Open, Block]]) -> list[Block]:
+        """The blocks. A call whose arguments may be elsewhere cannot run."""
+        doubted = self._blocks.doubted(built)
+        blocks: list[Block] = []
+        for one, block in built:
+            if one.key in doubted and type(block) is ToolCall and block.status == "complete":
+                message = f"{block.name} ({block.id}): arguments came under the index of another block"
+                self._context.find("arguments-misplaced", message, 0, len(blocks))
+                blocks.append(replace(block, status="truncated", arguments=None))
+            else:
+                blocks.append(block)
+        return blocks
 
     def _close(self, site: CallSite, one: Open, place: int, cut: bool) -> Block | None:
         block = one.block
@@ -284,7 +280,7 @@ class Stream(StreamBase):
             block.thinking = said
         elif type(block) is Compaction:
             block.content = said or block.content
-        elif isinstance(block, _USES):
+        elif isinstance(block, USES):
             # Some servers put the whole input into the start and send no delta, or send it twice (XLAT-03).
             text = said if said else spelled(block.input)
         if one.members:
