@@ -1,37 +1,45 @@
 """Other projects' recordings taken into a library: vcrpy cassettes, HAR files, whatever `cassettes.sources` reads.
 
-A file gives a cassette for each provider, wire and way of answering (plain, streamed) in it. What goes in is made anew
-from what `cassettes.sources` made of the file: address, request, status, content type and body, no other header; then
-it is scrubbed, and the scanner has to find nothing.
+A file gives a cassette for each provider, wire and way of answering (plain, streamed) in it. `interactions` makes each
+exchange anew: method, address, body and content type, no other header. An exchange that does not decode, and one that
+an emulated provider answered, is refused. The cassette is scrubbed, and the scanner has to find nothing.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from http import HTTPStatus
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from normalizer import __version__, jsontext
-from normalizer.errors import CassetteNotWritten, ToolparityError, UnreadableSource
+from normalizer import __version__
+from normalizer.errors import CassetteNotWritten, ToolparityError
 from normalizer.wires import WIRES
 
-from ..sources import SUFFIXES, Exchange, read
+from .. import origin
+from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece
 from ..sources import Problem as Unread
-from ..sources.files import walk
 from . import files, gates
-from .provenance import Provenance, now
+from .interactions import interaction, trimmed
+from .provenance import KEY, Provenance, now
 from .writing import save
 
 _GATES = (gates.scrubbed, gates.scanned)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
-#: xAI's chat service, its methods for one answer and for a streamed one, and the messages of these.
-_SERVICE = "grpc://api.x.ai/xai_api.Chat/"
+#: A file's name has at most 255 bytes, and the draft of a cassette adds some to it.
+_LONGEST_NAME = 150
+#: How much of a file of lines is held at a time.
+_BATCH_BYTES = 16 * 1024 * 1024
+#: What the marker of an answer may say: a real provider gave it, and our server replayed it.
+_REAL = frozenset(("live", "imported"))
 
 
 class Taken(Struct, frozen=True):
@@ -44,15 +52,20 @@ class Taken(Struct, frozen=True):
 
 
 class Left(Struct, frozen=True):
-    """What was not taken in. ``fault``: the caller should know; else it is just of no wire that is known."""
+    """What was not taken in. ``fault``: the caller should know; else it is of a wire that is not known yet.
+
+    ``source``: the first place in the file, ``count``: how many places in it have the same reason.
+    """
 
     source: str
     what: str
     hint: str = ""
     fault: bool = True
+    count: int = 1
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.what}" + (f" ({self.hint})" if self.hint else "")
+        times = f", {self.count:,} times" if self.count > 1 else ""
+        return f"{self.source}: {self.what}{times}" + (f" ({self.hint})" if self.hint else "")
 
 
 class _Kind(NamedTuple):
@@ -61,10 +74,16 @@ class _Kind(NamedTuple):
     stream: bool
 
 
+class _Made(NamedTuple):
+    kind: _Kind
+    exchange: Exchange
+    interaction: dict[str, Any]
+
+
 def take_in(
     paths: list[str], root: str | os.PathLike[str], *, note: str | None = None, force: bool = False
 ) -> Iterator[Taken | Left]:
-    """Each cassette as soon as it is written, and everything that was left out, with the reason.
+    """Each cassette as soon as it is written, and everything that was left out: once for each reason in a file.
 
     ``note``: kept as given, for the licence and whose work it is. ``force``: a cassette that is there already is
     replaced; but never one that this run has written.
@@ -72,35 +91,85 @@ def take_in(
     root = Path(root)
     written: set[Path] = set()
     for given in paths:
-        for path, _ in walk(given, tuple(SUFFIXES)):
+        for path, parts in groupby(pieces([given], _BATCH_BYTES), key=_path):
             source = os.path.relpath(path, os.path.dirname(os.path.abspath(given)))
-            yield from _take_file(path, Path(source).as_posix(), root, note, force, written)
+            yield from _take_file(path, parts, Path(source).as_posix(), root, note, force, written)
+
+
+def _path(part: Piece | Unread) -> str:
+    if isinstance(part, Piece):
+        return part.path
+    return part.source if part.line is None else part.source.rpartition("#")[0]
+
+
+def _found(parts: Iterable[Piece | Unread]) -> Iterator[Exchange | Unread]:
+    for part in parts:
+        yield from [part] if isinstance(part, Unread) else read_piece(part)
 
 
 def _take_file(
-    path: str, source: str, root: Path, note: str | None, force: bool, written: set[Path]
+    path: str,
+    parts: Iterable[Piece | Unread],
+    source: str,
+    root: Path,
+    note: str | None,
+    force: bool,
+    written: set[Path],
 ) -> Iterator[Taken | Left]:
-    kinds: dict[_Kind, list[Exchange]] = {}
-    for found in read(path):
-        if isinstance(found, Unread):
-            yield Left(found.source, found.what, found.hint, found.fault)
-        elif not found.provider:
-            yield Left(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
-        elif found.wire not in WIRES:
-            what = f"the wire {found.wire} is not known yet" if found.wire else "neither address nor body tells a wire"
-            yield Left(found.place, what, fault=False)
-        else:
-            kinds.setdefault(_Kind(found.provider, found.wire, bool(found.stream)), []).append(found)
-    for kind, exchanges in kinds.items():
+    kinds: dict[_Kind, list[_Made]] = {}
+    left: dict[tuple[str, str, bool], Left] = {}
+    emulated = _says_emulated(path)
+    for found in _found(parts):
+        one = _made(found, emulated)
+        if isinstance(one, _Made):
+            kinds.setdefault(one.kind, []).append(one)
+            continue
+        reason = (one.what, one.hint, one.fault)
+        first = left.get(reason)
+        left[reason] = one if first is None else replace(first, count=first.count + 1)
+    yield from left.values()
+    for kind, made in kinds.items():
         try:
-            yield _write(kind, exchanges, source, root, note, force, written)
+            yield _write(kind, made, source, root, note, force, written)
         except ToolparityError as error:
             yield Left(error.where or source, error.what, error.hint)
+        except OSError as error:
+            yield Left(source, f"cannot be written: {error.strerror or error}")
+
+
+def _made(found: Exchange | Unread, emulated: bool) -> _Made | Left:
+    if isinstance(found, Unread):
+        return Left(found.place, found.what, found.hint, found.fault)
+    if not found.provider:
+        return Left(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
+    if found.wire not in WIRES:
+        what = f"the wire {found.wire} is not known yet" if found.wire else "neither address nor body tells a wire"
+        return Left(found.place, what, fault=False)
+    if emulated or (found.origin is not None and found.origin not in _REAL):
+        what = "an emulated provider answered, and an imported cassette shows the answers of a real one"
+        return Left(found.place, what, "copy the cassette itself: it keeps its provenance")
+    try:
+        kind = _Kind(found.provider, found.wire, bool(found.stream))
+        return _Made(kind, found, interaction(found))
+    except ToolparityError as error:
+        return Left(found.place, error.what, error.hint)
+    except Exception as error:  # one exchange never stops the others
+        return Left(found.place, f"it cannot be decoded: {type(error).__name__}: {error}"[:500])
+
+
+def _says_emulated(path: str) -> bool:
+    """Whether the cassette's own provenance says so; a serializer can have dropped the marker of each answer."""
+    try:
+        if KEY.encode() not in Path(path).read_bytes():
+            return False
+        return files.provenance_of(path).origin == origin.EMULATED
+    except (ToolparityError, OSError):
+        return False
 
 
 def _write(
     kind: _Kind,
-    exchanges: list[Exchange],
+    made: list[_Made],
     source: str,
     root: Path,
     note: str | None,
@@ -117,8 +186,8 @@ def _write(
         path = files.file_for(kind.provider, kind.wire, f"{name}-{number}", kind.stream, root)
     if path.exists() and not force:
         raise CassetteNotWritten("there is a cassette already", where=os.fspath(path), hint="replace it with --force")
-    interactions = [interaction(exchange) for exchange in exchanges]
-    clean = Scrubber().cassette({"interactions": interactions})["interactions"]
+    clean = Scrubber().cassette({"interactions": [one.interaction for one in made]})["interactions"]
+    exchanges = [one.exchange for one in made]
     told = Provenance(
         origin="imported",
         date=_recorded(exchanges) or now(),
@@ -130,87 +199,33 @@ def _write(
         source=source,
         note=note,
     )
-    told = save(path, clean, told, gates=_GATES)
+    told = save(path, [trimmed(one) for one in clean], told, gates=_GATES)
     written.add(path)
     return Taken(os.fspath(path), source, told, len(clean))
 
 
 def slug(source: str) -> str:
-    """A name for a cassette from the path of the file it comes from."""
+    """A name for a cassette from the path of the file it comes from; a long one ends in the digest of the whole."""
     name = source.lower().removesuffix(".gz")
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
-    return _NO_SLUG.sub("-", name).strip("-") or "unnamed"
-
-
-def interaction(exchange: Exchange) -> dict[str, Any]:
-    """An exchange as vcrpy writes it. Raises UnreadableSource where it does not tell where it was sent to."""
-    if exchange.frames is not None:
-        return _call(exchange, exchange.frames)
-    if not exchange.url:
-        raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
-    status = exchange.status or 200
-    asked = exchange.request is not None
-    body = exchange.body or b""
-    return {
-        "request": {
-            "method": "POST" if asked else "GET",
-            "uri": f"https://{exchange.url}",
-            "headers": {"content-type": ["application/json"]} if asked else {},
-            "body": jsontext.text(exchange.request) if asked else None,
-        },
-        "response": {
-            "status": {"code": status, "message": _phrase(status)},
-            "headers": {"content-type": [exchange.content_type]} if exchange.content_type else {},
-            "body": {"string": body},
-        },
-    }
-
-
-def _call(exchange: Exchange, frames: list[bytes]) -> dict[str, Any]:
-    from google.protobuf.message import Message
-    from xai_sdk.proto import chat_pb2
-
-    from normalizer.wires.xai_grpc.proto import request_from
-
-    from ..vcr_grpc import messages
-
-    answers: type[Message] = chat_pb2.GetChatCompletionChunk if exchange.stream else chat_pb2.GetChatCompletionResponse
-    asks: type[Message] = chat_pb2.GetCompletionsRequest
-    sent = request_from(exchange.request or {}).SerializeToString(deterministic=True)
-    request = {**messages.written(sent, asks), "type": messages.name_of(asks)}
-    body = {"messages": [messages.written(one, answers) for one in frames], "type": messages.name_of(answers)}
-    return {
-        "request": {
-            "method": "POST",
-            "uri": _SERVICE + ("GetCompletionChunk" if exchange.stream else "GetCompletion"),
-            "headers": {},
-            "body": jsontext.text(request),
-        },
-        "response": {
-            "status": {"code": 200, "message": "OK"},
-            "headers": {},
-            "trailers": {},
-            "grpc": {"code": "OK", "details": "", "stream": bool(exchange.stream)},
-            "body": {"string": jsontext.encode(body)},
-        },
-    }
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
+    name = _NO_SLUG.sub("-", name).strip("-") or "unnamed"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME].rstrip('-')}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _recorded(exchanges: list[Exchange]) -> str | None:
-    """When the source says that it was recorded, in UTC; null where it does not."""
-    for exchange in exchanges:
-        said = (exchange.provenance or {}).get("recorded_at")
+    """When the source says that it was recorded, in UTC; None where it does not."""
+    moments = (_moment(str((exchange.provenance or {}).get("recorded_at"))) for exchange in exchanges)
+    return next((moment for moment in moments if moment is not None), None)
+
+
+def _moment(text: str) -> str | None:
+    """Of ISO 8601, or of the form that HTTP and VCR for Ruby use."""
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            moment = datetime.fromisoformat(str(said))
-        except ValueError:
+            return parse(text).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except (ValueError, OverflowError):
             continue
-        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return None

@@ -30,6 +30,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
         line,
         method=method_of(request),
         url=address_of(request),
+        asked=_headers(request),
         request=spelled(optional_mapping(request, "postData").get("text")),
         status=status_of(response),
         headers=headers,
@@ -38,7 +39,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     )
 
 
-def _headers(response: dict[str, Any]) -> dict[str, str]:
-    listed = response.get("headers")
+def _headers(half: dict[str, Any]) -> dict[str, str]:
+    listed = half.get("headers")
     pairs = [h for h in listed if isinstance(h, dict)] if isinstance(listed, list) else []
     return http.headers_of((h.get("name"), h.get("value")) for h in pairs)

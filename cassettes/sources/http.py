@@ -42,6 +42,7 @@ def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange
         line,
         method=method_of(request),
         url=address_of(request),
+        asked=headers_of(optional_mapping(request, "headers").items()),
         request=body_of(request),
         status=status_of(response),
         headers=headers_of(optional_mapping(response, "headers").items()),
@@ -56,18 +57,19 @@ def exchange(
     *,
     method: str | None,
     url: str,
+    asked: dict[str, str],
     request: bytes | None,
     status: int | None,
     headers: dict[str, str],
     body: bytes | None,
     provenance: dict[str, Any] | None = None,
 ) -> Exchange:
-    """Raises UnreadableSource where the body cannot be unpacked."""
+    """``asked``: the headers of the request. Raises UnreadableSource where the body cannot be unpacked."""
     told = told_by(url)
     body = unpacked(body or b"", headers.get("content-encoding"))
     content_type = headers.get("content-type")
-    asked = parsed(request)
-    model = asked.get("model") if isinstance(asked, dict) else None
+    value = parsed(request)
+    model = value.get("model") if isinstance(value, dict) else None
     return Exchange(
         source=source,
         line=line,
@@ -81,8 +83,9 @@ def exchange(
         url=told.url,
         address=url,
         method=method,
-        request=asked,
+        request=value,
         sent=request,
+        request_headers=asked,
         origin=headers.get(HEADER),
         body=body,
         provenance=provenance,

@@ -14,7 +14,8 @@ class Exchange(Struct, kw_only=True):
     ``wire`` is null where neither the file, the address nor the body tells it; ``url`` is without its scheme and query,
     ``address`` is whole, as the file has it. ``stream`` null: not told. ``request``: the parsed body, null where it is
     none or no JSON; ``sent``: the bytes of that body (xai.grpc: of the message). ``origin``: the value of the header by
-    which emulated and replayed answers name their origin (`cassettes.origin`). The response is ``body``
+    which emulated and replayed answers name their origin (`cassettes.origin`). ``request_headers`` have lower-case
+    names, and hold credentials where the source does. The response is ``body``
     or, on xai.grpc, ``frames`` (serialized messages); where a call broke off after some, ``body`` is the status with
     which it ended. ``provenance``: whatever the file says of its origin.
     """
@@ -33,6 +34,7 @@ class Exchange(Struct, kw_only=True):
     method: str | None = None
     request: Any = None
     sent: bytes | None = None
+    request_headers: dict[str, str] | None = None
     origin: str | None = None
     body: bytes | None = None
     frames: list[bytes] | None = None
@@ -58,9 +60,13 @@ class Problem(Struct, frozen=True):
     line: int | None = None
     fault: bool = True
 
+    @property
+    def place(self) -> str:
+        """Where a person finds it: "path:line", or the source where there are no lines."""
+        return self.source if self.line is None else f"{self.source.rpartition('#')[0] or self.source}:{self.line}"
+
     def __str__(self) -> str:
-        place = self.source if self.line is None else f"{self.source.rpartition('#')[0] or self.source}:{self.line}"
-        return f"{place}: {self.what}" + (f" ({self.hint})" if self.hint else "")
+        return f"{self.place}: {self.what}" + (f" ({self.hint})" if self.hint else "")
 
 
 class Piece(Struct):

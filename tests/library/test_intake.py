@@ -13,7 +13,7 @@ import yaml
 from vcr.persisters.filesystem import FilesystemPersister
 from vcr.serializers import yamlserializer
 
-from cassettes.library import exchanges, find, forget, intake, load, verify
+from cassettes.library import exchanges, find, forget, interactions, load, verify
 from cassettes.library.intake import Left, Taken, slug, take_in
 from tests.library.making import made
 from tests.traffic import chat_body, chat_stream
@@ -190,8 +190,8 @@ def test_grpc_calls_of_other_recorders_become_calls_of_ours(tmp_path: Path) -> N
     assert verify.verify_one(place).problems == []
 
 
-def test_our_own_cassettes_taken_in_again_are_imported(tmp_path: Path) -> None:
-    source = made(tmp_path / "ours")
+def test_our_own_live_cassettes_taken_in_again_are_imported(tmp_path: Path) -> None:
+    source = made(tmp_path / "ours", origin="live")
     (one,) = taken(source, into=tmp_path / "into")
     assert isinstance(one, Taken)
     assert one.told.origin == "imported"
@@ -206,5 +206,5 @@ def test_names_are_made_for_paths(source: str, name: str) -> None:
 
 
 def test_an_answer_of_an_unheard_status_has_no_phrase() -> None:
-    assert intake._phrase(599) == ""
-    assert intake._phrase(404) == "Not Found"
+    assert interactions._phrase(599) == ""
+    assert interactions._phrase(404) == "Not Found"

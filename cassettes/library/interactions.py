@@ -1,0 +1,135 @@
+"""An exchange of another project's recording as the interaction that a cassette of the library holds.
+
+The method, the address, the bytes of both bodies and the status are those of the source. The headers of the request
+are there for the scrubber, which learns credentials from them; `trimmed` removes them afterwards.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from normalizer import Response, jsontext
+from normalizer.errors import UnreadableSource
+
+from ..sources import Exchange
+from ..sources.decoding import response_of
+
+#: xAI's chat service; where the source keeps no address, the method follows from the way of answering.
+_SERVICE = "grpc://api.x.ai/xai_api.Chat/"
+_METHODS = {False: "GetCompletion", True: "GetCompletionChunk"}
+#: The type of error that `normalize` gives to a body which is neither an answer nor an error.
+_NO_ANSWER = "no_answer"
+#: The headers that say how to read the body beside them.
+_KEPT = frozenset(("content-type", "content-encoding"))
+
+
+def interaction(exchange: Exchange) -> dict[str, Any]:
+    """The exchange as vcrpy writes it. Raises UnreadableSource where it could not be replayed, or says nothing.
+
+    Raises MalformedBody where its body is none of its wire.
+    """
+    made = _call(exchange) if exchange.wire == "xai.grpc" else _http(exchange)
+    if _is_hollow(exchange, response_of(exchange, exchange.wire or "")):
+        raise UnreadableSource(f"the response holds no answer of {exchange.wire}", where=exchange.place)
+    return made
+
+
+def _is_hollow(exchange: Exchange, said: Response) -> bool:
+    """Whether nothing came of the body. A refusal may be as empty as it was sent: its status is the answer."""
+    refused = exchange.status is not None and exchange.status >= 400
+    error = said.error is not None and said.error.type != _NO_ANSWER
+    return said.id is None and not said.choices and not refused and not error
+
+
+def trimmed(interaction: dict[str, Any]) -> dict[str, Any]:
+    """Without the headers of the request that only the scrubber needs."""
+    request = interaction["request"]
+    headers = {name: value for name, value in request["headers"].items() if name in _KEPT}
+    return {**interaction, "request": {**request, "headers": headers}}
+
+
+def _http(exchange: Exchange) -> dict[str, Any]:
+    if not exchange.address:
+        raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
+    if exchange.status is None or not 100 <= exchange.status <= 999:
+        raise UnreadableSource(f"no answer arrived: the status is {exchange.status}", where=exchange.place)
+    headers = dict(exchange.request_headers or {})
+    if exchange.request is not None:
+        headers.setdefault("content-type", "application/json")
+    return {
+        "request": {
+            "method": exchange.method or ("GET" if exchange.sent is None else "POST"),
+            "uri": _address(exchange.address, exchange.place),
+            "headers": {name: [value] for name, value in headers.items()},
+            "body": exchange.sent,
+        },
+        "response": {
+            "status": {"code": exchange.status, "message": _phrase(exchange.status)},
+            "headers": {"content-type": [exchange.content_type]} if exchange.content_type else {},
+            "body": {"string": exchange.body or b""},
+        },
+    }
+
+
+def _address(address: str, place: str) -> str:
+    """The address without credentials and fragment, which no request carries."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError as error:
+        raise UnreadableSource(f"no address: {error}", where=place) from None
+    if not parts.scheme or not host:
+        raise UnreadableSource(
+            f"the address {address!r} names no scheme and host: it could not be replayed", where=place
+        )
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
+
+
+def _call(exchange: Exchange) -> dict[str, Any]:
+    from google.protobuf.message import Message
+    from xai_sdk.proto import chat_pb2
+
+    from normalizer.wires.xai_grpc.proto import request_from
+
+    from ..vcr_grpc import messages
+
+    stream = bool(exchange.stream)
+    address = exchange.address or _SERVICE + _METHODS[stream]
+    if address.rpartition("/")[2] != _METHODS[stream]:
+        raise UnreadableSource("a call of another method than these of a chat", where=exchange.place)
+    answers: type[Message] = chat_pb2.GetChatCompletionChunk if stream else chat_pb2.GetChatCompletionResponse
+    asks: type[Message] = chat_pb2.GetCompletionsRequest
+    sent = exchange.sent
+    if sent is None:
+        sent = request_from(exchange.request or {}).SerializeToString(deterministic=True)
+    frames = exchange.frames or []
+    request = {**messages.written(sent, asks), "type": messages.name_of(asks)}
+    body = {"messages": [messages.written(one, answers) for one in frames], "type": messages.name_of(answers)}
+    return {
+        "request": {"method": "POST", "uri": address, "headers": {}, "body": jsontext.text(request)},
+        "response": {
+            "status": {"code": 200, "message": "OK"},
+            "headers": {},
+            "trailers": {},
+            "grpc": {**_ended(exchange), "stream": stream},
+            "body": {"string": jsontext.encode(body)},
+        },
+    }
+
+
+def _ended(exchange: Exchange) -> dict[str, Any]:
+    """The status of a call. A recorded call without one was left by its caller; xAI's cassettes elsewhere keep none."""
+    if exchange.body is not None:
+        ended = jsontext.decode(exchange.body)
+        return {"code": ended["code"], "details": ended.get("details") or ""}
+    left = exchange.status is None and exchange.address is not None
+    return {"code": None if left else "OK", "details": ""}
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,157 @@
+"""Item 23: an import writes what the source holds, or names it as an error; never an exchange that says nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from cassettes.library import find, forget, load, verify
+from cassettes.library.intake import Left, Taken, take_in
+from conformance.cli import main
+from tests.faults.test_23_spelled_bodies import SPELLINGS
+from tests.traffic import CHAT_URL, chat_body, chat_stream
+from tests.traffic import interaction as recorded
+
+ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def written(path: Path, *interactions: dict[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump({"interactions": list(interactions)}), "utf-8")
+    return path
+
+
+def taken(path: Path) -> list[Taken | Left]:
+    forget()
+    return list(take_in([str(path)], path.parent / "into"))
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_what_is_written_is_what_the_source_holds(tmp_path: Path, spelling: Any) -> None:
+    answer = json.loads(chat_body("f"))
+    one = {
+        "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, **spelling(ASKED)},
+        "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **spelling(answer)},
+    }
+    (found,) = taken(written(tmp_path / "a.yaml", one))
+    assert isinstance(found, Taken)
+    (place,) = find(tmp_path / "into")
+    request, response = load(place.path).requests[0], load(place.path).responses[0]
+    assert (request.method, request.uri, json.loads(request.body)) == ("POST", CHAT_URL, ASKED)
+    assert json.loads(response["body"]["string"]) == answer
+    assert verify.verify_one(place).problems == []
+
+
+@pytest.mark.parametrize("body", [b"file=1&purpose=x", b"--b\r\nform\r\n--b--", b"no JSON {"])
+def test_a_request_body_that_is_no_json_stays_as_it_is(tmp_path: Path, body: bytes) -> None:
+    one = recorded(chat_body("f"), request=body)
+    one["request"]["headers"] = {"Content-Type": ["multipart/form-data; boundary=b"]}
+    (found,) = taken(written(tmp_path / "a.yaml", one))
+    assert isinstance(found, Taken)
+    (request,) = load(found.path).requests
+    assert (request.method, request.body) == ("POST", body)
+    assert request.headers["content-type"] == "multipart/form-data; boundary=b"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_the_method_is_that_of_the_source(tmp_path: Path, method: str) -> None:
+    one = recorded(chat_body("f"), request=None)
+    one["request"]["method"] = method
+    (found,) = taken(written(tmp_path / "a.yaml", one))
+    assert isinstance(found, Taken)
+    (request,) = load(found.path).requests
+    assert (request.method, request.body) == (method, None)
+
+
+HOLLOW: dict[str, dict[str, Any]] = {
+    "no body": recorded(None),
+    "an empty body": recorded(""),
+    "an unknown spelling": recorded({"kind": "json", "value": {}}),
+    "another object": recorded('{"some": "thing"}'),
+    "no JSON": recorded("<html>"),
+    "a stream of nothing": recorded("\n\n", content_type="text/event-stream"),
+    "a stream of no events": recorded("event: ping\n\n", content_type="text/event-stream"),
+    "no status": {**recorded(chat_body("f")), "response": {"headers": {}, "body": chat_body("f")}},
+    "the status of no answer": {
+        **recorded(chat_body("f")),
+        "response": {"status": {"code": 0}, "headers": {}, "body": chat_body("f")},
+    },
+}
+
+
+@pytest.mark.parametrize("one", HOLLOW.values(), ids=list(HOLLOW))
+def test_what_does_not_decode_is_an_error_and_not_written(tmp_path: Path, one: dict[str, Any]) -> None:
+    path = written(tmp_path / "a.yaml", one)
+    result = CliRunner().invoke(main, ["cassettes", "import", str(path), "--into", str(tmp_path / "into")])
+    assert result.exit_code == 4, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"{path}:2: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert find(tmp_path / "into") == []
+
+
+def test_the_rest_of_a_file_is_taken_in_and_the_exit_still_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.yaml", recorded(chat_body("f")), recorded(""), recorded(chat_stream("f")))
+    result = CliRunner().invoke(main, ["cassettes", "import", str(path), "--into", str(tmp_path / "into")])
+    assert result.exit_code == 4
+    assert [place.shown for place in find(tmp_path / "into")] == [
+        "openai/openai.chat/a.stream.yaml",
+        "openai/openai.chat/a.yaml",
+    ]
+    assert "1 interactions" in result.stdout
+
+
+def test_errors_and_cut_streams_are_answers(tmp_path: Path) -> None:
+    refused = recorded('{"error": {"message": "no", "type": "t"}}')
+    refused["response"]["status"] = {"code": 400, "message": "Bad Request"}
+    silent = recorded("")
+    silent["response"]["status"] = {"code": 502, "message": "Bad Gateway"}
+    cut = recorded(chat_stream("f", end=False))
+    found = taken(written(tmp_path / "a.yaml", refused, silent, cut))
+    assert [one.interactions for one in found if isinstance(one, Taken)] == [2, 1]
+
+
+def test_a_fault_of_ours_is_named_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def falls_over(*args: Any) -> Any:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("cassettes.library.interactions.response_of", falls_over)
+    (found,) = taken(written(tmp_path / "a.yaml", recorded(chat_body("f"))))
+    assert isinstance(found, Left)
+    assert "ZeroDivisionError: oops" in str(found)
+
+
+def test_near_identical_errors_are_one_line_a_file_and_kind_with_their_count(tmp_path: Path) -> None:
+    """Item 28: 51 files gave 2,703 lines."""
+    path = written(tmp_path / "a.yaml", *[recorded("")] * 30, *[recorded({"x": 1})] * 20)
+    other = written(tmp_path / "b.yaml", recorded(""))
+    paths = [str(path), str(other)]
+    result = CliRunner().invoke(main, ["cassettes", "import", *paths, "--into", str(tmp_path / "into")])
+    first, second, third = result.stderr.splitlines()
+    assert first.startswith(f"{path}:2: ")
+    assert ", 30 times" in first
+    assert ", 20 times" in second
+    assert third.startswith(f"{other}:2: ")
+    assert "times" not in third
+
+
+@pytest.mark.parametrize(
+    ("said", "date"),
+    [
+        ("Wed, 19 Aug 2026 14:34:49 GMT", "2026-08-19T14:34:49Z"),
+        ("2026-08-19T14:34:49+02:00", "2026-08-19T12:34:49Z"),
+        ("0001-01-01T00:00:00+05:00", None),
+        ("lately", None),
+    ],
+)
+def test_the_date_is_that_of_the_recording_where_it_is_told(tmp_path: Path, said: str, date: str | None) -> None:
+    one = {**recorded(chat_body("f")), "recorded_at": said}
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({"http_interactions": [one]}), "utf-8")
+    (found,) = taken(path)
+    assert isinstance(found, Taken)
+    assert found.told.date == date if date else found.told.date > "2026"

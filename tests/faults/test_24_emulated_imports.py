@@ -1,0 +1,84 @@
+"""Item 24: what an emulated provider answered is never imported as if a real one had."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cassettes import origin
+from cassettes.library import RECORDED, find, forget, load
+from cassettes.library.intake import Left, Taken, take_in
+from cassettes.surfaces import SURFACES
+from tests.library.making import made, rewritten
+from tests.traffic import chat_body
+from tests.traffic import interaction as recorded
+
+
+def taken(path: Path, into: Path) -> list[Taken | Left]:
+    forget()
+    return list(take_in([str(path)], into))
+
+
+@pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
+@pytest.mark.parametrize("end", [".yaml", ".stream.yaml"])
+def test_emulated_cassettes_of_every_surface_are_refused(tmp_path: Path, at: Any, end: str) -> None:
+    path = RECORDED / at.provider / at.wire / f"single-call{end}"
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Left)
+    assert found.fault
+    assert "an emulated provider answered" in found.what
+    assert "copy the cassette" in found.hint
+    assert find(tmp_path / "into") == []
+
+
+def test_refusals_of_the_emulated_grpc_service_are_refused_as_well(tmp_path: Path) -> None:
+    refused = [place for place in find() if place.wire == "xai.grpc" and "error" in str(place.name)]
+    assert refused
+    for place in refused:
+        assert all(isinstance(one, Left) for one in taken(place.path, tmp_path / "into"))
+    assert find(tmp_path / "into") == []
+
+
+def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> None:
+    def unmark(content: dict[str, Any]) -> None:
+        for one in content["interactions"]:
+            del one["response"]["headers"][origin.HEADER]
+
+    path = rewritten(made(tmp_path / "ours"), unmark, honest=True)
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Left)
+    assert "an emulated provider answered" in found.what
+
+
+def har(marker: str) -> dict[str, Any]:
+    response = {
+        "status": 200,
+        "headers": [{"name": "X-Toolparity-Origin", "value": marker}],
+        "content": {"mimeType": "application/json", "text": chat_body("f")},
+    }
+    request = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions", "headers": []}
+    return {"log": {"entries": [{"request": request, "response": response}]}}
+
+
+@pytest.mark.parametrize(("marker", "real"), [("emulated", False), ("unknown", False), ("live", True)])
+def test_the_marker_counts_in_other_formats_and_for_replayed_answers(tmp_path: Path, marker: str, real: bool) -> None:
+    path = tmp_path / "a.har"
+    path.write_text(json.dumps(har(marker)))
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Taken) is real
+    if isinstance(found, Taken):
+        assert list(origin.contradictions("imported", load(found.path).responses)) == []
+
+
+def test_real_answers_in_the_same_file_are_taken_in(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    ours, theirs = recorded(chat_body("f"), x_toolparity_origin="emulated"), recorded(chat_body("g"))
+    path.write_text(yaml.safe_dump({"interactions": [ours, theirs]}))
+    left, took = taken(path, tmp_path / "into")
+    assert isinstance(left, Left)
+    assert isinstance(took, Taken)
+    assert took.interactions == 1
