@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from . import jsontext
 from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_like, whole_body_wire
-from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NoAnswer
+from .documents import responses
+from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NoAnswer, SeveralBodies
 from .events import Event
 from .inputs import Payload, declared_by, payload_of
 from .model import Response
@@ -45,7 +46,8 @@ def normalize(
     ``provider``: who answered, where dialects differ. ``request``: the request's body (parsed or not) or an iterable
     of tool names; it tells the declared tools. ``status``: the HTTP status, kept in errors.
 
-    Raises MalformedBody for what is no body of the wire, AmbiguousBody where the wire cannot be told.
+    Raises MalformedBody for what is no body of the wire, SeveralBodies (one of these) where the bytes contain more than
+    one response, AmbiguousBody where the wire cannot be told.
     """
     if type(body) is not bytes:
         payload = payload_of(body)
@@ -71,6 +73,8 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
     plain = without_mark(body)
     if plain is not body:
         return normalize(plain, wire, provider=context.provider, request=context.declared, status=context.status)
+    if wire != "xai.grpc" and (count := len(responses(body))) > 1:
+        raise SeveralBodies(f"the bytes contain {count} responses", body=body, count=count) from None
     if wire != "xai.grpc" and _is_stream(body):
         decoder = StreamDecoder(wire, provider=context.provider, request=context.declared, status=context.status)
         decoder.context.respelled = context.respelled
@@ -109,7 +113,8 @@ class StreamDecoder:
     or an SDK's own event objects; it returns the canonical events that became known. ``finish()`` returns the
     Response. On `xai.grpc`, feed one serialized message or one SDK object at a time.
 
-    Raises EventTooLarge where a pending event outgrows ``max_event_bytes``.
+    Raises EventTooLarge where a pending event outgrows ``max_event_bytes``, and SeveralBodies where anything but an
+    error follows a whole body.
     """
 
     def __init__(
@@ -250,13 +255,14 @@ class StreamDecoder:
         self._plain = wire_named(wire).decode(data, self.context)
 
     def _late(self, data: bytes, out: list[Event]) -> None:
-        """What comes after a whole body is not read, but for an error."""
+        """After a whole body only an error is read. Raises SeveralBodies for anything else: it could contain calls."""
+        error = error_body(data)
+        if error is None:
+            raise SeveralBodies("more came after a whole body", body=data)
         if self._after is None:
             self._after = StreamBase(self.context)
-            self.context.find("event-after-end", "more came after a whole body; it was not read")
-        error = error_body(data)
-        if error is not None:
-            self._after.fail(error, out)
+            self.context.find("event-after-end", "an error came after a whole body")
+        self._after.fail(error, out)
 
     def _object(self, payload: Payload, out: list[Event]) -> None:
         data, context = payload.data, self.context

@@ -74,27 +74,40 @@ def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> 
     body = _object(data)
     if body is None:
         return None
+    found = _says_whole(body)
+    if found is None and or_error and is_error(body):
+        return told or ("anthropic.messages" if body.get("type") == "error" else None)
+    return found if told in (None, found) else None
+
+
+def whole_wire(body: dict[str, Any]) -> str | None:
+    """The wire of which a JSON object is a whole answer: it says so, or only an answer has its members."""
+    said = _says_whole(body)
+    if said is not None or "type" in body or "object" in body:
+        return said
+    choices = body.get("choices")
+    if isinstance(choices, list) and any(isinstance(one, dict) and "message" in one for one in choices):
+        return "openai.chat"
+    return "openai.responses" if isinstance(body.get("output"), list) and "choices" not in body else None
+
+
+def _says_whole(body: dict[str, Any]) -> str | None:
     kind, named = body.get("type"), body.get("object")
     if kind == "message" and isinstance(body.get("content"), list):
-        found = "anthropic.messages"
-    elif named == "response":
-        found = "openai.responses"
-    elif named == "chat.completion":
-        found = "openai.chat"
-    elif or_error and _is_error(body):
-        return told or ("anthropic.messages" if kind == "error" else None)
-    else:
-        return None
-    return found if told in (None, found) else None
+        return "anthropic.messages"
+    if named == "response":
+        return "openai.responses"
+    return "openai.chat" if named == "chat.completion" else None
 
 
 def error_body(data: bytes) -> dict[str, Any] | None:
     """The JSON object where it is an error, of whatever wire."""
     body = _object(data)
-    return body if body is not None and _is_error(body) else None
+    return body if body is not None and is_error(body) else None
 
 
-def _is_error(body: dict[str, Any]) -> bool:
+def is_error(body: dict[str, Any]) -> bool:
+    """Whether a JSON object is an error, of whatever wire, and not a chunk or an event that reports one."""
     told = body.get("error") is not None
     return told and not isinstance(body.get("choices"), list) and "sequence_number" not in body
 
@@ -148,10 +161,22 @@ def detect_event(data: bytes) -> str:
         raise MalformedBody(f"the first event is no JSON: {error}", body=data, hint="pass wire=…") from None
     if not isinstance(event, dict):
         raise MalformedBody("the first event is no JSON object", body=data, hint="pass wire=…")
+    return _event_type_wire(event) or _body_wire(event)
+
+
+def event_wire(event: dict[str, Any]) -> str | None:
+    """The wire of one stream event; null where it fits none, or several."""
+    found = _event_type_wire(event)
+    if found is not None:
+        return found
+    return "openai.chat" if _fits(event) == ("openai.chat",) else None
+
+
+def _event_type_wire(event: dict[str, Any]) -> str | None:
     kind = event.get("type")
     if isinstance(kind, str):
         if kind.startswith("response.") or (kind == "error" and "sequence_number" in event):
             return "openai.responses"
         if kind in _ANTHROPIC_EVENTS or (kind == "error" and isinstance(event.get("error"), dict)):
             return "anthropic.messages"
-    return _body_wire(event)
+    return None

@@ -59,6 +59,16 @@ class NoAnswer(MalformedBody):
     """The body is a JSON object, but neither an answer nor an error of the wire."""
 
 
+class SeveralBodies(MalformedBody):
+    """The bytes contain more than one response, and one was expected; ``count``: how many, where that is known."""
+
+    hint_default = "pass one body at a time; normalizer.documents.responses(data) splits them"
+
+    def __init__(self, what: str, *, body: object = None, count: int | None = None) -> None:
+        super().__init__(what, body=body)
+        self.count = count
+
+
 class EventTooLarge(ToolparityError, ValueError):
     """A pending stream event outgrew the cap (failure SSE-13)."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from normalizer import Response, StreamDecoder, normalize, select
 from normalizer.detect import MOST_BEFORE
-from normalizer.errors import AmbiguousBody, MalformedBody
+from normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
 
 from .failures.play import LOOKUP, SSE_WIRES, Say, plain, stream
 
@@ -94,25 +94,30 @@ def test_a_stream_in_any_framing_is_the_same_wherever_it_is_cut(wire: str, frami
 
 @wires
 @pytest.mark.parametrize("between", [b"\n", b"", b"\n\nnoise\n"])
-@pytest.mark.parametrize("late", ["the same again", "an error"])
 @told
-def test_what_follows_a_whole_body_is_reported_wherever_it_is_cut(
-    wire: str, between: bytes, late: str, say_which: bool
+def test_an_error_after_a_whole_body_is_its_error_wherever_it_is_cut(
+    wire: str, between: bytes, say_which: bool
 ) -> None:
     body = plain(wire, STEPS)
-    given = body + between + (ERROR if late == "an error" else plain(wire, [LOOKUP])) + b"\n"
-    found = ["plain-body", "event-after-end"] + ["stream-error"] * (late == "an error")
-    for pieces in cuts(given):
+    for pieces in cuts(body + between + ERROR + b"\n"):
         response = feed(wire if say_which else None, *pieces)
         assert response.choices == normalize(body, wire).choices
-        assert sorted(set(codes(response)) - {"raw-text-in-stream"}) == sorted(found)
+        found = sorted(set(codes(response)) - {"raw-text-in-stream"})
+        assert found == ["event-after-end", "plain-body", "stream-error"]
         assert ("raw-text-in-stream" in codes(response)) is (b"noise" in between)
-        kept = [ref.id for ref in select(response).kept]
-        if late == "an error":
-            assert response.error is not None
-            assert (response.error.message, kept) == ("Down.", [])
-        else:
-            assert (response.error, kept) == (None, ["call_a"])
+        assert response.error is not None
+        assert (response.error.message, select(response).kept) == ("Down.", [])
+
+
+@wires
+@pytest.mark.parametrize("between", [b"\n", b"", b"\n\nnoise\n"])
+@told
+def test_anything_else_after_a_whole_body_is_a_typed_error_wherever_it_is_cut(
+    wire: str, between: bytes, say_which: bool
+) -> None:
+    for pieces in cuts(plain(wire, STEPS) + between + plain(wire, [LOOKUP]) + b"\n"):
+        with pytest.raises(SeveralBodies, match="after a whole body"):
+            feed(wire if say_which else None, *pieces)
 
 
 @wires
@@ -127,7 +132,8 @@ def test_a_whole_message_fed_as_an_object_is_read_as_one(wire: str, say_which: b
     response = feed(wire if say_which else None, body)
     assert response == normalize(body, wire)
     assert codes(response)[0] == "plain-body"
-    assert codes(feed(wire, body, body))[-1] == "event-after-end"
+    with pytest.raises(SeveralBodies, match="after a whole body"):
+        feed(wire, body, body)
 
 
 @wires

@@ -17,6 +17,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from normalizer import jsontext
+from normalizer.documents import responses
 from normalizer.errors import UnreadableSource
 
 from . import har, http, jsonfile, recordings, single, vcrpy, xai_proto, yamlfile
@@ -43,6 +45,14 @@ MEMBERS: dict[str, _Reads] = {
     "log.entries": har.exchange,
 }
 _KEYS = tuple(MEMBERS)
+#: What only traffic has: the top of a cassette, of a HAR file or of a recording, an answer's members, a stream's events.
+_TRAFFIC = re.compile(
+    rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
+    rb"""|"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|frames|error)"\s*:"""
+    rb"""|"object"\s*:\s*"(?:chat\.completion|response")|"type"\s*:\s*"(?:message_start|response\.)"""
+    rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]""",
+    re.MULTILINE | re.DOTALL,
+)
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
@@ -68,7 +78,7 @@ def pieces(paths: Iterable[str], batch_bytes: int) -> Iterator[Piece | Problem]:
             try:
                 yield from _split(found, walked, batch_bytes)
             except UnreadableSource as error:
-                yield Problem(found, error.what, error.hint)
+                yield Problem(found, error.what, error.hint, fault=not walked or _shows_traffic(found))
         if empty:
             yield Problem(path, "the directory holds no file that could be traffic", hint=" ".join(SUFFIXES))
 
@@ -77,10 +87,7 @@ def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
     """What a piece holds."""
     if piece.lines is not None:
         for number, line in piece.lines:
-            found = recordings.exchange(piece.path, number, line)
-            if wire is not None and isinstance(found, Exchange) and found.wire is None:
-                found.wire = wire
-            yield found
+            yield recordings.exchange(piece.path, number, line, wire)
         return
     try:
         with opened(piece.path, piece.content) as file:
@@ -90,8 +97,7 @@ def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
                 yield found
     except UnreadableSource as error:
         place = int(error.where) if error.where.isdigit() else None
-        something_else = piece.walked and error.what.startswith("no traffic")
-        yield Problem(piece.path, error.what, error.hint, place, not something_else)
+        yield Problem(piece.path, error.what, error.hint, place, not piece.walked or _shows_traffic(piece.path))
 
 
 def disk_size(paths: Iterable[str]) -> int:
@@ -109,6 +115,18 @@ def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[Piece | Proble
         on_disk = path != STDIN and os.path.isfile(path)
         content = None if on_disk else file.read_all()
         yield Piece(path, format, None, content, walked, os.path.getsize(path) if on_disk else 0)
+
+
+def _shows_traffic(path: str) -> bool:
+    """Whether a file that gave nothing should have: its beginning is traffic's, or cannot be read.
+
+    A walk through a directory skips any other file.
+    """
+    try:
+        with opened(path) as file:
+            return _TRAFFIC.search(file.head) is not None
+    except UnreadableSource:
+        return True
 
 
 def _batches(file: Opened, batch_bytes: int) -> Iterator[Piece | Problem]:
@@ -160,7 +178,7 @@ def _json(file: Opened, wire: str | None) -> Iterator[Found]:
     data = file.read_all()
     found = jsonfile.items(data, _KEYS)
     if found is None:
-        yield single.exchange(f"{file.path}#1", None, data, wire)
+        yield from _documents(file.path, data, wire)
         return
     number = 0
     for key, item in found:
@@ -171,7 +189,40 @@ def _json(file: Opened, wire: str | None) -> Iterator[Found]:
 
 
 def _body(file: Opened, wire: str | None) -> Iterator[Found]:
-    yield single.exchange(f"{file.path}#1", None, file.read_all(), wire)
+    yield from _documents(file.path, file.read_all(), wire)
+
+
+def _documents(path: str, data: bytes, wire: str | None) -> Iterator[Found]:
+    """Each exchange of a file of bodies, streams and rows, in any framing. Raises UnreadableSource where none is there.
+
+    A part that cannot be read beside others that can is a Problem.
+    """
+    problems: list[Problem] = []
+    read = False
+    for number, part in enumerate(responses(data), 1):
+        source = f"{path}#{number}"
+        try:
+            found = _part(source, part, wire)
+        except UnreadableSource as error:
+            problems.append(Problem(source, error.what, error.hint))
+            continue
+        yield from problems
+        yield found
+        problems, read = [], True
+    if not read:
+        raise UnreadableSource(problems[0].what, hint=problems[0].hint)
+    yield from problems
+
+
+def _part(source: str, data: bytes, wire: str | None) -> Exchange:
+    """One response: a row (a recording, or a request with its response), or a body."""
+    try:
+        item = jsontext.decode(data)
+    except (ValueError, RecursionError):
+        item = None
+    if isinstance(item, dict) and recordings.is_row(item):
+        return recordings.document(source, None, data, wire)
+    return single.exchange(source, None, data, wire)
 
 
 def _interaction(path: str, number: int, line: int | None, key: str, item: Any) -> Found:

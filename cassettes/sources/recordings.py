@@ -1,8 +1,9 @@
-"""Recordings: JSON lines, one exchange a line, plain or gzip.
+"""Recordings: JSON lines, one exchange a line, plain or compressed.
 
     {"id", "provider", "wire", "model", "stream", "status", "content_type", "request", "body" | "frames", …}
 
-``body`` is text (``body_encoding``: "base64" where it is binary); ``frames`` are base64 messages (xai.grpc).
+``body`` is text (``body_encoding``: "base64" where it is binary) or JSON; ``frames`` are base64 messages (xai.grpc).
+A line can also be a request with its response (`pairs`), or a whole body by itself.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import msgspec
 from msgspec import Struct
 
 from normalizer import jsontext
+from normalizer.detect import event_wire, is_error, whole_wire
 from normalizer.errors import UnreadableSource
 
-from . import files
+from . import files, pairs, single
 from .bodies import from_base64
 from .http import is_stream, wire_of
 from .model import Exchange, Found, Problem
 
+_KEYS = ("body", "frames", "wire", "request")
 _KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
 
 
@@ -49,9 +52,32 @@ _decode = msgspec.json.Decoder(Row).decode
 
 
 def looks_like_rows(head: bytes) -> bool:
-    """Whether a file of JSON lines holds recordings (and not, say, the events of one stream)."""
-    # Any line tells: the first can be the damaged one. Inside a text the quotes would be escaped.
-    return any(line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{") and _KEY.search(line) for line in head.split(b"\n"))
+    """Whether each line of a file is an exchange: a recording, a pair or a whole body (and not, say, a stream's event).
+
+    One line of a recording or a pair decides, because others can be damaged; lines that are bodies decide only together.
+    """
+    texts = [text for line in head.split(b"\n") if (text := line.lstrip(b"\xef\xbb\xbf \t")).startswith(b"{")]
+    items = [item for text in texts if (item := _parsed(text)) is not None]
+    if not items:
+        return any(map(_KEY.search, texts))  # longer than the head: inside a text the quotes would be escaped
+    if any(map(is_row, items)):
+        return True
+    return all(whole_wire(item) is not None or is_error(item) for item in items)
+
+
+def _parsed(text: bytes) -> dict[str, Any] | None:
+    try:
+        item: dict[str, Any] = jsontext.decode(text)
+        return item
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_row(item: dict[str, Any]) -> bool:
+    """Whether a JSON object is a recording or a pair; an answer of a wire can have members of these names, too."""
+    if whole_wire(item) is not None or event_wire(item) is not None:
+        return False
+    return any(key in item for key in _KEYS) or pairs.claims(item)
 
 
 def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
@@ -68,35 +94,60 @@ def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def exchange(path: str, number: int, line: bytes) -> Found:
-    """Read one line."""
+def exchange(path: str, number: int, line: bytes, wire: str | None = None) -> Found:
+    """Read one line. ``wire``: the format of a line that does not show it."""
     source = f"{path}#{number}"
     try:
-        return _exchange(source, number, _row(line))
+        return document(source, number, line, wire)
     except UnreadableSource as error:
         return Problem(source, error.what, error.hint, number)
 
 
-def _row(line: bytes) -> Row:
+def document(source: str, line: int | None, data: bytes, wire: str | None = None) -> Exchange:
+    """One JSON object that is an exchange: a recording, a pair, or a whole body. Raises UnreadableSource."""
     try:
-        return _decode(line)
-    except msgspec.ValidationError as error:
-        raise UnreadableSource(f"no recording: {error}") from None
+        row = _decode(data)
     except (msgspec.DecodeError, RecursionError):
-        pass
-    try:  # half surrogate pairs and huge numbers, which msgspec refuses and real bodies hold
-        return msgspec.convert(jsontext.decode(line), Row)
+        row = None
+    if row is not None and (row.body is not None or row.frames is not None):
+        return _exchange(source, line, row, wire)
+    item = _object(data)
+    if whole_wire(item) is not None or (is_error(item) and not is_row(item)):
+        return single.exchange(source, line, data, wire)
+    if pairs.claims(item):
+        return pairs.exchange(source, line, item, wire)
+    if not is_row(item):
+        what = "an event of a stream" if event_wire(item) else "neither body nor frames, nor request and response"
+        raise UnreadableSource(f"no recording: {what}", hint="one exchange a line is expected")
+    return _exchange(source, line, _row(item), wire)
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:  # half surrogate pairs and huge numbers are read, too: real bodies contain them
+        item = jsontext.decode(data)
     except (ValueError, RecursionError) as error:
         raise UnreadableSource(f"no JSON: {error}", hint="one exchange a line is expected") from None
+    if not isinstance(item, dict):
+        raise UnreadableSource(f"no recording: it is a {type(item).__name__}", hint="one exchange a line is expected")
+    return item
 
 
-def _exchange(source: str, number: int, row: Row) -> Exchange:
+def _row(item: dict[str, Any]) -> Row:
+    if isinstance(item.get("body"), (dict, list)):
+        item = {**item, "body": jsontext.text(item["body"])}
+    try:
+        return msgspec.convert(item, Row)
+    except msgspec.ValidationError as error:
+        raise UnreadableSource(f"no recording: {error}") from None
+
+
+def _exchange(source: str, line: int | None, row: Row, wire: str | None) -> Exchange:
     body = frames = None
     if row.frames is not None:
         frames = [from_base64(frame) for frame in row.frames]
         body = None if row.body is None else row.body.encode()  # the status of a call that broke off
     elif row.body is None:
-        raise UnreadableSource("no recording: neither body nor frames")
+        raise UnreadableSource("no recording: neither body nor frames, nor request and response")
     elif row.body_encoding == "base64":
         body = from_base64(row.body)
     elif row.body_encoding:
@@ -109,10 +160,10 @@ def _exchange(source: str, number: int, row: Row) -> Exchange:
         stream = is_stream(body, row.content_type)
     return Exchange(
         source=source,
-        line=number,
+        line=line,
         id=row.id,
         provider=row.provider,
-        wire=row.wire or (wire_of(body) if body else "xai.grpc" if frames else None),
+        wire=row.wire or (wire_of(body) if body else "xai.grpc" if frames else None) or wire,
         stream=stream,
         status=row.status,
         content_type=row.content_type,

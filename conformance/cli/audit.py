@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cassettes.sources import Problem, disk_size
+from cassettes.sources import disk_size
 from normalizer import jsontext
 from reports.terminal import render
 
@@ -15,6 +15,7 @@ from ..audit import ALL_CODES, SEVERITIES, Audit
 from ..audit_report import as_json, sections
 from ..crew import audit_paths
 from . import exits, options, rendering, screen
+from .problems import Problems
 from .progress import Progress
 
 
@@ -84,18 +85,14 @@ def command(
     """
     if as_data and rendering.is_stdout(page):
         raise click.UsageError("--json and --html - both go to standard output")
-    with Progress(disk_size(paths), "auditing") as progress:
-
-        def report(problem: Problem) -> None:
-            progress.note(str(problem))
-
+    with Progress(disk_size(paths), "auditing") as progress, Problems(progress.note) as problems:
         audit = audit_paths(
             paths,
             wire=wire,
             policy=policy,
             limit=limit,
             jobs=jobs or 0,
-            on_problem=report,
+            on_problem=problems.add,
             on_progress=progress.advance,
         )
     # On the screen first: what was found is told even where the page cannot be written.

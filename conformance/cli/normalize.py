@@ -11,6 +11,7 @@ from normalizer import jsontext
 
 from ..exchange import line
 from . import exits, options
+from .problems import Problems
 
 
 @click.command(name="normalize", epilog=f"Exit codes: {exits.TABLE}")
@@ -42,16 +43,17 @@ def command(
     """
     out = sys.stdout.buffer
     ran = faults = 0
-    for path in paths:
-        for found in read(path, wire):
-            if isinstance(found, Problem):
-                faults += found.fault
-                click.echo(str(found), err=True)
-                continue
-            written, decoded = line(found, policy=policy, limit=limit, raw=raw)
-            ran += decoded.known
-            faults += decoded.faulty
-            out.write(jsontext.encode(written) + b"\n")
+    with Problems(lambda text: click.echo(text, err=True)) as problems:
+        for path in paths:
+            for found in read(path, wire):
+                if isinstance(found, Problem):
+                    problems.add(found)
+                    continue
+                written, decoded = line(found, policy=policy, limit=limit, raw=raw)
+                ran += decoded.known
+                faults += decoded.faulty
+                out.write(jsontext.encode(written) + b"\n")
+    faults += problems.faults
     out.flush()
     if not ran and not faults:
         click.echo("no exchange of a known wire was found", err=True)

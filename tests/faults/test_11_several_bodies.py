@@ -1,0 +1,186 @@
+"""Item 11: a file with several bodies is several exchanges; what is left unread is an error, never an `info`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassettes.sources import Exchange, Problem, read
+from conformance.cli import main
+from conformance.exchange import decode
+from normalizer import StreamDecoder, normalize
+from normalizer.documents import responses
+from normalizer.errors import SeveralBodies
+from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
+from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
+
+wires = pytest.mark.parametrize("wire", SSE_WIRES)
+ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}
+
+
+def run(*args: Any) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def body(wire: str, *ids: str) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(plain(wire, [Say("I look."), *(Call(("{}",), id) for id in ids)]))
+    return made
+
+
+def calls(found: Exchange) -> tuple[str | None, list[str]]:
+    decoded = decode(found)
+    assert decoded.response is not None, decoded.findings
+    return decoded.wire, [call.id for call in decoded.response.calls]
+
+
+def events(wire: str, *ids: str, name: str = "r1") -> list[dict[str, Any]]:
+    """The events of a stream, with an id of its response."""
+    lines = b"".join(stream(wire, [Call(("{}",), id) for id in ids])).splitlines()
+    found = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    for event in found:
+        for holder in (event, event.get("response"), event.get("message")):
+            if isinstance(holder, dict) and "id" in holder:
+                holder["id"] = name
+    return found
+
+
+#: How several JSON documents are written in one file.
+SHAPES = {
+    "lines.jsonl": lambda docs: "\n".join(map(json.dumps, docs)),
+    "lines.json": lambda docs: "\n".join(map(json.dumps, docs)),
+    "lines.txt": lambda docs: "\n".join(map(json.dumps, docs)) + "\n",
+    "blank.ndjson": lambda docs: "\r\n\r\n".join(map(json.dumps, docs)),
+    "array.json": json.dumps,
+    "array.jsonl": lambda docs: json.dumps(docs, indent=1),
+    "joined.json": lambda docs: "".join(map(json.dumps, docs)),
+    "jq.json": lambda docs: "\n".join(json.dumps(doc, indent=2) for doc in docs),
+}
+
+PARTS = st.lists(st.tuples(st.sampled_from(SSE_WIRES), st.booleans(), st.integers(1, 3)), min_size=1, max_size=5)
+
+
+@given(PARTS, st.sampled_from(sorted(set(SHAPES) - {"lines.jsonl", "blank.ndjson"})))
+def test_every_body_and_every_stream_of_a_file_is_one_exchange(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[str, bool, int]], shape: str
+) -> None:
+    docs: list[Any] = []
+    expected = []
+    for number, (wire, streamed, count) in enumerate(parts):
+        ids = [f"call_{number}_{n}" for n in range(count)]
+        docs += events(wire, *ids, name=f"r{number}") if streamed else [body(wire, *ids)]
+        expected.append((wire, ids))
+    path = tmp_path_factory.mktemp("f") / shape
+    path.write_text(SHAPES[shape](docs))
+    found = list(read(path))
+    assert [calls(one) if isinstance(one, Exchange) else str(one) for one in found] == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_example_of_the_issue_four_bodies_of_two_wires_with_seven_calls(tmp_path: Path, shape: str) -> None:
+    path = tmp_path / shape
+    docs = [
+        body("openai.chat", "a"),
+        body("openai.chat", "b", "c"),
+        body("anthropic.messages", "d", "e", "f"),
+        body("openai.responses", "g"),
+    ]
+    path.write_text(SHAPES[shape](docs))
+    result = run("audit", path, "--json")
+    assert result.exit_code == 0, result.stderr
+    figures = json.loads(result.stdout)
+    assert figures["exchanges"] == 4
+    assert sum(wire["calls"] for wire in figures["wires"].values()) == 7
+    lines = [json.loads(line) for line in run("normalize", path).stdout.splitlines()]
+    assert [line["source"] for line in lines if line["response"]] == [one["source"] for one in lines]
+    assert [len(line["selection"]["kept"]) for line in lines] == [1, 2, 3, 1]
+
+
+@wires
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_events_of_one_stream_are_one_exchange_in_every_shape(tmp_path: Path, wire: str, shape: str) -> None:
+    path = tmp_path / shape
+    path.write_text(SHAPES[shape](events(wire, "a", "b")))
+    (found,) = read(path)
+    assert isinstance(found, Exchange)
+    assert calls(found) == (wire, ["a", "b"])
+
+
+def test_streams_one_after_the_other_are_one_exchange_each(tmp_path: Path) -> None:
+    path = tmp_path / "s.sse"
+    path.write_bytes(b"".join(b"".join(stream(wire, [Call(("{}",), wire)])) for wire in (*SSE_WIRES, *SSE_WIRES)))
+    found = [one for one in read(path) if isinstance(one, Exchange)]
+    assert [calls(one) for one in found] == [(wire, [wire]) for wire in (*SSE_WIRES, *SSE_WIRES)]
+
+
+def test_an_error_is_of_the_stream_that_it_ends_or_a_response_by_itself() -> None:
+    cut = [json.dumps(event).encode() for event in events("anthropic.messages", "a")[:-2]]
+    error, whole = json.dumps(ERROR).encode(), plain("anthropic.messages", [Say("hello")])
+    assert responses(b"\n".join([*cut, error])) == [b"\n".join([*cut, error])]
+    assert responses(b"\n".join([whole, error, whole])) == [whole, error, whole]
+    assert responses(b"\n".join([*cut, error, *cut])) == [b"\n".join([*cut, error]), b"\n".join(cut)]
+
+
+@pytest.mark.parametrize("rest", ["garbage", '{"a": 1}', '{"id": "c", "object": "chat.completion", "choi', "[1]"])
+@pytest.mark.parametrize("name", ["b.json", "b.jsonl", "b.txt"])
+@pytest.mark.parametrize("command", ["audit", "normalize"])
+def test_what_is_left_unread_is_an_error(tmp_path: Path, rest: str, name: str, command: str) -> None:
+    """Bad input: something that is not a body after, or between, bodies."""
+    good = chat_body("f")
+    for text in (f"{good}\n{rest}\n", f"{good}\n{rest}\n{good}\n"):
+        (tmp_path / name).write_text(text)
+        result = run(command, tmp_path / name)
+        assert result.exit_code == 4, result.output
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_several_bodies_in_one_recording_or_cassette_are_an_error(tmp_path: Path, stream: bool) -> None:
+    both = chat_body("f") + "\n" + chat_body("g")
+    path = write_rows(tmp_path / "r.jsonl", row(both, stream=stream))
+    (tmp_path / "c.json").write_text(json.dumps({"interactions": [interaction({"string": both})]}))
+    for one in (path, tmp_path / "c.json"):
+        for command in ("audit", "normalize"):
+            assert run(command, one).exit_code == 4
+
+
+@wires
+@pytest.mark.parametrize("tell", [True, False])
+def test_normalize_refuses_several_bodies(wire: str, tell: bool) -> None:
+    other = "openai.chat" if wire != "openai.chat" else "anthropic.messages"
+    one, two = plain(wire, [Call(("{}",), "a")]), plain(other, [Call(("{}",), "b")])
+    several: list[Any] = [one + one, one + b"\n" + two, b"[" + one + b"," + one + b"]", [json.loads(one)] * 2]
+    several += [(one + one).decode(), b"".join(stream(wire, [Say("a")]) * 2)]
+    for given in several:
+        with pytest.raises(SeveralBodies):
+            normalize(given, wire if tell else None)
+
+
+@wires
+def test_a_stream_decoder_refuses_a_second_body_wherever_it_is_cut(wire: str) -> None:
+    both = plain(wire, [Call(("{}",), "a")]) + b"\n" + plain(wire, [Call(("{}",), "b")])
+    for at in range(0, len(both), 7):
+        decoder = StreamDecoder(wire)
+        with pytest.raises(SeveralBodies):
+            [decoder.feed(piece) for piece in (both[:at], both[at:])] and decoder.finish()
+
+
+def test_recorded_bodies_are_one_response_each(recordings: Path) -> None:
+    count = 0
+    for path in sorted(recordings.glob("*.jsonl.gz")):
+        for found in read(path):
+            assert not isinstance(found, Problem)
+            if found.wire in SSE_WIRES and found.body:
+                assert responses(found.body) == [found.body], found.id
+                count += 1
+    assert count > 9000
+
+
+def test_one_stream_stays_one_where_its_end_is_repeated() -> None:
+    text = chat_stream("f").encode()
+    for more in (b"data: [DONE]\n\n", text.split(b"\n\n")[-3] + b"\n\n"):
+        assert responses(text + more) == [text + more]
