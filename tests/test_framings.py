@@ -95,9 +95,7 @@ def test_a_stream_in_any_framing_is_the_same_wherever_it_is_cut(wire: str, frami
 @wires
 @pytest.mark.parametrize("between", [b"\n", b"", b"\n\nnoise\n"])
 @told
-def test_an_error_after_a_whole_body_is_its_error_wherever_it_is_cut(
-    wire: str, between: bytes, say_which: bool
-) -> None:
+def test_an_error_after_a_whole_body_is_reported_wherever_it_is_cut(wire: str, between: bytes, say_which: bool) -> None:
     body = plain(wire, STEPS)
     for pieces in cuts(body + between + ERROR + b"\n"):
         response = feed(wire if say_which else None, *pieces)

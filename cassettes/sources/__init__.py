@@ -45,7 +45,7 @@ MEMBERS: dict[str, _Reads] = {
     "log.entries": har.exchange,
 }
 _KEYS = tuple(MEMBERS)
-#: What only traffic has: the top of a cassette, of a HAR file or of a recording, an answer's members, a stream's events.
+#: What only traffic has: the top of a cassette, a HAR file or a recording, members of an answer, a stream's events.
 _TRAFFIC = re.compile(
     rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
     rb"""|"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|frames|error)"\s*:"""

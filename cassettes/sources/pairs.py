@@ -14,9 +14,9 @@ from normalizer import jsontext
 from normalizer.errors import UnreadableSource
 
 from . import http
-from .bodies import spelled
+from .bodies import body_of, spelled
 from .model import Exchange
-from .shape import optional_mapping, status_of
+from .shape import address_of, method_of, optional_mapping, status_of
 
 #: The member that holds the request -> the member that holds its response. The first pair that a row has counts.
 PAIRS = {
@@ -25,12 +25,17 @@ PAIRS = {
     "req": "res",
     "input": "output",
 }
+#: Members of a body of each side: a mapping with one of them is not an HTTP message.
+_ASKED = ("messages", "input", "contents", "tools", "model")
+_ANSWERED = ("choices", "output", "error")
+#: Where an HTTP message keeps its body, in the spellings of `bodies.body_of` and as plain JSON.
+_SPELLED = ("parsed_body", "body_json", "body_blob")
 _BODY = ("body", "content", "json", "data")
-_URL = ("url", "uri", "endpoint", "path")
+_ADDRESS = ("url", "uri", "endpoint")
 
 
 def claims(item: dict[str, Any]) -> bool:
-    """Whether a row has such a pair: the response and a member for its request."""
+    """Whether a row has such a pair: a member for the request, and the one for its response."""
     return _names(item) is not None
 
 
@@ -38,20 +43,24 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
     """``wire``: the format, where the row does not show it. Raises UnreadableSource where there is no response."""
     names = _names(item)
     assert names is not None
-    asked, request_url, _, _ = _message(item[names[0]], ("messages", "input", "contents", "tools", "model"))
-    body, _, status, headers = _message(item[names[1]], ("choices", "output", "error"))
-    if body is None or body == "":
+    request, response = _message(item[names[0]], _ASKED), _message(item[names[1]], _ANSWERED)
+    body = _body(response)
+    if not body:
         raise UnreadableSource(f"no recording: {names[1]!r} is empty")
-    url = _first(item, _URL) or request_url
-    listed = {**_headers(item, "headers"), **_headers(item, "response_headers"), **headers}
+    url = next((url for name in _ADDRESS if (url := _text(item.get(name)))), None) or address_of(request)
     found = http.exchange(
         source,
         line,
+        method=method_of(item) or method_of(request),
         url=url,
-        request=_bytes(asked),
-        status=status_of(item) or status,
-        headers=listed,
-        body=_bytes(body),
+        request=_body(request),
+        status=status_of(item) or status_of(response),
+        headers={
+            **_headers(item, "headers"),
+            **_headers(item, "response_headers"),
+            **_headers(response, "headers"),
+        },
+        body=body,
     )
     found.id = _text(item.get("id")) or found.id
     found.provider = _text(item.get("provider")) or (found.provider if url else None)
@@ -68,33 +77,29 @@ def _names(item: dict[str, Any]) -> tuple[str, str] | None:
     return next((pair for pair in PAIRS.items() if all(name in item for name in pair)), None)
 
 
-def _message(value: Any, members: tuple[str, ...]) -> tuple[Any, str, int | None, dict[str, str]]:
-    """The body of one side, its address, status and headers; a value with one of ``members`` is a body itself."""
-    if not isinstance(value, dict) or any(name in value for name in members) or value.get("type") == "message":
-        return value, "", None, {}
-    name = next((name for name in _BODY if name in value), None)
-    if name is None:
-        return value, "", None, {}
-    return value[name], _first(value, _URL), status_of(value), _headers(value, "headers")
+def _message(value: Any, members: tuple[str, ...]) -> dict[str, Any]:
+    """One side as an HTTP message; a value with one of ``members`` is the body itself."""
+    if not isinstance(value, dict) or value.get("type") == "message" or any(name in value for name in members):
+        return {"body": value}
+    return value if any(name in value for name in (*_SPELLED, *_BODY)) else {"body": value}
+
+
+def _body(message: dict[str, Any]) -> bytes | None:
+    if any(message.get(name) is not None for name in _SPELLED):
+        return body_of(message)
+    value = next((message[name] for name in _BODY if name in message), None)
+    if value is None or isinstance(value, (str, bytes)):
+        return spelled(value)
+    if isinstance(value, dict) and not value.keys() - {"encoding", "string", "base64_string"}:
+        return spelled(value)
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return spelled("".join(one if one.endswith("\n") else f"{one}\n\n" for one in value))
+    return jsontext.encode(value)
 
 
 def _headers(item: dict[str, Any], name: str) -> dict[str, str]:
     return http.headers_of(optional_mapping(item, name).items())
 
 
-def _first(item: dict[str, Any], names: tuple[str, ...]) -> str:
-    return next((value for name in names if (value := _text(item.get(name)))), "")
-
-
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _bytes(value: Any) -> bytes | None:
-    if value is None or isinstance(value, (str, bytes)):
-        return spelled(value)
-    if isinstance(value, dict) and ("base64_string" in value or "string" in value):
-        return spelled(value)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        return spelled("".join(one if one.endswith("\n") else f"{one}\n\n" for one in value))
-    return jsontext.encode(value)

@@ -52,9 +52,9 @@ _decode = msgspec.json.Decoder(Row).decode
 
 
 def looks_like_rows(head: bytes) -> bool:
-    """Whether each line of a file is an exchange: a recording, a pair or a whole body (and not, say, a stream's event).
+    """Whether each line of a file is an exchange: a recording, a pair or a whole body (not a stream's event).
 
-    One line of a recording or a pair decides, because others can be damaged; lines that are bodies decide only together.
+    One line of a recording or a pair decides, because others can be damaged; bodies decide only where all lines are.
     """
     texts = [text for line in head.split(b"\n") if (text := line.lstrip(b"\xef\xbb\xbf \t")).startswith(b"{")]
     items = [item for text in texts if (item := _parsed(text)) is not None]

@@ -155,9 +155,9 @@ def test_normalize_refuses_several_bodies(wire: str, tell: bool) -> None:
     one, two = plain(wire, [Call(("{}",), "a")]), plain(other, [Call(("{}",), "b")])
     several: list[Any] = [one + one, one + b"\n" + two, b"[" + one + b"," + one + b"]", [json.loads(one)] * 2]
     several += [(one + one).decode(), b"".join(stream(wire, [Say("a")]) * 2)]
-    for given in several:
+    for bodies in several:
         with pytest.raises(SeveralBodies):
-            normalize(given, wire if tell else None)
+            normalize(bodies, wire if tell else None)
 
 
 @wires
