@@ -152,7 +152,7 @@ class Audit(Struct):
     code the first places where it was found.
 
     ``problems``: how many places could not be read; ``faults``: how many of those, and of exchanges that the normalizer
-    failed on, leave the audit incomplete.
+    failed on, leave the audit incomplete. ``skipped``: how many files without traffic a directory had.
     """
 
     exchanges: int = 0
@@ -162,6 +162,7 @@ class Audit(Struct):
     examples: dict[str, list[Example]] = {}
     problems: int = 0
     faults: int = 0
+    skipped: int = 0
 
     def merge(self, other: Audit) -> None:
         """Add the audit of the part that follows."""
@@ -180,6 +181,13 @@ class Audit(Struct):
             kept += examples[: _EXAMPLES_KEPT - len(kept)]
         self.problems += other.problems
         self.faults += other.faults
+        self.skipped += other.skipped
+
+    def unread(self, problem: Problem) -> None:
+        """Add a place that cannot be read, or a file that a walk through a directory skips."""
+        self.problems += problem.fault
+        self.faults += problem.fault
+        self.skipped += not problem.fault
 
     def count(self, exchange: Exchange, *, policy: str, limit: int | None) -> None:
         """Decode one exchange and add it. ``policy``: whose dropped and rejected calls count as findings."""
@@ -249,8 +257,7 @@ def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) 
     for found in read_piece(piece, wire):
         if isinstance(found, Problem):
             problems.append(found)
-            audit.problems += 1
-            audit.faults += found.fault
+            audit.unread(found)
         else:
             audit.count(found, policy=policy, limit=limit)
     return audit, problems

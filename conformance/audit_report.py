@@ -68,6 +68,8 @@ def _headline(audit: Audit) -> str:
     text = f"{_counted(audit.audited, 'exchange')} of {_counted(len(audit.wires), 'wire')}"
     if audit.unknown:
         text += f", {sum(audit.unknown.values()):,} of wires not yet known"
+    if audit.skipped:
+        text += f", {audit.skipped:,} {'file' if audit.skipped == 1 else 'files'} without traffic skipped"
     if audit.problems:
         text += f", {audit.problems:,} {'place' if audit.problems == 1 else 'places'} that could not be read"
     return text

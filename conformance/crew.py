@@ -58,5 +58,7 @@ def _parts(
 
 def _part(wire: str | None, policy: str, limit: int | None, piece: Piece | Problem) -> _Part:
     if isinstance(piece, Problem):
-        return Audit(problems=1, faults=int(piece.fault)), [piece], 0
+        audit = Audit()
+        audit.unread(piece)
+        return audit, [piece], 0
     return (*audit_piece(piece, wire, policy, limit), piece.weight)

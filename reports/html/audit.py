@@ -103,6 +103,7 @@ class Audited(Struct):
     faults: int
     codes: dict[str, Code]
     examples: dict[str, list[Example]]
+    skipped: int = 0
 
 
 class Headline(NamedTuple):
