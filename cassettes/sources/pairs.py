@@ -53,6 +53,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
         line,
         method=method_of(item) or method_of(request),
         url=url,
+        asked={**_headers(item, "request_headers"), **_headers(request, "headers")},
         request=_body(request),
         status=status_of(item) or status_of(response),
         headers={
