@@ -118,7 +118,7 @@ CODES: dict[str, Code] = {
     ),
     "id-changed": Code(
         "warning",
-        "The id changed between the fragments of one call; the first was kept.",
+        "The id changed between the fragments of one call; one of them was kept.",
         "Nothing; the call is whole.",
     ),
     "duplicate-call": Code(
@@ -147,6 +147,11 @@ CODES: dict[str, Code] = {
         "error",
         "Fragments of a call without any name.",
         "If it has arguments it stands as an invalid call; answer it with an error.",
+    ),
+    "call-unwrapped": Code(
+        "warning",
+        "The name and arguments of a call came beside its id instead of inside `function`; they were read.",
+        "Nothing; the call is whole. Report it to the server.",
     ),
     "unknown-tool": Code(
         "warning",

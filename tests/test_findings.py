@@ -151,6 +151,7 @@ CASES: dict[str, Case] = {
     "delta-misplaced": Case("anthropic.messages", MISPLACED, True),
     "name-split": chunks(piece(0, "a", "get_"), piece(0, None, "weather", "{}")),
     "nameless-call": chunks(piece(0, "a", None, "{}")),
+    "call-unwrapped": plain({"id": "a", "name": "f", "arguments": "{}"}),
     "unknown-tool": plain(CALL, request=["g"]),
     "pseudo-parallel": plain(chat_call("a", "multi_tool_use.parallel", "{}"), request=["f"]),
     "call-type-unset": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0))),

@@ -234,6 +234,8 @@ def _fit_struct(value: Any, cls: type[S], path: str, notes: list[Note]) -> S | N
         else:
             extra[name] = plain(member)
             notes.append(Note("wrong-type", f"{path}.{name}"))
+            if (number := _number(extra[name], spec.type)) is not None:
+                fitted[spec.name] = number
     return cls(**fitted, extra_=extra or None)
 
 
@@ -302,6 +304,12 @@ def _fit_leaf(value: Any, annotation: Any) -> tuple[bool, Any]:
         return True, msgspec.convert(value, annotation)
     except (msgspec.ValidationError, UnicodeEncodeError):
         return False, None
+
+
+def _number(given: Any, annotation: Any) -> int | None:
+    """The number that a text spells in the place of one, as in ``"index": "1"``: it is read, and kept in ``extra_``."""
+    spelled = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 10
+    return int(given) if spelled and int in _flatten(annotation) else None
 
 
 def _is_null(value: Any) -> bool:

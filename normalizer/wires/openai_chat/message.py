@@ -75,13 +75,18 @@ def finish(
 def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> None:
     """Function and custom (freeform) calls; the last one is cut where the answer was."""
     last = calls[-1] if cut else None
-    for call in calls:
+    for given in calls:
+        call = unwrapped(given, site.context)
         id = call.id
         name, text, kind, extra = _read_call(call, site.context)
-        if id in site.seen and site.repeats(id, name, text):
+        if not (name or text or extra):
+            entry = id or "an entry of tool_calls"
+            site.context.find("nameless-call", f"{entry} has neither name nor arguments; it is no call", site.choice)
             continue
         free_text = kind == "custom"
-        blocks.append(site.build(len(blocks), id, name, text, kind, extra, call is last, free_text=free_text))
+        if id in site.seen and site.repeats(id, name, text):
+            continue
+        blocks.append(site.build(len(blocks), id, name, text, kind, extra, given is last, free_text=free_text))
 
 
 def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -> bool:
@@ -106,6 +111,27 @@ def _read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict
     if custom is not None:
         return custom.name, custom.input or "", "custom", beside(extra, custom.extra_)
     return None, "", call.type or "function", beside(extra)
+
+
+def unwrapped(call: Call, context: Context) -> Call:
+    """A call whose name and arguments are beside its id, as on other wires; the same object where none are."""
+    if call.extra_ is None or call.function is not None or call.custom is not None:
+        return call
+    rest = dict(call.extra_)
+    name, given = rest.get("name", rest.get("function")), rest.get("arguments", rest.get("input"))
+    if not isinstance(name, str) and given is None:
+        return call
+    for member in ("name", "function", "arguments", "input"):
+        rest.pop(member, None)
+    call_id = rest.get("call_id")
+    id = call.id or (call_id if isinstance(call_id, str) else None)
+    context.find_once("call-unwrapped")
+    named = name if isinstance(name, str) else None
+    if given is None or isinstance(given, str):
+        function = Function(name=named, arguments=given)
+    else:
+        function = Function(extra_={"arguments": given}, name=named)
+    return Call(extra_=rest or None, id=id, index=call.index, function=function)
 
 
 def arguments_text(function: Function, context: Context) -> tuple[str, dict[str, Any]]:

@@ -3,11 +3,13 @@
 The documented protocol is simple: `index` names the call, the first fragment carries id and name, the rest only
 arguments. Servers break each part of it. The rules, in the order in which they are tried for a fragment:
 
-1. An id seen before wins over the index (IDX-10, IDX-17, ID-02), unless the fragment is another whole call (ID-09).
+1. An id seen before wins over the index (IDX-10, IDX-17, ID-02), unless the fragment begins another call (ID-09): its
+   name is another, under an index that is not that of the call; or it has arguments after complete ones.
 2. A new id on an index in use opens a new call if it brings a name (IDX-04, IDX-06); without one it is the same call
    under a changing id (ID-01), or the id that its call still lacked (ID-04, ID-05).
 3. Without an id, the index decides (IDX-07, IDX-18: the last call that opened it owns it), unless a name arrives after
-   complete arguments: then it is the next call on a server that sends no ids.
+   complete arguments: then it is the next call on a server that sends no ids. Where it is the name of that call, with
+   nothing beside it, it may only repeat the head: it begins a call if arguments follow.
 4. Without id and index, a new name opens a call and anything else continues the last one (IDX-05, IDX-18).
 5. An unknown index with arguments alone continues the last call if that is unfinished (IDX-10).
 
@@ -23,9 +25,15 @@ from ...errors import TooManyCalls
 from ..common import MAX_SLOTS, Context
 from .schema import Call, Custom, Function, beside
 
+#: What names a call in its stream: the documented number, or what a server sends in its place.
+Index = int | str
+
 
 class Slot:
-    """One call while its fragments arrive. ``key``: its name in the event stream, once it was announced."""
+    """One call while its fragments arrive. ``key``: its name in the event stream, once it was announced.
+
+    ``repeated``: the call whose head opened this slot once more. It is a call only if arguments follow.
+    """
 
     __slots__ = (
         "balance",
@@ -39,11 +47,13 @@ class Slot:
         "name",
         "order",
         "parts",
+        "repeated",
         "replaced",
     )
 
-    def __init__(self, order: int, index: int | None) -> None:
+    def __init__(self, order: int, index: Index | None, repeated: Slot | None = None) -> None:
         self.order = order
+        self.repeated = repeated
         self.index = index
         self.id: str | None = None
         self.name: str | None = None
@@ -80,6 +90,11 @@ class Slot:
         return self.parts[0] if self.parts else ""
 
     @property
+    def said(self) -> bool:
+        """Whether there are any arguments; white space is none."""
+        return bool(self.length) and any(part.strip() for part in self.parts)
+
+    @property
     def whole(self) -> bool:
         """Whether the arguments so far close every bracket they opened. Linear over the life of the slot."""
         if self.balance is None:
@@ -97,13 +112,13 @@ class Slots:
 
     def __init__(self, context: Context) -> None:
         self.all: list[Slot] = []
-        self._by_index: dict[int, Slot] = {}
+        self._by_index: dict[Index, Slot] = {}
         self._by_id: dict[str, Slot] = {}
         self._last: Slot | None = None
         self._told: set[tuple[str, int]] = set()
         self._context = context
 
-    def owner(self, index: int) -> Slot | None:
+    def owner(self, index: Index) -> Slot | None:
         """The call that an index stands for now, ready for one more piece."""
         slot = self._by_index.get(index)
         if slot is not None:
@@ -112,15 +127,13 @@ class Slots:
 
     def route(self, call: Call, name: str | None, text: str) -> Slot:
         """The slot of a fragment; the caller then adds name and text to it."""
-        index, id = call.index, call.id
-        if index is not None and index < 0:
-            index = None
+        index, id = _index(call), call.id
         if not id and not name and index is not None:
             slot = self._by_index.get(index)  # the hot path: one more piece of arguments
             if slot is not None:
                 self._last = slot
                 return slot
-        slot = self._by_known_id(id, index, name, text) if id else self._without_id(index, name, text)
+        slot = self._by_id_or_index(id, index, name, text) if id else self._without_id(index, name, text)
         if id and slot.id is None:
             slot.id = id
             self._by_id.setdefault(id, slot)
@@ -129,19 +142,12 @@ class Slots:
         self._last = slot
         return slot
 
-    def _by_known_id(self, id: str, index: int | None, name: str | None, text: str) -> Slot:
-        seen = self._by_id.get(id)
-        if seen is not None:
-            another = name and text and seen.whole and not text.startswith(seen.text)
-            if another and (name != seen.name or text[:1] == "{"):
-                return self._open(index)
-            # A new head, its arguments still to come, under an index of its own: another call (ID-09).
-            if name and not text and index is not None and index not in self._by_index and seen.whole:
-                return self._open(index)
-            if index is not None and index != seen.index:
-                self._find("index-changed", seen, f"{id} came under the indexes {seen.index} and {index}")
-            return seen
+    def _by_id_or_index(self, id: str, index: Index | None, name: str | None, text: str) -> Slot:
         owner = self._by_index.get(index) if index is not None else None
+        at = owner if index is not None else self._last
+        seen = at if at is not None and at.id == id else self._by_id.get(id)
+        if seen is not None:
+            return self._by_known_id(seen, owner, index, name, text)
         if owner is not None:
             if owner.id is None and (owner.name is None or name is None or (name == owner.name and not owner.length)):
                 return owner
@@ -159,7 +165,22 @@ class Slots:
                 return last
         return self._open(index)
 
-    def _without_id(self, index: int | None, name: str | None, text: str) -> Slot:
+    def _by_known_id(self, seen: Slot, owner: Slot | None, index: Index | None, name: str | None, text: str) -> Slot:
+        """The slot of a fragment that carries the id of the call ``seen``."""
+        elsewhere = index is not None and owner is not seen
+        if name and name != seen.name and seen.name:
+            if seen.whole or self._is_declared_beside(seen, name) or (elsewhere and not self._completes(seen, name)):
+                return self._open(index)
+        elif name and text.strip():
+            if seen.whole and text.lstrip()[0] == "{" and not text.startswith(seen.text):
+                return self._open(index)
+        elif name and (seen.whole or (elsewhere and owner is None and not seen.length)):
+            return self._open(index, seen)
+        if index is not None and index != seen.index:
+            self._find("index-changed", seen, f"{seen.id} came under the indexes {seen.index} and {index}")
+        return seen
+
+    def _without_id(self, index: Index | None, name: str | None, text: str) -> Slot:
         owner = self._by_index.get(index) if index is not None else self._last
         if owner is None:
             last = self._last
@@ -169,28 +190,39 @@ class Slots:
             return self._open(index)
         if name is None:
             return owner
-        if owner.whole and text and (index is None or text != owner.text):
-            opened = self._open(index)
-            if index is not None:
-                self._find("index-reused", opened, f"a new call {name} came under index {index}")
-            return opened
-        if index is None and name != owner.name and not self._is_rest_of_name(owner, name):
+        if owner.whole:
+            if name == owner.name and not text.strip():
+                return self._open(index, owner)
+            if text != owner.text or index is None:
+                opened = self._open(index)
+                if index is not None:
+                    self._find("index-reused", opened, f"a new call {name} came under index {index}")
+                return opened
+        elif name != owner.name and owner.name and self._begins_another(owner, index, name):
             return self._open(index)
         return owner
 
-    def _is_rest_of_name(self, owner: Slot, name: str) -> bool:
-        """Whether a name without an index is the rest of a split name: only where the request declares the sum."""
+    def _begins_another(self, owner: Slot, index: Index | None, name: str) -> bool:
+        return self._is_declared_beside(owner, name) or (index is None and not self._completes(owner, name))
+
+    def _completes(self, owner: Slot, name: str) -> bool:
+        """Whether a name is the rest of a split name, where nothing else says so: the request declares the sum."""
         names = self._context.declared.names
         return not owner.length and names is not None and (owner.name or "") + name in names
 
-    def _open(self, index: int | None) -> Slot:
+    def _is_declared_beside(self, owner: Slot, name: str) -> bool:
+        """Whether a name is another tool's, not the rest of this one's: the request declares it, and not the sum."""
+        names = self._context.declared.names
+        return names is not None and name in names and (owner.name or "") + name not in names
+
+    def _open(self, index: Index | None, repeated: Slot | None = None) -> Slot:
         if len(self.all) >= MAX_SLOTS:
             raise TooManyCalls(
                 f"more than {MAX_SLOTS} call slots in one choice", hint="the stream is not a real answer"
             )
         if index is None:
             self._context.find_once("index-missing")
-        slot = Slot(len(self.all), index)
+        slot = Slot(len(self.all), index, repeated)
         self.all.append(slot)
         return slot
 
@@ -212,25 +244,31 @@ class Slots:
             self._find("arguments-snapshot", slot, f"{slot.name}: {len(slot.replaced[0])} characters repeated")
 
     def calls(self) -> list[Call]:
-        """The calls in order of first appearance. A slot with neither name nor arguments is no call (IDX-14)."""
+        """The calls in order of first appearance."""
         calls = []
+        continued = {slot.repeated.order for slot in self.all if slot.repeated is not None and slot.said}
         for slot in self.all:
             if slot.replaced:
                 self._settle_snapshots(slot)
-            text = slot.text
-            if slot.id and not text and self._by_id[slot.id] is not slot and self._by_id[slot.id].name == slot.name:
-                self._find(
-                    "duplicate-call", slot, f"{slot.id}: the head of {slot.name} came again, with nothing after it"
-                )
-            elif slot.name or text:
-                if slot.kind == "custom":
-                    custom = Custom(extra_=slot.extra, name=slot.name, input=text)
-                    calls.append(Call(id=slot.id, type="custom", custom=custom))
-                else:
-                    calls.append(Call(id=slot.id, type=slot.kind, function=slot.function()))
-            elif slot.id:
-                self._context.find("nameless-call", f"{slot.id} has neither name nor arguments; it is no call")
+            if not slot.said and (slot.repeated is not None or slot.order in continued):
+                self._find("duplicate-call", slot, f"the head of {slot.name} ({slot.id}) came again")
+            elif slot.kind == "custom" and (slot.name or slot.length):
+                custom = Custom(extra_=slot.extra, name=slot.name, input=slot.text)
+                calls.append(Call(id=slot.id, type="custom", custom=custom))
+            elif slot.name or slot.length or slot.extra:
+                calls.append(Call(id=slot.id, type=slot.kind, function=slot.function()))
+            else:
+                calls.append(Call(id=slot.id))
         return calls
+
+
+def _index(call: Call) -> Index | None:
+    """What a fragment gives for an index; null where that is nothing, or negative."""
+    index: Any = call.index
+    if index is None and call.extra_ is not None:
+        index = call.extra_.get("index")
+        return index if isinstance(index, str) and index else None
+    return None if index is None or index < 0 else index
 
 
 def add_name(slot: Slot, name: str, context: Context) -> None:

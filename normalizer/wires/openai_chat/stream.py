@@ -13,7 +13,7 @@ from ...model import Response, Stop
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase, failed
 from ..schema import Reader, run_reader
 from .answer import Answer
-from .message import arguments_text, finish, stop_reason, usage, usage_beside
+from .message import arguments_text, finish, stop_reason, unwrapped, usage, usage_beside
 from .schema import (
     Body,
     Call,
@@ -278,6 +278,8 @@ class Stream(StreamBase):
                 answer.parts.append(part)
 
     def _call(self, answer: Answer, call: Call, out: list[Event]) -> None:
+        if call.extra_ is not None:
+            call = unwrapped(call, self._context)
         function = call.function
         custom = False
         rest = None
@@ -301,7 +303,7 @@ class Stream(StreamBase):
             slot.kind = call.type
         if name is not None:
             add_name(slot, name, self._context)
-        if slot.key < 0 and (text or (slot.name is not None and slot.id)):
+        if slot.key < 0 and (text or (slot.name is not None and slot.id and slot.repeated is None)):
             self._announce(answer, slot, out)
         if not text:
             return
