@@ -89,6 +89,26 @@ def _is_object(text: str) -> bool:
         return False
 
 
+def by_value(text: str) -> str:
+    """One spelling for all argument texts of equal value: spaces, key order, escapes and number spelling aside.
+
+    ``1`` and ``1.0`` are equal, as in JSON Schema; ``true`` and ``1`` are not. A text that
+    cannot run equals itself only.
+    """
+    parsed = parse(text).arguments
+    if not parsed:
+        return text if parsed is None else "{}"
+    try:
+        return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
+    except (ValueError, RecursionError):  # what only msgspec reads
+        return text
+
+
+def _number(spelled: str) -> float | int:
+    value = float(spelled)
+    return int(value) if value.is_integer() else value
+
+
 def overflows(value: Any) -> bool:
     """Whether a float is infinite (it overflowed while parsing) or NaN: JSON has no such value."""
     stack = [value]

@@ -116,20 +116,38 @@ class CallSite(Struct, gc=False):
     seen: dict[str, tuple[str | None, str]]
     #: whether any name will do, as the declared ones are not known
     trusting: bool
+    #: name and value of the calls under an id that several calls carry
+    shared: dict[str, set[tuple[str | None, str]]] | None = None
 
     @classmethod
     def of(cls, context: Context, choice: int, response_id: str | None) -> CallSite:
         """A site where nothing was built yet."""
         return cls(context, choice, response_id, {}, context.declared.names is None)
 
-    def repeats(self, id: str | None, name: str | None, text: str) -> bool:
-        """Whether the very same call (id, name, arguments) was built before: then it counts once (ID-12).
+    def repeats(self, id: str | None, name: str | None, text: str, free_text: bool = False) -> bool:
+        """Whether a call of this id, name and value was built before: then it counts once (ID-12).
 
-        Different calls under one id are not repeats: both stay (ID-09).
+        Different calls under one id are not repeats: both stay (ID-09). Gateways spell arguments anew, so they are
+        compared by value wherever the text differs; ``free_text`` has no value beside its text.
         """
-        if not id or self.seen.get(id) != (name, text):
+        first = self.seen.get(id) if id else None
+        if id is None or first is None:
             return False
-        self.context.find("duplicate-call", f"{name} ({id}) stands twice", self.choice)
+        again = "came twice"
+        if first != (name, text):
+            from ..arguments import by_value  # loaded when the first such call comes
+
+            value = text if free_text else by_value(text)
+            if self.shared is None:
+                self.shared = {}
+            known = self.shared.get(id)
+            if known is None:
+                known = self.shared[id] = {(first[0], first[1] if free_text else by_value(first[1]))}
+            if (name, value) not in known:
+                known.add((name, value))
+                return False
+            again = "came twice, in two spellings"
+        self.context.find("duplicate-call", f"{name} ({id}) {again}", self.choice)
         return True
 
     def build(

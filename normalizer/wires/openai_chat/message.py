@@ -84,19 +84,19 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
             site.context.find("nameless-call", f"{entry} has neither name nor arguments; it is no call", site.choice)
             continue
         free_text = kind == "custom"
-        if id in site.seen and site.repeats(id, name, text):
+        if id in site.seen and site.repeats(id, name, text, free_text):
             continue
         blocks.append(site.build(len(blocks), id, name, text, kind, extra, given is last, free_text=free_text))
 
 
 def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -> bool:
     """Whether a `function_call` only repeats one of the `tool_calls` beside it, for clients that know no others."""
-    from ...arguments import parse  # loaded when one is needed
+    from ...arguments import by_value  # loaded when one is needed
 
     for block in blocks:
         if type(block) is not ToolCall or block.name != name:
             continue
-        if block.arguments_text == text or (block.arguments and block.arguments == parse(text).arguments):
+        if block.arguments_text == text or by_value(block.arguments_text) == by_value(text):
             site.context.find("duplicate-call", f"{name} stands in tool_calls and function_call", site.choice)
             return True
     return False

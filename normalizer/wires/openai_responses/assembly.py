@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from ... import jsontext
-from ..schema import Unknown, Wire, raw_object
+from ...arguments import by_value
+from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
 from .items import is_hosted
 
@@ -150,6 +151,9 @@ def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
         if mate is not None and type(item) is type(final[mate]):
             for part in _ASKED.get(type(item), ()):
                 _agree(final[mate], part, getattr(item, part), find)
+            before, after = _member(item, "call_id"), _member(final[mate], "call_id")
+            if before and after and before != after:
+                find("id-changed", f"{before} is {after} in the final output, which counts")
     if None not in mates:
         return final
     lost: dict[int, list[Any]] = {}
@@ -176,7 +180,7 @@ def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
         return list(range(len(final)))
     mates: list[int | None] = [None] * len(streamed)
     free = dict.fromkeys(range(len(final)))
-    for key in (_identity, _own_id, _content, _kind):
+    for key in (_identity, _own_id, _content, _request, _kind):
         waiting: dict[Hashable, list[int]] = {}
         for place in reversed(free):
             waiting.setdefault(key(final[place]), []).append(place)
@@ -223,6 +227,21 @@ def _content(item: Any) -> Hashable:
     if not isinstance(members, dict):
         return None
     return jsontext.text({name: value for name, value in members.items() if name not in _LABELS})
+
+
+def _request(item: Any) -> Hashable:
+    """What a call asks for, by value: a server may spell its arguments anew, under new ids (ID-12)."""
+    parts = _ASKED.get(type(item))
+    if parts is None:
+        return None
+    return _type(item), _member(item, "name"), tuple(by_value(_spelled(item, part)) for part in parts)
+
+
+def _spelled(item: Any, part: str) -> str:
+    value = getattr(item, part)
+    if not _present(value):
+        value = (item.extra_ or {}).get(part, "")
+    return value if isinstance(value, str) else exact_text(value)
 
 
 def _kind(item: Any) -> Hashable:

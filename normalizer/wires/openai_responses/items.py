@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ... import jsontext
+from ...arguments import by_value
 from ...model import (
     ApprovalRequest,
     Block,
@@ -170,17 +171,17 @@ def _call(
     site = reading.site
     if reading.answered and (tool := reading.answered.get((type(item), id or ""))) is not None:
         # It was run elsewhere: by the server, or in the past that a compacted conversation repeats.
-        told = (type(item), id or "", name, text)
+        told = (type(item), id or "", name, text if free_text else by_value(text))
         if reading.told is None:
             reading.told = set()
         if told in reading.told:
-            site.context.find("duplicate-call", f"{name} ({id}) stands twice", site.choice)
+            site.context.find("duplicate-call", f"{name} ({id}) came twice", site.choice)
             return None
         reading.told.add(told)
         site.context.find("answered-call", f"{name} ({id}): its output stands beside it", site.choice, len(blocks))
         blocks.append(ServerToolCall(id or "", tool, name or "", text, item.status, {"item": raw_object(item)}))
         return None
-    if id in site.seen and not reading.past and site.repeats(id, name, text):
+    if id in site.seen and not reading.past and site.repeats(id, name, text, free_text):
         return None
     namespace, caller = getattr(item, "namespace", None), getattr(item, "caller", None)
     cut = fate == "truncated"

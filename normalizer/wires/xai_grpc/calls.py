@@ -112,7 +112,7 @@ class Growing:
         if news.name != told.name:
             return True
         text = news.text
-        if text[:1] != "{" or not self.whole:
+        if text.lstrip()[:1] != "{" or not self.whole:
             return False
         return not text.startswith(self.text) and not self.text.startswith(text)
 

@@ -1,0 +1,200 @@
+"""Item 2: a repeated call is compared by value, so that another spelling of its arguments does not run twice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from normalizer import normalize, select
+from normalizer.arguments import by_value
+from tests.building import (
+    FORMS,
+    Given,
+    chat,
+    chat_body,
+    chat_call,
+    chunk,
+    codes,
+    function_call,
+    grpc_call,
+    grpc_chunk,
+    item_events,
+    piece,
+    respond,
+    responses,
+    responses_body,
+    stream,
+    triples,
+)
+
+FIRST = '{"a":1,"b":"é/","c":[true,null]}'
+#: The same value: spaces, key order, escapes, number spelling.
+SPELLINGS = [
+    '{"a": 1, "b": "é/", "c": [true, null]}',
+    '{"c":[true,null],"b":"é/","a":1}',
+    '{"a":1,"b":"\\u00e9\\/","c":[true,null]}',
+    '{"a":1.0,"b":"é/","c":[true,null]}',
+    '{"a":1e0,"b":"é/","c":[true,null]}',
+    ' {"a":1,"b":"é/","c":[true,null]}\n',
+]
+OTHERS = ['{"a":2,"b":"é/","c":[true,null]}', '{"a":true,"b":"é/","c":[true,null]}', '{"a":1,"b":"é/","c":[1,null]}']
+VALUES = st.dictionaries(
+    st.text(max_size=3),
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=4),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=4,
+)
+
+
+def respelled(value: Any, data: st.DataObject) -> str:
+    """A spelling of a value, drawn."""
+    if isinstance(value, dict):
+        items = data.draw(st.permutations(list(value.items())))
+        inside = ",".join(f"{respelled(key, data)}:{respelled(item, data)}" for key, item in items)
+        text = f"{{{inside}}}"
+    elif isinstance(value, list):
+        text = f"[{','.join(respelled(item, data) for item in value)}]"
+    elif isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
+    elif isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**50:
+        text = data.draw(st.sampled_from([str(value), f"{value}.0", f"{value}e0", f"{value}.00E+0"]))
+    else:
+        text = json.dumps(value)
+    space = data.draw(st.sampled_from(["", " ", "\n", "\t"]))
+    return f"{space}{text}{space}"
+
+
+@pytest.mark.parametrize(("wire", "streamed"), FORMS)
+@pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
+def test_one_id_with_equal_arguments_runs_once(wire: str, streamed: bool, again: str) -> None:
+    response = respond(wire, streamed, [("a", "f", FIRST), ("a", "f", again)])
+    assert triples(response) == [("a", "f", json.loads(FIRST))]
+    assert again == FIRST or "duplicate-call" in codes(response)
+
+
+@pytest.mark.parametrize(("wire", "streamed"), FORMS)
+@pytest.mark.parametrize("other", OTHERS)
+def test_different_calls_under_one_id_both_stay(wire: str, streamed: bool, other: str) -> None:
+    """Failure ID-09; and what repeats any of them counts once."""
+    given: list[Given] = [("a", "f", FIRST), ("a", "f", other), ("a", "f", other.replace(",", " ,"))]
+    response = respond(wire, streamed, given)
+    assert [call.arguments for call in response.calls] == [json.loads(FIRST), json.loads(other)]
+    assert len({call.id for call in response.calls}) == 2
+    assert {"id-duplicate", "duplicate-call"} <= set(codes(response))
+
+
+@pytest.mark.parametrize(("wire", "streamed"), FORMS)
+def test_another_name_is_another_call(wire: str, streamed: bool) -> None:
+    response = respond(wire, streamed, [("a", "f", FIRST), ("a", "g", FIRST)])
+    assert [call.name for call in response.calls] == ["f", "g"]
+
+
+@pytest.mark.parametrize(("wire", "streamed"), FORMS)
+def test_any_spelling_of_any_value_is_a_repeat(wire: str, streamed: bool) -> None:
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(VALUES, st.data())
+    def holds(value: dict[str, Any], data: st.DataObject) -> None:
+        one, other = respelled(value, data), respelled(value, data)
+        response = respond(wire, streamed, [("a", "f", one), ("b", "f", one), ("a", "f", other)], size=1000)
+        assert [call.id for call in response.calls] == ["a", "b"]
+        assert len(select(response, policy="all").kept) == 2
+
+    holds()
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(VALUES, VALUES, st.data())
+def test_spellings_are_one_by_value_and_values_are_not(value: Any, other: Any, data: st.DataObject) -> None:
+    assert by_value(respelled(value, data)) == by_value(respelled(value, data))
+    if json.dumps(value, sort_keys=True) != json.dumps(other, sort_keys=True):
+        assert by_value(respelled(value, data)) != by_value(respelled(other, data))
+
+
+@pytest.mark.parametrize("text", ["", "null", "  ", "{ }"])
+def test_no_arguments_are_one_value(text: str) -> None:
+    assert by_value(text) == by_value("{}")
+
+
+@pytest.mark.parametrize("text", ['{"a":', "[1]", '"x"', "{}{}", '{"a":1e999}', "{" + '"a":{' * 5000])
+def test_what_cannot_run_equals_itself_only(text: str) -> None:
+    assert by_value(text) == text
+
+
+def test_a_custom_tool_has_no_value_beside_its_text() -> None:
+    calls = [{"id": "a", "type": "custom", "custom": {"name": "f", "input": text}} for text in ('{"a":1}', '{"a": 1}')]
+    assert len(normalize(json.dumps(chat_body(*calls)).encode(), "openai.chat").calls) == 2
+
+
+# openai.responses: the terminal event
+
+
+@pytest.mark.parametrize("again", SPELLINGS)
+def test_a_fresh_id_in_the_terminal_event_is_no_second_call(again: str) -> None:
+    streamed = function_call("call_1", "f", FIRST, id="fc_1")
+    final = function_call("call_9", "f", again, id="fc_9", namespace="late")
+    response = responses(*item_events(0, streamed), end=responses_body(final))
+    assert triples(response) == [("call_9", "f", json.loads(FIRST))]
+    assert "id-changed" in codes(response)
+
+
+@pytest.mark.parametrize(("text", "again"), [(FIRST, json.loads(FIRST)), ("", "{}"), ("{}", None)], ids=repr)
+def test_nor_are_arguments_that_end_as_an_object_or_as_nothing(text: str, again: Any) -> None:
+    streamed = function_call("call_1", "f", text, id="fc_1")
+    final = function_call("call_9", "f", again, id="fc_9")
+    response = responses(*item_events(0, streamed), end=responses_body(final))
+    assert triples(response) == [("call_9", "f", json.loads(text or "{}"))]
+
+
+def test_two_calls_of_equal_value_stay_two_under_fresh_ids() -> None:
+    streamed = [function_call(f"call_{n}", "f", FIRST, id=f"fc_{n}") for n in (1, 2)]
+    final = [function_call(f"call_{n}", "f", SPELLINGS[n], id=f"fc_{n}") for n in (3, 4)]
+    events = [event for n, item in enumerate(streamed) for event in item_events(n, item)]
+    response = responses(*events, end=responses_body(*final))
+    assert [call.id for call in response.calls] == ["call_3", "call_4"]
+
+
+def test_a_streamed_call_that_the_terminal_event_lacks_stays() -> None:
+    streamed = function_call("call_1", "f", FIRST, id="fc_1")
+    final = function_call("call_9", "f", OTHERS[0], id="fc_9")
+    response = responses(*item_events(0, streamed), end=responses_body(final))
+    assert [call.id for call in response.calls] == ["call_1", "call_9"]
+
+
+# openai.chat: the head again
+
+
+@pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_a_call_streamed_once_more_under_its_index_runs_once(again: str, size: int) -> None:
+    def call(text: str) -> list[dict[str, Any]]:
+        parts = [text[at : at + size] for at in range(0, len(text), size)]
+        return [chunk(piece(0, "a", "f", "")), *(chunk(piece(0, arguments=part)) for part in parts)]
+
+    response = chat(*call(FIRST), *call(again))
+    assert triples(response) == [("a", "f", json.loads(FIRST))]
+    assert len(select(response).kept) == 1
+
+
+def test_a_function_call_that_mirrors_a_call_in_another_spelling_is_no_second_call() -> None:
+    body = chat_body(chat_call("a", "f", FIRST), function_call={"name": "f", "arguments": SPELLINGS[0]})
+    response = normalize(json.dumps(body).encode(), "openai.chat")
+    assert [call.id for call in response.calls] == ["a"]
+
+
+# xai.grpc: another output
+
+
+@pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
+def test_a_call_that_stands_in_two_outputs_runs_once(again: str) -> None:
+    chunks = [
+        grpc_chunk(grpc_call("a", "f", FIRST), role=2),
+        grpc_chunk(grpc_call("a", "f", again), index=1, role=2, finish=4),
+    ]
+    assert triples(stream("xai.grpc", chunks)) == [("a", "f", json.loads(FIRST))]
