@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from vcr.request import Request
 
 from normalizer import StreamDecoder, jsontext, normalize
-from normalizer.errors import UnreadableSource
 from normalizer.model import Response
 
 from ..sources import Exchange
@@ -29,7 +28,7 @@ _PATHS = {
 
 
 class Interaction(NamedTuple):
-    """One recorded exchange: the request as JSON, and what the response says."""
+    """One recorded exchange: the request as JSON (None where it is no JSON), and what the response says."""
 
     surface: Surface
     uri: str
@@ -57,8 +56,6 @@ def interaction(surface: Surface, request: Request, response: dict[str, Any]) ->
     """One exchange of a surface. Raises UnreadableSource where it is none, MalformedBody where it says nothing."""
     asked = {"uri": request.uri, "body": request.body}
     found = vcrpy_format.exchange(request.uri, None, {"request": asked, "response": response})
-    if found.request is None:
-        raise UnreadableSource("a recorded request is no JSON", where=request.uri)
     return Interaction(
         surface, request.uri, found.stream is True, found.status, found.request, _said(surface, found, response)
     )

@@ -1,10 +1,12 @@
-"""What changed between two recordings of a scenario, by meaning: not which bytes, but what a program could notice.
+"""What changed between two recordings, by meaning and by level.
 
-Fields that came, went or changed their type, by the kind of message they stand in; the calls; why answers ended; which
-token figures there are. Words, ids, times and the values of arguments differ between any two recordings, and are not
-looked at.
+`shape`: fields that came, went or changed their type, by the kind of message that has them; the calls; why answers
+ended; which token figures there are. `values`: the model, parameters, arguments and results (see `leaves`). `words`:
+the texts. Two recordings of one scenario by a real provider agree in shape, and seldom in words; ids, times and
+signatures are compared at no level.
 
-    changes = diff(outline(old), outline(new))
+    changes = diff(outline(old), outline(new))                      # the shape alone
+    changes = diff(outline(old), outline(new), down_to="words")
     print(render(changes))
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -25,12 +27,17 @@ from normalizer.readers.sse import SseReader
 
 from ..sources.bodies import unpacked
 from ..sources.http import headers_of, is_stream
+from ..surfaces import Surface
 from .decoded import interaction, surface_at
+from .leaves import FREE, leaves
 
-What = Literal["field", "call", "stop", "usage", "exchange"]
-
-#: Members whose content the model or the caller writes: looked at no deeper.
-_FREE = frozenset(("input", "arguments", "parameters", "properties", "schema"))
+What = Literal["field", "call", "stop", "usage", "exchange", "value", "words"]
+#: From what breaks a program to what only a reader notices.
+Level = Literal["shape", "values", "words"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+_BEYOND_SHAPE: dict[What, Level] = {"value": "values", "words": "words"}
+#: So much of a value is shown.
+_SHOWN = 80
 _TYPES = {
     type(None): "null",
     bool: "boolean",
@@ -43,12 +50,17 @@ _TYPES = {
 
 
 class Outline(Struct, frozen=True):
-    """What a recording is made of. ``fields``: kind of message -> path -> types; the lists go by exchange."""
+    """What a recording is made of. ``fields``: kind of message -> path -> types; the lists go by exchange.
+
+    ``values``, ``words``: path -> JSON.
+    """
 
     fields: dict[str, dict[str, list[str]]]
     calls: list[list[str]]
     stops: list[str]
     usage: list[list[str]]
+    values: list[dict[str, str]]
+    words: list[dict[str, str]]
 
 
 class Change(Struct, frozen=True):
@@ -59,6 +71,11 @@ class Change(Struct, frozen=True):
     old: str | None
     new: str | None
 
+    @property
+    def level(self) -> Level:
+        """The level at which the two recordings differ here."""
+        return _BEYOND_SHAPE.get(self.what, "shape")
+
     def __str__(self) -> str:
         if self.old is None:
             return f"+ {self.what} {self.where}: {self.new}"
@@ -67,17 +84,24 @@ class Change(Struct, frozen=True):
         return f"~ {self.what} {self.where}: {self.old} -> {self.new}"
 
 
-def outline(data: Iterable[tuple[Any, dict[str, Any]]]) -> Outline:
-    """Of vcrpy's pairs of request and response. Raises UnreadableSource where one cannot be read."""
+def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = None) -> Outline:
+    """Of vcrpy's pairs of request and response. Raises UnreadableSource where one cannot be read.
+
+    ``at``: whose wire they are of; by default the surface at the address of each.
+    """
     fields: dict[str, dict[str, set[str]]] = {}
-    made = Outline({}, [], [], [])
+    made = Outline({}, [], [], [], [], [])
     for request, response in data:
-        surface = surface_at(request.uri)
+        surface = at or surface_at(request.uri)
         if surface is None:
             raise UnreadableSource(f"{request.uri} belongs to no surface")
         for kind, value in _messages(surface.name, request, response):
             _fields(value, "", fields.setdefault(kind, {}))
-        said = interaction(surface, request, response).response
+        one = interaction(surface, request, response)
+        said = one.response
+        values, words = leaves(one.request, said, one.status)
+        made.values.append(values)
+        made.words.append(words)
         made.calls.append(list(_calls(said)))
         made.stops.append(_stop(said))
         made.usage.append(_figures(said))
@@ -86,8 +110,8 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]]) -> Outline:
     return made
 
 
-def diff(old: Outline, new: Outline) -> list[Change]:
-    """Every change, fields first. Nothing: a program cannot tell the two apart."""
+def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[Change]:
+    """Every change down to a level, fields first. Nothing: at these levels the two are the same."""
     changes = list(_of_fields(old.fields, new.fields))
     if len(old.stops) != len(new.stops):
         changes.append(Change("exchange", "count", str(len(old.stops)), str(len(new.stops))))
@@ -98,6 +122,10 @@ def diff(old: Outline, new: Outline) -> list[Change]:
             changes.append(Change("stop", f"exchange {number}", was, now))
     for number, (before, after) in enumerate(zip(old.usage, new.usage, strict=False), 1):
         changes += _of_lists("usage", f"exchange {number}", before, after)
+    if down_to != "shape":
+        changes += _of_leaves("value", old.values, new.values)
+    if down_to == "words":
+        changes += _of_leaves("words", old.words, new.words)
     return changes
 
 
@@ -147,7 +175,7 @@ def _messages(name: str, request: Any, response: dict[str, Any]) -> Iterator[tup
     """The JSON values of an exchange, each with its kind."""
     body = response["body"]["string"]
     data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body or b"")
-    asked = jsontext.decode(request.body or b"null")
+    asked = _value(bytes(request.body or b"null"))
     if request.uri.startswith("grpc://"):
         yield f"{name} request", asked.get("message")
         stream = bool((response.get("grpc") or {}).get("stream"))
@@ -186,7 +214,7 @@ def _fields(value: Any, path: str, into: dict[str, set[str]]) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():
             inner_path = f"{path}.{key}" if path else key
-            if key in _FREE and isinstance(inner, (dict, list)):
+            if key in FREE and isinstance(inner, (dict, list)):
                 into.setdefault(inner_path, set()).add(_TYPES[type(inner)])
             else:
                 _fields(inner, inner_path, into)
@@ -254,6 +282,30 @@ def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterato
             yield Change(what, where, one, None)
     for one in rest:
         yield Change(what, where, None, one)
+
+
+def _of_leaves(what: What, old: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Change]:
+    for number, (before, after) in enumerate(zip(old, new, strict=False), 1):
+        for path in [*before, *(path for path in after if path not in before)]:
+            was, now = before.get(path), after.get(path)
+            if was != now:
+                yield Change(what, f"exchange {number}, {path}", *_where_they_differ(was, now))
+
+
+def _where_they_differ(old: str | None, new: str | None) -> tuple[str | None, str | None]:
+    """Both, cut to what can be shown: long ones begin shortly before their first difference."""
+    start = 0
+    if old is not None and new is not None and max(len(old), len(new)) > _SHOWN:
+        same = next((n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+        start = max(0, same - _SHOWN // 4)
+    return _cut(old, start), _cut(new, start)
+
+
+def _cut(text: str | None, start: int) -> str | None:
+    if text is None or (start == 0 and len(text) <= _SHOWN):
+        return text
+    end = start + _SHOWN
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
 def _unequal(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

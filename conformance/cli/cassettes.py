@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from cassettes.library import files, intake, upkeep, verify
 from cassettes.library.files import Place
@@ -144,19 +145,47 @@ def show_command(*, cassette: str, library: Path, policy: str, limit: int | None
 @click.argument("old")
 @click.argument("new")
 @_library
+@click.option(
+    "--fail-on",
+    type=click.Choice(["shape", "values", "words"]),
+    default="words",
+    show_default=True,
+    help="Exit with 1 where this changed, or a level before it.",
+)
+@_json
 @click.pass_context
-def diff_command(ctx: click.Context, *, old: str, new: str, library: Path) -> None:
-    """Show what changed from OLD to NEW by meaning: fields, calls, stops, token figures. Exits with 1 where any did."""
+def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_on: str, as_data: bool) -> None:
+    """Show what changed from OLD to NEW by meaning, at three levels. Exits with 1 where anything did, see --fail-on.
+
+    \b
+    shape    fields and their types, calls by name, stops, which token figures there are
+    values   models, parameters, arguments of calls, results, token figures
+    words    texts of requests and answers
+
+    Ids, times, signatures and encrypted contents differ between any two recordings, and are not compared.
+    """
     from cassettes.recorder import diff
 
-    outlines = []
+    heads, outlines = [], []
     for name in (old, new):
         loaded = files.load(_one(name, library).path)
-        click.echo(f"{loaded.provenance.origin}, {loaded.provenance.date}: {name}")
-        outlines.append(diff.outline(zip(loaded.requests, loaded.responses, strict=True)))
-    changes = diff.diff(*outlines)
-    click.echo(diff.render(changes, most=len(changes)) if changes else "nothing that a program could notice")
-    ctx.exit(exits.code(failed=bool(changes), ran=2))
+        told = loaded.provenance
+        heads.append({"cassette": name, "origin": told.origin, "date": told.date})
+        pairs = zip(loaded.requests, loaded.responses, strict=True)
+        outlines.append(diff.outline(pairs, verify.speaking(told)))
+    changes = diff.diff(outlines[0], outlines[1], down_to="words")
+    counts = {level: sum(change.level == level for change in changes) for level in diff.LEVELS}
+    if as_data:
+        listed = [{"level": change.level, **msgspec.to_builtins(change)} for change in changes]
+        click.echo(jsontext.encode({"old": heads[0], "new": heads[1], "counts": counts, "changes": listed}))
+    else:
+        for head in heads:
+            click.echo(f"{head['origin']}, {head['date']}: {head['cassette']}")
+        if changes:
+            click.echo(diff.render(changes, most=len(changes)))
+        click.echo("; ".join(f"{level}: {count:,} changed" for level, count in counts.items()))
+    failing = diff.LEVELS[: diff.LEVELS.index(fail_on) + 1]
+    ctx.exit(exits.code(failed=any(counts[level] for level in failing), ran=2))
 
 
 @command.command(name="age", epilog=_EPILOG)

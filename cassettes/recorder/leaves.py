@@ -1,0 +1,75 @@
+"""The values and the words of one recorded exchange: what `diff` compares beyond the shape.
+
+A value is what a program reads or acts on: the model, parameters, arguments of calls, results, token figures. Words are
+what a person or the model wrote. Ids, times, signatures and encrypted contents differ between any two recordings, and
+are neither; within arguments and schemas, where the caller chooses the names, every member counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from normalizer import jsontext
+from normalizer.model import Response
+
+#: Members whose content the model or the caller names.
+FREE = frozenset(("input", "arguments", "parameters", "properties", "schema"))
+
+#: Members that hold words, where they are text.
+_WORDS = frozenset(
+    ("text", "content", "thinking", "refusal", "reasoning", "reasoning_content", "instructions", "system", "input",
+     "output", "summary", "message")
+)  # fmt: skip
+#: Members that name one request, one moment, or what only the provider reads.
+_PASSING = frozenset(
+    ("id", "item_id", "call_id", "tool_call_id", "tool_use_id", "response_id", "previous_response_id", "request_id",
+     "wire_id", "created", "created_at", "completed_at", "expires_at", "system_fingerprint", "signature", "encrypted",
+     "encrypted_content", "encrypted_index", "obfuscation")
+)  # fmt: skip
+#: Arguments that are JSON in a text: compared by value.
+_PACKED = frozenset(("arguments", "arguments_text"))
+
+
+def leaves(asked: Any, said: Response, status: int | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The values and the words of an exchange: path -> JSON. ``asked``: the request's JSON."""
+    values = {"status": jsontext.text(status)}
+    words: dict[str, str] = {}
+    for name, tree in (("request", asked), ("response", _answer(said))):
+        for path, key, leaf in _walk(name, name, tree, free=False):
+            into = words if isinstance(leaf, str) and key in _WORDS else values
+            into[path] = jsontext.text(leaf)
+    return values, words
+
+
+def _answer(said: Response) -> dict[str, Any]:
+    """The canonical response without what it repeats: the provider's figures and errors, the parsed arguments."""
+    plain: dict[str, Any] = msgspec.to_builtins(said)
+    for member in ("usage", "error"):
+        if plain.get(member) is not None:
+            del plain[member]["raw"]
+    for choice in plain["choices"]:
+        for block in choice["blocks"]:
+            block.pop("arguments", None)
+    return {name: value for name, value in plain.items() if name != "findings"}
+
+
+def _walk(path: str, key: str, value: Any, *, free: bool) -> Iterator[tuple[str, str, Any]]:
+    """(path, name of the member, leaf) of everything in a value that counts. An empty collection is a leaf."""
+    if key in _PACKED and isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = jsontext.decode(value)
+        free = True
+    if isinstance(value, dict) and value:
+        free = free or key in FREE
+        for name, inner in value.items():
+            if free or name not in _PASSING:
+                yield from _walk(f"{path}.{name}", "" if free else name, inner, free=free)
+    elif isinstance(value, list) and value:
+        for index, inner in enumerate(value):
+            yield from _walk(f"{path}[{index}]", key, inner, free=free)
+    else:
+        yield path, "" if free else key, value
