@@ -33,7 +33,7 @@ def parse(text: str) -> Parsed:
     """Parse one argument text. Never raises."""
     try:
         return Parsed(_decode(text))
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return _diagnose(text)
 
 

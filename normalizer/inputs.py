@@ -57,7 +57,7 @@ def payload_of(source: Any, *, event: bool = False) -> Payload:
     if isinstance(source, str):
         return Payload(source.encode("utf-8", "surrogatepass"))
     if isinstance(source, (dict, list)):
-        return Payload(_spell(source), None, True)
+        return Payload(jsontext.spelled(source), None, True)
     module = type(source).__module__
     if hasattr(source, "SerializeToString"):
         return Payload(source.SerializeToString(), "xai.grpc")
@@ -73,18 +73,23 @@ def payload_of(source: Any, *, event: bool = False) -> Payload:
     )
 
 
-def _spell(value: Any) -> bytes:
-    try:
-        return jsontext.encode(value)
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise MalformedBody(f"the parsed body cannot be written as JSON: {error}", body=value) from None
-
-
 def _model(source: Any, wire: str | None, *exclude: str) -> Payload:
     """A pydantic model of an SDK; what the server did not send stays out."""
     added = {**_PARSED.get(wire, {}), **dict.fromkeys(exclude, True)}
-    text: str = source.model_dump_json(by_alias=True, exclude_unset=True, exclude=added, warnings=False)
+    how: dict[str, Any] = {"by_alias": True, "exclude_unset": True, "exclude": added, "warnings": False}
+    try:
+        text: str = source.model_dump_json(**how)
+    except (TypeError, ValueError, RecursionError):
+        # Half a surrogate pair, which pydantic's JSON refuses; or a member that is not JSON.
+        return Payload(jsontext.spelled(_dumped(source, how)), wire, True)
     return Payload(text.encode("utf-8", "surrogatepass"), wire, True)
+
+
+def _dumped(source: Any, how: dict[str, Any]) -> Any:
+    try:
+        return source.model_dump(**how)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MalformedBody(f"a {type(source).__name__} cannot be written as JSON: {error}", body=source) from None
 
 
 def _helper(source: Any, module: str, wire: str | None) -> Payload:

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from .errors import MalformedBody
+
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -40,6 +42,14 @@ def encode(value: Any) -> bytes:
         return json.dumps(plain, separators=(",", ":")).encode()
 
 
+def spelled(value: Any) -> bytes:
+    """Compact JSON of what a caller passes as a JSON value. Raises MalformedBody where JSON cannot hold it."""
+    try:
+        return encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise MalformedBody(f"a {type(value).__name__} cannot be written as JSON: {error}", body=value) from None
+
+
 def text(value: Any) -> str:
-    """Compact JSON as text; half surrogate pairs stay escaped."""
-    return encode(value).decode()
+    """Compact JSON as text; half surrogate pairs stay escaped. Raises MalformedBody where JSON cannot hold it."""
+    return spelled(value).decode()

@@ -34,7 +34,7 @@ def _at(data: bytes, path: list[str]) -> list[msgspec.Raw] | None:
             if found is None:
                 return None
         return _elements.decode(found)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

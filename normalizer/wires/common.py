@@ -29,7 +29,7 @@ _REFUSALS = frozenset(("refusal", "content_filter"))
 _ENDED_WELL = frozenset(("tool_calls", "end_turn", "unknown"))
 parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 #: What that parser may raise; `build` then looks closer.
-NO_OBJECT = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+NO_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
 #: Kinds of calls that are declared by name.
 _BY_NAME = frozenset(("function", "custom", "legacy_function"))
 #: So many findings of one code are told one by one.

@@ -136,7 +136,7 @@ def _members(value: Any) -> dict[str, Any] | None:
     if isinstance(value, Raw):
         try:
             return msgspec.json.decode(value, type=dict[str, Raw])
-        except msgspec.DecodeError:
+        except UNFIT:
             return None
     return value if isinstance(value, dict) else None
 
@@ -145,7 +145,7 @@ def _items(value: Any) -> Sequence[Any] | None:
     if isinstance(value, Raw):
         try:
             return msgspec.json.decode(value, type=list[Raw])
-        except msgspec.DecodeError:
+        except UNFIT:
             return None
     return value if isinstance(value, list) else None
 
@@ -298,7 +298,7 @@ def _fit_leaf(value: Any, annotation: Any) -> tuple[bool, Any]:
     if isinstance(value, Raw):
         try:
             return True, msgspec.json.decode(value, type=annotation)
-        except msgspec.DecodeError:
+        except UNFIT:
             return False, None
     try:
         return True, msgspec.convert(value, annotation)

@@ -75,17 +75,14 @@ def _bytes(body: Any) -> bytes:
         return body.encode("utf-8", "surrogatepass")
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body)
-    try:
-        return jsontext.encode(body)
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise MalformedBody(f"the request cannot be written as JSON: {error}", body=body) from None
+    return jsontext.spelled(body)
 
 
 def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
     """The content of each message as its bytes, so that the texts of arguments stay what they are."""
     try:
         return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
         return [jsontext.encode(content) for content in contents]
 

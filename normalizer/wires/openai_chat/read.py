@@ -112,7 +112,7 @@ class _Turns:
 
     def _assistant(self, source: dict[str, Any]) -> Assistant:
         notes: list[Note] = []
-        message = _reader.read(jsontext.encode(source), notes)
+        message = _reader.read(jsontext.spelled(source), notes)
         context = Context(WIRE, self._provider, findings=[])
         beside: dict[str, Any] = {}
         choice = finish(CallSite.of(context, 0, None), message, None, beside)

@@ -286,10 +286,7 @@ def _blocks(
     """The blocks of one answer. ``asked`` is told of its calls: what stands as their ids, and what they are."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
-    try:
-        data = jsontext.encode({"output": wired})
-    except RecursionError:
-        raise MalformedBody("an item of the input is nested too deep", body=items) from None
+    data = jsontext.spelled({"output": wired})
     try:
         output = _reader.strict(data).output
     except Exception:

@@ -13,6 +13,7 @@ from ...model import StopReason
 from ..stop_words import reason_of
 
 try:
+    from google.protobuf.json_format import Error as JsonError
     from google.protobuf.json_format import MessageToDict, ParseDict
     from google.protobuf.json_format import ParseError as JsonParseError
     from google.protobuf.message import DecodeError
@@ -104,7 +105,7 @@ def parse_dict(plain: dict[str, Any], message: Any) -> Any:
     """A message filled from protobuf JSON. Raises MalformedBody."""
     try:
         return ParseDict(plain, message, ignore_unknown_fields=True)
-    except (JsonParseError, ValueError, TypeError, RecursionError, SystemError) as error:
+    except (JsonParseError, ValueError, TypeError, OverflowError, RecursionError, SystemError) as error:
         raise MalformedBody(f"no protobuf JSON of {message.DESCRIPTOR.name}: {error}", body=plain) from None
 
 
@@ -133,9 +134,27 @@ def detail_name(value: int) -> str | None:
 
 
 def as_dict(message: Any) -> dict[str, Any]:
-    """A message as JSON with the proto's own names."""
-    plain: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    """A message as JSON with the proto's own names.
+
+    A value that protobuf's JSON cannot hold (a timestamp before the year 1 or after 9999) is given by its fields.
+    """
+    try:
+        plain: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    except (JsonError, ValueError, OverflowError):
+        return _by_field(message)
     return plain
+
+
+def _by_field(message: Any) -> dict[str, Any]:
+    rest, inner = type(message)(), {}
+    rest.CopyFrom(message)
+    for field, value in message.ListFields():
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+            inner[field.name] = list(map(as_dict, value)) if field.is_repeated else as_dict(value)
+            rest.ClearField(field.name)
+    if inner:
+        return {**as_dict(rest), **inner}
+    return {field.name: value for field, value in message.ListFields()}
 
 
 def rest(message: Any, *represented: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...conversation import Result, Tool
+from ...errors import MalformedBody
 from ...model import ToolCall
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -41,14 +42,20 @@ class Mender:
         self.replaced = False
 
     def mend(self, value: Any) -> Any:
-        """The same with whole texts; the very same object where they were."""
+        """The same with whole texts; the very same object where they were. Raises MalformedBody."""
+        try:
+            return self._mend(value)
+        except RecursionError:
+            raise MalformedBody("a value of the request is nested too deep", body=value) from None
+
+    def _mend(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
-            items = [self.mend(item) for item in value]
+            items = [self._mend(item) for item in value]
             return value if _same(items, value) else items
         if isinstance(value, dict):
-            keys, values = [self.mend(key) for key in value], [self.mend(item) for item in value.values()]
+            keys, values = [self._mend(key) for key in value], [self._mend(item) for item in value.values()]
             same = _same(keys, value) and _same(values, value.values())
             return value if same else dict(zip(keys, values, strict=True))
         if isinstance(value, Struct):
@@ -69,7 +76,7 @@ class Mender:
                 continue
             before = getattr(value, name)
             told = isinstance(value, ToolCall) and name == "arguments_text"
-            after = self._arguments(value) if told else self.mend(before)  # type: ignore[arg-type]
+            after = self._arguments(value) if told else self._mend(before)  # type: ignore[arg-type]
             if after is not before:
                 changed[name] = after
         return replace(value, **changed) if changed else value

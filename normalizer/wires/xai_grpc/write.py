@@ -341,6 +341,6 @@ def _set(body: Any, target: str | None, value: Any) -> bool:
             body.stop.extend([value] if isinstance(value, str) else value)
         else:
             setattr(body, target, value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

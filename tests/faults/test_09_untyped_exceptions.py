@@ -1,0 +1,135 @@
+"""Item 9: whatever comes in, every public entry point gives a value or raises a typed error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import openai.types.chat
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from xai_sdk.proto import chat_pb2
+
+from cassettes.sources import Problem, read
+from normalizer import StreamDecoder, normalize, select
+from normalizer.errors import MalformedBody
+from normalizer.requests import check_request, read_request, write_request
+from tests.answers import GRPC
+from tests.faults import entrances
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = 4_000 if os.environ.get("TOOLPARITY_EVERY_RECORDING") else 120
+USE = b'{"type":"message","id":"m","content":[{"type":"%s","id":"a","name":"f","input":%s}],"stop_reason":"tool_use"}'
+fuzzed = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL", "toolparity")
+
+
+@pytest.mark.parametrize("entrance", [entrances.bodies, entrances.streams, entrances.messages, entrances.requests])
+def test_item_9_every_entry_point_gives_a_value_or_a_typed_error(entrance: Callable[[Random], None]) -> None:
+    @fuzzed
+    @given(st.integers(0, 2**32))
+    def holds(seed: int) -> None:
+        entrance(Random(seed))
+
+    holds()
+
+
+def test_item_9_every_file_gives_exchanges_or_problems(tmp_path: Path) -> None:
+    seeds = [path for path in sorted((ROOT / "cassettes" / "examples").iterdir()) if path.suffix == ".yaml"]
+
+    @settings(fuzzed, max_examples=EXAMPLES // 4)
+    @given(st.integers(0, 2**32))
+    def holds(seed: int) -> None:
+        entrances.files(Random(seed), tmp_path, seeds)
+
+    holds()
+
+
+@pytest.mark.parametrize("kind", [b"tool_use", b"server_tool_use", b"mcp_tool_use", b"unheard_of"])
+@pytest.mark.parametrize(
+    "given_input", [b'{"a": "\xff"}', b'{"\xc3": 1}', b'"\xed\xa0\x80"', b"\xff", b'{"a": ["\xf0\x9f"]}']
+)
+@pytest.mark.parametrize("declared", [None, ["f"]])
+def test_item_9_invalid_utf_8_in_an_input(kind: bytes, given_input: bytes, declared: Any) -> None:
+    body = USE % (kind, given_input)
+    try:
+        response = normalize(body, "anthropic.messages", request=declared)
+    except MalformedBody:
+        assert given_input == b"\xff"  # outside of a string it is no JSON at all
+        return
+    if kind != b"tool_use":
+        return
+    assert "corrupt-text" in {finding.code for finding in response.findings}
+    (call,) = response.calls
+    kept = select(response).kept
+    assert len(kept) == (given_input[:1] == b"{")
+    assert "\ufffd" in call.arguments_text
+
+
+def test_item_9_invalid_utf_8_in_a_request_of_the_messages_api() -> None:
+    call = b'{"type":"tool_use","id":"a","name":"f","input":{"x":"\xff"}}'
+    body = b'{"model":"m","messages":[{"role":"assistant","content":[' + call + b"]}]}"
+    (turn,) = read_request(body, "anthropic.messages").turns
+    assert turn.response.calls[0].arguments == {"x": "\ufffd"}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seconds", [2**62, -(2**62), 253402300800, -62135596801])
+@pytest.mark.parametrize("nanos", [0, -1, 2**31 - 1])
+def test_item_9_a_time_that_no_calendar_has(seconds: int, nanos: int) -> None:
+    message = chat_pb2.GetChatCompletionResponse()
+    message.CopyFrom(next(iter(GRPC.values())))
+    message.created.seconds, message.created.nanos = seconds, nanos
+    kept = {"seconds": seconds, "nanos": nanos} if nanos else {"seconds": seconds}
+    assert normalize(message.SerializeToString(), "xai.grpc").extra["created"] == kept
+    chunk = chat_pb2.GetChatCompletionChunk(created=message.created)
+    decoder = StreamDecoder("xai.grpc")
+    decoder.feed(chunk)
+    assert decoder.finish().extra["created"] == kept
+
+
+def test_item_9_half_a_surrogate_pair_in_an_object_of_an_sdk() -> None:
+    body = {"id": "c", "choices": [{"index": 0, "message": {"content": "\ud800"}, "finish_reason": "stop"}]}
+    completion = openai.types.chat.ChatCompletion.construct(**body)  # type: ignore[arg-type]
+    assert normalize(completion).text == "\ud800"
+
+
+@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("value", [object(), {1, 2}, float("inf"), b"x"])
+def test_item_9_a_parsed_request_with_what_json_cannot_hold(wire: str, value: Any) -> None:
+    request = entrances.hurt(Random(1), entrances.REQUESTS[wire])
+    for member in ("messages", "input"):
+        for message in request.get(member) or ():
+            message["tool_calls"] = message["toolCalls"] = message["arguments"] = [{"function": value}]
+    entrances.tried(read_request, request, wire)
+    entrances.tried(check_request, request, wire)
+
+
+def test_item_9_a_number_too_large_for_protobuf_is_a_loss() -> None:
+    request = read_request({"messages": [], "temperature": 10**400}, "openai.chat")
+    encoded = write_request(request, "xai.grpc")
+    assert [loss.code for loss in encoded.losses] == ["param"]
+
+
+def test_item_9_a_request_nested_beyond_every_limit() -> None:
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    tool = {"type": "function", "function": {"name": "f", "parameters": deep}}
+    request = read_request({"messages": [], "tools": [tool]}, "openai.chat")
+    with pytest.raises(MalformedBody, match="nested too deep"):
+        write_request(request, "xai.grpc")
+
+
+def test_item_9_a_har_file_with_invalid_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "made.har"
+    path.write_bytes(b'{"log": {"\xed": 1, "entries": []}}')
+    (found,) = read(path)
+    assert isinstance(found, Problem)
