@@ -107,7 +107,7 @@ def document(source: str, line: int | None, data: bytes, wire: str | None = None
     """One JSON object that is an exchange: a recording, a pair, or a whole body. Raises UnreadableSource."""
     try:
         row = _decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         row = None
     if row is not None and (row.body is not None or row.frames is not None):
         return _exchange(source, line, row, wire)
@@ -145,7 +145,8 @@ def _exchange(source: str, line: int | None, row: Row, wire: str | None) -> Exch
     body = frames = None
     if row.frames is not None:
         frames = [from_base64(frame) for frame in row.frames]
-        body = None if row.body is None else row.body.encode()  # the status of a call that broke off
+        # the status of a call that broke off
+        body = None if row.body is None else row.body.encode("utf-8", "surrogatepass")
     elif row.body is None:
         raise UnreadableSource("no recording: neither body nor frames, nor request and response")
     elif row.body_encoding == "base64":
