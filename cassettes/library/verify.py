@@ -21,7 +21,7 @@ from . import files, gates
 from .files import Loaded, Place
 from .provenance import Origin, Provenance
 
-RECORD_AGAIN = "record it again: toolparity record --rerecord"
+RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
 
 class Problem(Struct, frozen=True):

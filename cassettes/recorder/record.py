@@ -22,6 +22,7 @@ from normalizer.errors import MissingKey, RecordingFailed, ToolparityError
 from normalizer.model import Response
 
 from ..library import files, gates, writing
+from ..library.digest import digest
 from ..library.provenance import Origin, Provenance, now
 from ..scripts import Round, Script
 from ..surfaces import Surface
@@ -40,8 +41,8 @@ _RUNNERS = {"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": 
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a recording. ``status``: "kept" where a good cassette stood there and nobody asked for another;
-    "same" where it was recorded again, and only its date is new.
+    """The result of a recording. ``status``: "kept" where a good cassette was there and no other was asked for; "same"
+    where it was recorded again with the same interactions. In both cases the file is as it was before.
 
     ``changes`` against the cassette that stood there before.
     """
@@ -110,14 +111,14 @@ def record(
         standing(path)  # and again when the file is replaced: recording takes its time
     made = capture(script, at, way, stream=stream, model=model)
     pairs = [writing.interaction(request, response) for request, response in made.data]
+    if old is not None and digest(pairs) == old.digest and _fits(old, script, at, way, model):
+        return Outcome(path, "same", len(pairs))
     told = _provenance(script, at, way, stream, model)
     changes = _changes(old, made)
-    before = old.digest if old is not None else None
     stood = path.exists()
     passing = (gates.scrubbed, gates.scanned, lambda draft: replay(draft, script))
-    told = writing.save(path, pairs, told, gates=passing, standing=standing)
-    status: Status = "same" if told.digest == before else "replaced" if stood else "recorded"
-    return Outcome(path, status, len(pairs), changes)
+    writing.save(path, pairs, told, gates=passing, standing=standing)
+    return Outcome(path, "replaced" if stood else "recorded", len(pairs), changes)
 
 
 def capture(script: Script, at: Surface, way: Way, *, stream: bool, model: str | None = None) -> Recorded:

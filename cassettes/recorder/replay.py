@@ -44,7 +44,7 @@ def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
     if script is None:
         raise ReplayFailed(f"no scenario is called {told.scenario!r}", where=where)
     if script.hash != told.scenario_hash:
-        hint = "record it again: toolparity record --rerecord " + script.id
+        hint = f"record it again: toolparity record --rerecord {script.id} --into LIBRARY"
         raise ReplayFailed("its scenario has changed since it was recorded", where=where, hint=hint)
     _compare(recorded, _heard(path, script, at, told), where)
 

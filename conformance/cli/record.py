@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from cassettes.library import files
 from cassettes.scripts import Script, scripts
 from cassettes.surfaces import SURFACES, Surface
-from normalizer.errors import MissingKey, ToolparityError
+from normalizer.errors import CassetteNotWritten, MissingKey, ToolparityError
 from reports.terminal import Cell, Lines, Section, Table, Tone, render
 
 from . import exits, screen
@@ -58,7 +61,15 @@ class Done(NamedTuple):
 @click.option("--plain", "plain", is_flag=True, help="Only plain answers.")
 @click.option("--stream", "stream", is_flag=True, help="Only streamed answers.")
 @click.option("--rerecord", is_flag=True, help="Also what is recorded already, and whose scenario is still the same.")
-@click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Another library than the shipped one.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="TOOLPARITY_CASSETTES",
+    default=Path("cassettes"),
+    show_default="./cassettes",
+    callback=lambda ctx, param, value: _library(value),
+    help="The library to record into (also TOOLPARITY_CASSETTES).",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -71,7 +82,7 @@ def command(
     plain: bool,
     stream: bool,
     rerecord: bool,
-    into: Path | None,
+    into: Path,
 ) -> None:
     """Record scenarios through the official SDKs, into one cassette each.
 
@@ -80,11 +91,12 @@ def command(
     real ones, with the key in OPENAI_API_KEY, ANTHROPIC_API_KEY or XAI_API_KEY, and costs what they charge.
 
     A recording takes the place of an old one only when it is whole, scrubbed, passes the scanner and replays; otherwise
-    the old file stays. TOOLPARITY_RAN_BY says who ran it, if not the user's name.
+    the old file stays, and so it does where the new one is the same. TOOLPARITY_RAN_BY says who ran it, if not the
+    user's name.
 
     \b
     Examples:
-      toolparity record
+      toolparity record --into my-cassettes
       toolparity record single-call --provider anthropic --stream
       toolparity record 'server-*' --live --provider openai --rerecord
     """
@@ -94,12 +106,33 @@ def command(
         ctx.exit(exits.NOTHING_RAN)
     done: list[Done] = []
     with Progress(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
+        _make(into)
+        progress.note(f"recording into {into.absolute()}")
         for job in jobs:
             done.append(_recorded(job, ways[job.surface.name], into, model, rerecord))
             progress.note(_line(done[-1], len(done), len(jobs)))
             progress.advance(1)
-    click.echo(render(_sections(done), width=screen.width(), colour=screen.colour()), nl=False)
+    click.echo(render(_sections(done, into), width=screen.width(), colour=screen.colour()), nl=False)
     ctx.exit(exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
+
+
+def _library(into: Path) -> Path:
+    """Raises BadParameter for the folder of the package, which a checkout has under the default's name."""
+    package = files.RECORDED.parent
+    if into.resolve() == package:
+        shipped = os.path.relpath(files.RECORDED)
+        raise click.BadParameter(f"{into} is toolparity's own package; its library is --into {shipped}")
+    return into
+
+
+def _make(into: Path) -> None:
+    """Before anything is asked, so that a library that cannot be written is one error. Raises CassetteNotWritten."""
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CassetteNotWritten(f"the library cannot be made: {error.strerror}", where=str(into)) from None
+    if not os.access(into, os.W_OK):
+        raise CassetteNotWritten("the library cannot be written", where=str(into), hint="name another with --into")
 
 
 def _jobs(
@@ -152,7 +185,7 @@ def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
         yield {name: record.emulated(surface, servers.base(surface)) for name, surface in surfaces.items()}
 
 
-def _recorded(job: Job, way: Way, into: Path | None, model: str | None, rerecord: bool) -> Done:
+def _recorded(job: Job, way: Way, into: Path, model: str | None, rerecord: bool) -> Done:
     from cassettes.recorder.record import record
 
     try:
@@ -163,11 +196,11 @@ def _recorded(job: Job, way: Way, into: Path | None, model: str | None, rerecord
 
 
 def _line(done: Done, number: int, count: int) -> str:
-    why = f": {_why(done)}" if done.error is not None else ""
+    why = f": {_why(done)}" if done.outcome is None else f"  {done.outcome.path}"
     return f"{number}/{count} {done.job.name}: {done.status}{why}"
 
 
-def _sections(done: list[Done]) -> list[Section]:
+def _sections(done: list[Done], into: Path) -> list[Section]:
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for one in done:
         counts = rows.setdefault((one.job.surface.name, "streamed" if one.job.stream else "plain"), {})
@@ -189,6 +222,8 @@ def _sections(done: list[Done]) -> list[Section]:
             sections.append(Lines(f"What changed: {one.job.name}", shown))
     failed = [(Cell(one.job.name, "bad"), _why(one)) for one in done if one.error is not None]
     sections.append(Lines("Not recorded; what stood there before still stands", failed))
+    look = f"toolparity cassettes list --library {shlex.quote(str(into))}"
+    sections.append(Lines("", [(Cell("library"), str(into.absolute())), (Cell("to look at it"), look)]))
     return sections
 
 

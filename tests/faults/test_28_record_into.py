@@ -1,0 +1,78 @@
+"""Item 28: a recording goes into a folder of the user, whose path is shown; the same one leaves a file as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cassettes.library import RECORDED, files
+from conformance.cli import main
+
+ONE = ("text-only", "--provider", "xai", "--wire", "openai.chat", "--plain")
+
+
+def record(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
+    told = {"TOOLPARITY_RAN_BY": "Tests", "TOOLPARITY_CASSETTES": None, **(env or {})}
+    return CliRunner().invoke(main, ["record", *ONE, *arguments], env=told)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def shipped() -> dict[Path, int]:
+    return {place.path: place.path.stat().st_mtime_ns for place in files.find()}
+
+
+def test_without_into_it_goes_into_a_folder_here_and_the_path_is_shown(here: Path) -> None:
+    before = shipped()
+    result = record("--rerecord")
+    assert result.exit_code == 0, result.output
+    assert [place.shown for place in files.find(here / "cassettes")] == ["xai/openai.chat/text-only.yaml"]
+    assert shipped() == before
+    assert f"recording into {here / 'cassettes'}" in result.stderr
+    assert "cassettes/xai/openai.chat/text-only.yaml" in result.stderr
+    assert str(here / "cassettes") in result.stdout
+
+
+def test_the_environment_names_the_library_as_it_does_for_cassettes(here: Path) -> None:
+    result = record(env={"TOOLPARITY_CASSETTES": str(here / "mine")})
+    assert result.exit_code == 0, result.output
+    assert len(files.find(here / "mine")) == 1
+    assert not (here / "cassettes").exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--rerecord",)])
+def test_the_path_is_shown_where_nothing_is_written_as_well(here: Path, arguments: tuple[str, ...]) -> None:
+    record()
+    result = record(*arguments)
+    assert str(here / "cassettes") in result.stderr
+    assert str(here / "cassettes") in result.stdout
+
+
+def test_the_package_itself_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(RECORDED.parents[1])
+    result = record()
+    assert result.exit_code == 2
+    assert "its library is --into cassettes/recorded" in result.stderr
+
+
+def test_a_library_that_cannot_be_made_is_one_error_before_anything_is_asked(here: Path) -> None:
+    (here / "file").write_text("")
+    result = record("--into", str(here / "file" / "below"))
+    assert result.exit_code == 4
+    assert len(result.stderr.splitlines()) == 1
+    assert "the library cannot be made" in result.stderr
+
+
+def test_the_same_recording_leaves_the_file_as_it_is(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record()
+    (place,) = files.find(here / "cassettes")
+    before = place.path.read_bytes()
+    monkeypatch.setattr("cassettes.recorder.record.now", lambda: "2031-01-02T03:04:05Z")
+    assert "plain: same" in record("--rerecord").stderr
+    assert place.path.read_bytes() == before
