@@ -415,9 +415,9 @@ def _bad_files() -> Iterator[tuple[str, bytes, str]]:
     good = gzip.compress(json.dumps(row(chat_body())).encode())
     yield "empty.jsonl", b"", "empty"
     yield "blank.json", b" \n\n", "empty"
-    yield "cut.jsonl.gz", good[:-12], "gzip data is damaged or cut"
-    yield "head.jsonl.gz", good[:5], "gzip data is damaged or cut"
-    yield "flipped.yaml.gz", good[:20] + b"\xff\xff\xff" + good[23:], "gzip data is damaged"
+    yield "cut.jsonl.gz", good[:-12], "compressed data is damaged or cut"
+    yield "head.jsonl.gz", good[:5], "compressed data is damaged or cut"
+    yield "flipped.yaml.gz", good[:20] + b"\xff\xff\xff" + good[23:], "compressed data is damaged"
     yield "noise.jsonl", bytes(range(256)) * 50, "no traffic"
     yield "noise.yaml", bytes(range(128, 256)) * 50, "no valid YAML"
     yield "picture.png", b"\x89PNG\r\n\x1a\n" + bytes(1000), "no traffic"

@@ -13,6 +13,7 @@ from normalizer import jsontext
 from normalizer.errors import UnreadableSource
 
 from .files import MAX_RECORD_BYTES
+from .packed import ZSTD
 
 
 def body_of(half: dict[str, Any]) -> bytes | None:
@@ -146,7 +147,7 @@ def _brotli(body: bytes) -> bytes:
 def _zstd(body: bytes) -> bytes:
     if not body.startswith(b"\x28\xb5\x2f\xfd"):
         return body
-    return _with_module(("compression.zstd", "backports.zstd"), "zstd", body)
+    return _with_module(ZSTD, "zstd", body)
 
 
 def _with_module(modules: tuple[str, ...], name: str, body: bytes) -> bytes:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import cast
 
 from normalizer.errors import UnreadableSource
+
+from .packed import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
 
 #: No exchange in the field comes near; beyond it a "line" is a file without lines.
 MAX_RECORD_BYTES = 256 * 1024 * 1024
@@ -29,8 +29,8 @@ class Opened:
     def __init__(self, path: str, raw: BufferedReader) -> None:
         self.path = path
         self._raw = raw
-        packed = raw.peek(2)[:2] == b"\x1f\x8b"
-        self.stream = BufferedReader(cast("RawIOBase", gzip.GzipFile(fileobj=raw)), HEAD_BYTES) if packed else raw
+        unpack = unpacker(raw.peek(LONGEST_MAGIC))
+        self.stream = raw if unpack is None else BufferedReader(cast("RawIOBase", unpack(raw)), HEAD_BYTES)
         self.head = self.stream.peek(HEAD_BYTES)[:HEAD_BYTES]
 
     def consumed(self) -> int:
@@ -69,8 +69,8 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
             yield Opened(path, cast("BufferedReader", raw))
     except FileNotFoundError:
         raise UnreadableSource("there is no such file") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UnreadableSource(f"the gzip data is damaged or cut: {error}", hint="compress it again") from None
+    except DAMAGED as error:
+        raise UnreadableSource(f"the compressed data is damaged or cut: {error}", hint="compress it again") from None
     except OSError as error:
         raise UnreadableSource(f"cannot be read: {error.strerror or error}") from None
 
@@ -104,7 +104,8 @@ def size_of(path: str, suffixes: tuple[str, ...]) -> int:
 
 def plain_name(path: str) -> str:
     """The name in lower case, without the suffix of its compression."""
-    return path.lower().removesuffix(".gz")
+    name = path.lower()
+    return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
 
 
 def _is_file(path: str) -> bool:

@@ -26,9 +26,9 @@ def command(
 ) -> None:
     """Write the canonical form of traffic, one JSON line an exchange.
 
-    PATH is a recording (.jsonl, .jsonl.gz), a cassette of vcrpy, VCR for Ruby or pydantic-ai's xAI recorder (.yaml,
-    .yml, .json, also gzip), a HAR file, a single body (.json, .sse, .txt), a directory of these, or - for one of these
-    on standard input.
+    PATH is a recording (.jsonl), rows of requests with their responses, a cassette of vcrpy, VCR for Ruby or
+    pydantic-ai's xAI recorder (.yaml, .yml, .json), a HAR file, bodies or streams (.json, .jsonl, .sse, .txt), a
+    directory of these, or - for one of these on standard input. Each may be compressed (.gz, .zst, .bz2, .xz).
 
     Each line has: source, id, provider, wire, stream, response (null where nothing could be decoded: findings say
     why), selection (what the policy keeps, drops and rejects) and findings. What cannot be read at all is one line on
