@@ -1,10 +1,15 @@
 """What each policy would do to traffic, as figures that can be added up.
 
-An `Audit` of one part of the input and one of the next `merge` into the audit of both; parts merged in order give the
-same audit however the input was cut. Its size does not depend on the size of the input.
+An `Audit` of one part of the input and one of another `merge` into the audit of both. Adding is commutative and
+associative, so that any partition of the input, merged in any order, gives the same audit: all that is kept of a long
+list (places, examples, names) is its least members under one total order. Its size does not depend on the size of the
+input.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection
 
 from msgspec import Struct, field
 
@@ -24,16 +29,17 @@ ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES}
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 _WORST_KEPT = 10
-#: Places that are told of each code, the first ones.
+#: Places that are shown of each code, the first ones.
 _EXAMPLES_KEPT = 3
-#: Names of unknown wires and of models come from the input: beyond this many they are counted together.
-_NAMES_KEPT = 100
+#: Names of unknown wires and of models come from the input: beyond this many the longest are counted together.
+_NAMES_KEPT, _MODELS_KEPT = 100, 1_000
 _OTHERS = "others"
 _NOT_TOLD = "not told"
 #: Longest name of a model, longest message of an example, in characters.
 _NAME, _MESSAGE = 100, 300
 #: How bad a finding of each severity makes a place.
 _WEIGHTS = {"info": 0, "warning": 1, "error": 10}
+_NUMBERED = re.compile(r"(.*)[#:](\d+)", re.DOTALL)
 
 
 class PolicyFigures(Struct):
@@ -84,7 +90,8 @@ class WireFigures(Struct):
     ``undecoded``: bodies that are none of the wire. ``errors``: error responses. ``parallel``: responses with more than
     one client call. ``truncated`` and ``invalid``: calls rejected for their arguments; ``unfinished``: calls rejected
     because their whole answer was incomplete, refused or failed. ``incomplete``: responses without a terminal event.
-    ``findings``: how often each code was found. ``models``: of what could be decoded, by the model that answered.
+    ``findings``: how often each code was found. ``models``: of what could be decoded, by the model that answered; where
+    a wire has very many, the longest names are one entry, "others".
     """
 
     exchanges: int = 0
@@ -117,11 +124,27 @@ class WireFigures(Struct):
             self.model(name).merge(model)
 
     def model(self, name: str) -> ModelFigures:
-        """The figures of a model, which are added where they are new."""
-        if name not in self.models:
-            name = name if len(self.models) < _NAMES_KEPT else _OTHERS
-            self.models.setdefault(name, ModelFigures())
-        return self.models[name]
+        """The figures of a model, or those of the others where it is one of too many."""
+        found = self.models.get(name)
+        if found is None:
+            found = self.models[name] = ModelFigures()
+            left = _too_many(self.models, _MODELS_KEPT)
+            if left is not None:
+                figures = self.models.pop(left)
+                self.models.setdefault(_OTHERS, ModelFigures()).merge(figures)
+                return self.models.get(name, self.models[_OTHERS])
+        return found
+
+
+def _too_many(names: Collection[str], most: int) -> str | None:
+    """The name to count with the others: the longest, of equally long ones the last. None while there is space.
+
+    The names that are kept are the least of all under this order, so that each of them was kept in every part. Short
+    names are models; the longest are fine-tuned ones, of which an account has many.
+    """
+    if len(names) - (_OTHERS in names) <= most:
+        return None
+    return max((name for name in names if name != _OTHERS), key=lambda name: (len(name), name))
 
 
 _SUMS = tuple(n for n in WireFigures.__struct_fields__ if n not in ("most_calls", "policies", "findings", "models"))
@@ -165,7 +188,7 @@ class Audit(Struct):
     skipped: int = 0
 
     def merge(self, other: Audit) -> None:
-        """Add the audit of the part that follows."""
+        """Add the audit of another part."""
         self.exchanges += other.exchanges
         for wire, figures in other.wires.items():
             if wire in self.wires:
@@ -174,11 +197,9 @@ class Audit(Struct):
                 self.wires[wire] = figures
         for name, count in other.unknown.items():
             self._not_known(name, count)
-        # Sorting is stable: of equally bad places the earlier stay in front.
         self.worst = sorted(self.worst + other.worst, key=_gravity)[:_WORST_KEPT]
         for code, examples in other.examples.items():
-            kept = self.examples.setdefault(code, [])
-            kept += examples[: _EXAMPLES_KEPT - len(kept)]
+            self._examples(code, examples)
         self.problems += other.problems
         self.faults += other.faults
         self.skipped += other.skipped
@@ -230,14 +251,15 @@ class Audit(Struct):
         return sum(w.exchanges for w in self.wires.values())
 
     def _not_known(self, name: str, count: int) -> None:
-        if name not in self.unknown and len(self.unknown) >= _NAMES_KEPT:
-            name = _OTHERS
         self.unknown[name] = self.unknown.get(name, 0) + count
+        left = _too_many(self.unknown, _NAMES_KEPT)
+        if left is not None:
+            self.unknown[_OTHERS] = self.unknown.get(_OTHERS, 0) + self.unknown.pop(left)
 
     def _note(self, exchange: Exchange, wire: str, found: tuple[Finding, ...]) -> None:
         score = sum(_WEIGHTS[f.severity] for f in found)
         worst = self.worst
-        if not score or (len(worst) >= _WORST_KEPT and score <= worst[-1].score):
+        if not score or (len(worst) >= _WORST_KEPT and score < worst[-1].score):
             return
         codes = sorted({f.code for f in found if _WEIGHTS[f.severity]}, key=lambda c: (-_weight(c), c))
         worst.append(Place(exchange.place, exchange.source, exchange.id, wire, score, codes))
@@ -245,9 +267,16 @@ class Audit(Struct):
         del worst[_WORST_KEPT:]
 
     def _example(self, exchange: Exchange, wire: str, finding: Finding) -> None:
-        kept = self.examples.setdefault(finding.code, [])
-        if len(kept) < _EXAMPLES_KEPT and not (kept and kept[-1].place == exchange.place):
-            kept.append(Example(exchange.place, exchange.id, wire, brief(finding.message, _MESSAGE)))
+        kept = self.examples.get(finding.code)
+        if kept and len(kept) >= _EXAMPLES_KEPT and _position(exchange.place) >= _position(kept[-1].place):
+            return
+        message = brief(finding.message, _MESSAGE)
+        self._examples(finding.code, [Example(exchange.place, exchange.id, wire, message)])
+
+    def _examples(self, code: str, more: list[Example]) -> None:
+        """Keep the first of a code, one of each place."""
+        kept = {example.place: example for example in reversed(self.examples.get(code, []) + more)}
+        self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
 
 
 def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) -> tuple[Audit, list[Problem]]:
@@ -263,8 +292,15 @@ def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) 
     return audit, problems
 
 
-def _gravity(place: Place) -> int:
-    return -place.score
+def _gravity(place: Place) -> tuple[int, tuple[str, int]]:
+    """The worst first, of equally bad ones the first of the input."""
+    return -place.score, _position(place.source)
+
+
+def _position(place: str) -> tuple[str, int]:
+    """The path and the number of "path#7" or "path:7"."""
+    found = _NUMBERED.fullmatch(place)
+    return (found[1], int(found[2])) if found else (place, 0)
 
 
 def _weight(code: str) -> int:
