@@ -25,6 +25,7 @@ from ..policies import Selection
 from .gate import Gate
 from .outcomes import MOST, failure, rendered
 from .running import CallContext, is_async, run
+from .signatures import misfit
 from .state import How, OnError, key_of
 from .threads import Threads
 from .tools import Tool
@@ -153,13 +154,14 @@ class Executor:
             return self._unknown(call)
         if call.status != "complete" or (call.arguments is None and call.kind == "function"):
             return Ran(call, failure(call, f"The arguments of {call.name} are no JSON object."), "invalid_arguments")
-        if tool.parameters is None or call.arguments is None or tool.kind != "function":
+        if call.arguments is None or tool.kind != "function":
             return None
-        wrong = problems(tool.parameters, call.arguments)
-        if not wrong:
-            return None
-        said = f"The arguments of {call.name} do not fit its schema: {'; '.join(wrong)}"
-        return Ran(call, failure(call, said, self._most), "invalid_arguments")
+        wrong = problems(tool.parameters, call.arguments) if tool.parameters is not None else []
+        said = f"The arguments of {call.name} do not fit its schema: {'; '.join(wrong)}" if wrong else None
+        if said is None and tool.function is not None and not tool.mapping and call.kind != "custom":
+            unfit = misfit(tool.function, call.arguments)  # the schema allows more than it names
+            said = f"The arguments of {call.name} do not fit its function: {unfit}" if unfit is not None else None
+        return Ran(call, failure(call, said, self._most), "invalid_arguments") if said is not None else None
 
     def _elsewhere(self, call: ToolCall) -> Ran:
         return Ran(call, failure(call, f"This call was not executed: {call.name} is run elsewhere."), "skipped")

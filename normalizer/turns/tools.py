@@ -9,14 +9,15 @@ async def get_weather(city: str) -> dict[str, int]: ...
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from .. import conversation
 from ..errors import InvalidTool
+from .signatures import check_function
 from .validation import check_schema
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -39,13 +40,16 @@ class Tool(Struct, frozen=True, kw_only=True):
     ``mapping`` is set, for names that Python does not take; the text of a ``kind`` "custom" comes as the one argument.
     Null for a tool that is run elsewhere: its calls are handed out, and the turn waits for their results
     (`Turn.answer`). ``timeout`` and ``idempotent`` say nothing of it.
-    ``parameters``: the JSON schema of the arguments, null for any object.
+    ``parameters``: the JSON schema of the arguments. None for a function that takes no named parameters, or any
+    (``**arguments``): nothing is derived from annotations.
     ``waiting_hint``: what it does, said to the user while it runs ("checking your billing").
     ``timeout``: seconds, null for none. ``parallel`` false: never beside another call of the same answer.
     ``idempotent``: it may be run again where nobody knows whether it ran.
     ``approval``: somebody has to allow the call; a function of the arguments decides by call.
     ``fallback``: for whoever recovers from failures; execution itself does not use it.
     ``strict``, ``kind``, ``wire`` and ``raw``: as `normalizer.conversation.Tool` has them.
+
+    Raises InvalidTool where the function cannot take the calls that the schema allows (`signatures`).
     """
 
     name: str
@@ -63,6 +67,10 @@ class Tool(Struct, frozen=True, kw_only=True):
     kind: str = "function"
     wire: str | None = None
     raw: Any = None
+
+    def __post_init__(self) -> None:
+        if self.function is not None:
+            check_function(self.name, self.function, self.parameters, kind=self.kind, mapping=self.mapping)
 
     def declared(self) -> conversation.Tool:
         """What the model is told of it. Not every wire takes a function without a schema."""
@@ -122,13 +130,16 @@ class Tools(Mapping[str, Tool]):
         """Decorates a function as a tool. ``options``: the members of `Tool`.
 
         The name is the function's own where none is given, the description the first paragraph of its docstring. The
-        function stays what it was.
+        function stays what it was. Raises InvalidTool, as `Tool` and `add` do.
         """
 
         def take(made: _Function) -> _Function:
-            name = options.pop("name", None) or made.__name__
-            told = " ".join((made.__doc__ or "").split("\n\n")[0].split()) or None
-            self.add(replace(Tool(name=name, function=made, description=told), **options))
+            name = options.get("name") or getattr(made, "__name__", None)
+            if not name:
+                raise InvalidTool(f"a tool without a name: {made!r} has none", hint="pass name=")
+            documented = made.func if isinstance(made, functools.partial) else made
+            told = " ".join((documented.__doc__ or "").split("\n\n")[0].split()) or None
+            self.add(Tool(**{"description": told, **options, "name": name, "function": made}))
             return made
 
         return take if function is None else take(function)

@@ -11,6 +11,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from typing import Any
 
 import anthropic
@@ -288,7 +289,8 @@ def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, s
         options = {"api_key": "any", "api_host": stage.servers.base(surface), "use_insecure_channel": True}
     ran: list[str] = []
     tools = [
-        Tool(name=tool, function=lambda tool=tool, **_: ran.append(tool)) for tool in ("read_files", "replace_in_file")
+        Tool(name=tool, function=partial(lambda tool, **_: ran.append(tool), tool))
+        for tool in ("read_files", "replace_in_file")
     ]
     mode = TextMode("tool-xml", limit=limit_of("first"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from normalizer import ToolCall, jsontext
@@ -17,7 +18,22 @@ def asked(name: str, id: str = "", **arguments: Any) -> ToolCall:
 
 
 def tool(function: Callable[..., Any], name: str | None = None, **options: Any) -> Tool:
-    return Tool(name=name or function.__name__, function=function, **options)
+    """A tool that declares any value for each parameter of its function."""
+    by_name = options.get("kind", "function") == "function" and not options.get("mapping")
+    return Tool(
+        name=name or function.__name__,
+        function=function,
+        **{"parameters": taking(function) if by_name else None, **options},
+    )
+
+
+def taking(function: Callable[..., Any]) -> dict[str, Any] | None:
+    """The schema by which a function's parameters may have any values."""
+    named = [one for one in signature(function).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    if not named:
+        return None
+    required = [one.name for one in named if one.default is one.empty]
+    return {"type": "object", "properties": {one.name: {} for one in named}, "required": required}
 
 
 def ran(calls: list[ToolCall], *tools: Tool, executor: dict[str, Any] | None = None, **options: Any) -> list[Ran]:

@@ -10,7 +10,7 @@ from normalizer.turns.tools import Tool, Tools
 
 
 def _tools(**hints: str | None) -> Tools:
-    return Tools([Tool(name=name, function=print, waiting_hint=hint) for name, hint in hints.items()])
+    return Tools([Tool(name=name, function=lambda: None, waiting_hint=hint) for name, hint in hints.items()])
 
 
 def _calls(*names: str) -> list[ToolCall]:

@@ -260,7 +260,7 @@ def test_004_tool_result_propagation() -> None:
             tools=["read_file"],
         ),
     )
-    turn = Turn(provider, [Tool(name="read_file", function=lambda path: "file contents")])
+    turn = Turn(provider, [Tool(name="read_file", function=lambda **_: "file contents")])
     at_once(turn.run("Go."))
     id = turn.state.rounds[0].calls[0].id
     messages = provider.bodies[1]["messages"]
@@ -323,7 +323,7 @@ def test_004_llm_requests_tool() -> None:
     provider = Emulated(
         "anthropic.messages", script([call("read_file", path="/path/to/file.txt")], [Say("Done.")], tools=["read_file"])
     )
-    turn = Turn(provider, [Tool(name="read_file", function=lambda path: "File content here...")])
+    turn = Turn(provider, [Tool(name="read_file", function=lambda **_: "File content here...")])
     events = at_once(play(turn, "Go."))
     id = turn.state.rounds[0].calls[0].id
     asked, returned, _ = [jsontext.decode(jsontext.encode(one.block)) for one in only(events, told.BlockStop)]

@@ -155,7 +155,7 @@ def test_what_a_schema_refers_to_is_fetched_from_nowhere(monkeypatch: pytest.Mon
     fetched: list[Any] = []
     monkeypatch.setattr("urllib.request.urlopen", lambda *given, **_: fetched.append(given))
     schema = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
-    (one,) = ran([asked("odd", a=1)], tool(lambda a: a, "odd", parameters=schema))
+    (one,) = ran([asked("odd", a=1)], tool(lambda a=None: a, "odd", parameters=schema))
     assert one.how == "invalid_arguments"
     assert "the schema refers to what is not there" in texts([one])[0][1]
     assert fetched == []

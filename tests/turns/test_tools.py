@@ -52,7 +52,12 @@ def test_a_decorator_may_say_everything_anew() -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_every_wire_takes_a_tool_without_a_schema_and_a_name_that_it_does_not_know(wire: str) -> None:
-    tools = Tools([Tool(name="crm.listInvoices", function=print), Tool(name="free", function=print, kind="custom")])
+    tools = Tools(
+        [
+            Tool(name="crm.listInvoices", function=lambda: None),
+            Tool(name="free", function=lambda text: text, kind="custom"),
+        ]
+    )
     assert check_request(written(wire, tools).body, wire) == []
 
 
@@ -89,19 +94,19 @@ def test_a_call_under_the_name_that_the_wire_took_reaches_the_tool_of_the_true_n
 )
 def test_a_tool_that_cannot_be_offered_is_refused_when_it_is_declared(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidTool, match=said):
-        Tools([Tool(function=print, **options)])
+        Tools([Tool(function=lambda: None, **options)])
 
 
 def test_two_tools_of_one_name_are_an_error() -> None:
     with pytest.raises(InvalidTool, match="two tools are called 'a'"):
-        Tools([Tool(name="a", function=print), Tool(name="a", function=len)])
+        Tools([Tool(name="a", function=lambda: None), Tool(name="a", function=list)])
 
 
 def test_without_jsonschema_a_tool_with_a_schema_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
-        Tools([Tool(name="a", function=print, parameters=CITY)])
-    Tools([Tool(name="a", function=print)])  # nothing to check, nothing needed
+        Tools([Tool(name="a", function=lambda city: None, parameters=CITY)])
+    Tools([Tool(name="a", function=lambda: None)])  # nothing to check, nothing needed
 
 
 def test_arguments_that_are_too_deep_for_the_judge_are_problems_and_no_crash() -> None:

@@ -53,7 +53,7 @@ def use(id: str, path: str) -> dict[str, Any]:
     return {"type": "tool_use", "id": id, "name": "read_file", "input": {"path": path}}
 
 
-FILES = Tools([Tool(name="read_file", function=lambda path: f"{path} contents")])
+FILES = Tools([Tool(name="read_file", function=lambda **asked: f"{asked['path']} contents")])
 
 
 def content(row: Any) -> Any:

@@ -1,0 +1,277 @@
+"""Item 17: a tool whose function cannot take the calls that its schema allows is refused where it is declared."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normalizer.errors import InvalidTool
+from normalizer.turns import Executor, Tool, Tools
+from normalizer.turns.signatures import misfit
+from normalizer.turns.validation import problems
+
+from ..turns.executing import asked, ran, texts
+from ..turns.playing import at_once
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def weather(city: str, days: int = 1) -> str:
+    return f"fine in {city} for {days}"
+
+
+async def later(city: str) -> str:
+    return city
+
+
+class Service:
+    def method(self, city: str) -> str:
+        return city
+
+    @classmethod
+    def of_class(cls, city: str) -> str:
+        return city
+
+    @staticmethod
+    def static(city: str) -> str:
+        return city
+
+    def __call__(self, city: str) -> str:
+        return city
+
+
+def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def by_bare_decorator(function: Any, parameters: Any) -> None:
+    tools = Tools()
+    tools.tool(function) if parameters is None else tools.tool(function, parameters=parameters)
+
+
+def by_decorator(function: Any, parameters: Any) -> None:
+    Tools().tool(name="t", parameters=parameters)(function)
+
+
+def by_tool(function: Any, parameters: Any) -> None:
+    Tool(name="t", function=function, parameters=parameters)
+
+
+def by_add(function: Any, parameters: Any) -> None:
+    Tools().add(Tool(name="t", function=function, parameters=parameters))
+
+
+def by_list(function: Any, parameters: Any) -> None:
+    Tools([Tool(name="t", function=function, parameters=parameters)])
+
+
+WAYS = [by_decorator, by_tool, by_add, by_list]
+TYPED = [
+    weather,
+    later,
+    Service().method,
+    Service.of_class,
+    Service.static,
+    Service(),
+    wrapped(weather),
+    lambda city: 1,
+]
+
+
+@pytest.mark.parametrize("declare", [by_bare_decorator, *WAYS])
+def test_a_typed_function_without_a_schema_is_refused_with_what_to_pass(declare: Callable[..., None]) -> None:
+    with pytest.raises(InvalidTool, match=r"(t|weather): its function takes 'city', 'days'.*pass parameters=") as found:
+        declare(weather, None)
+    assert found.value.where in ("t", "weather")
+
+
+@pytest.mark.parametrize("declare", WAYS)
+@pytest.mark.parametrize("function", TYPED)
+def test_whatever_is_called_has_its_parameters_declared(declare: Callable[..., None], function: Any) -> None:
+    with pytest.raises(InvalidTool, match="'city'"):
+        declare(function, None)
+    with pytest.raises(InvalidTool, match="'city'"):
+        declare(function, NOTHING)
+    declare(function, CITY)
+
+
+@pytest.mark.parametrize("declare", WAYS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: 1,
+        lambda **anything: 1,
+        lambda *rest: 1,
+        functools.partial(weather, "Horta", 2),
+        functools.partial(weather, city="Horta", days=2),
+        dict,  # has no signature
+    ],
+)
+def test_what_takes_no_named_parameters_needs_no_schema(declare: Callable[..., None], function: Any) -> None:
+    declare(function, None)
+
+
+def test_a_default_is_not_declared_in_silence_either() -> None:
+    """The model would never pass it. Declared as nothing it is the function's business."""
+    with pytest.raises(InvalidTool, match="'units'"):
+        Tool(name="t", function=lambda units="metric": units)
+    Tool(name="t", function=lambda units="metric": units, parameters=NOTHING)
+
+
+def _by_position(city: str, /) -> str:
+    return city
+
+
+def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
+    return city
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters", "said"),
+    [
+        (weather, {**CITY, "properties": {"town": {}, "city": {}}}, "declare 'town', which its function"),
+        (weather, {"type": "object", "properties": {"days": {}}}, "requires 'city', which its parameters do not"),
+        (
+            weather,
+            {"type": "object", "properties": {"city": {}}},
+            "requires 'city', which its parameters let the model",
+        ),
+        (weather, {"properties": {"city": {}}, "anyOf": [{"required": ["city"]}, {}]}, "let the model leave out"),
+        (weather, {**CITY, "allOf": [{"properties": {"town": {}}}]}, "declare 'town'"),
+        (weather, {**CITY, "if": {}, "then": {"properties": {"town": {}}}}, "declare 'town'"),
+        (weather, {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"town": {}}}}}, "declare 'town'"),
+        (functools.partial(weather, "Horta"), CITY, "declare 'city'"),
+        (_by_position, CITY, "by position only"),
+        (_by_position, None, "by position only"),
+        (Service.method, CITY, "requires 'self'"),
+        (Service.method, None, "'self', 'city'"),
+        (lambda **_: 1, {"required": "city"}, "no JSON schema"),
+        (5, None, "not callable"),
+        (Service.__dict__["of_class"], None, "not callable"),
+    ],
+)
+def test_a_schema_and_a_function_that_do_not_fit_are_refused(function: Any, parameters: Any, said: str) -> None:
+    with pytest.raises(InvalidTool, match=said):
+        Tools([Tool(name="t", function=function, parameters=parameters)])
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (weather, {"properties": {"city": {}}, "allOf": [{"required": ["city"]}]}),
+        (weather, {"$ref": "#/$defs/a~1b", "$defs": {"a/b": CITY}}),
+        (weather, {"oneOf": [CITY, {"required": ["city", "days"], "properties": {"city": {}, "days": {}}}]}),
+        (weather, {"$ref": "https://example.com/schema.json"}),  # cannot be read here
+        (weather, {**CITY, "properties": {"city": {}, "town": False}}),  # forbidden, so never passed
+        (lambda **anything: 1, CITY),
+        (lambda city, **anything: 1, {**CITY, "properties": {"city": {}, "first-name": {}}}),
+        (_by_position_or_not, NOTHING),
+        (functools.partial(weather, city="Horta"), NOTHING),
+        (functools.partial(weather, city="Horta"), CITY),  # the model's goes before
+    ],
+)
+def test_what_fits_is_taken(function: Any, parameters: Any) -> None:
+    Tools([Tool(name="t", function=function, parameters=parameters)])
+
+
+def test_a_schema_that_leads_to_itself_is_read_once() -> None:
+    tree = {"properties": {"city": {}}, "required": ["city"], "allOf": [{"$ref": "#"}]}
+    Tool(name="t", function=weather, parameters=tree)
+
+
+@pytest.mark.parametrize("options", [{"mapping": True}, {"kind": "custom"}])
+def test_the_one_positional_argument_has_to_be_taken(options: dict[str, Any]) -> None:
+    Tool(name="t", function=lambda given: given, **options)
+    Tool(name="t", function=_by_position, **options)
+    for function in (lambda: 1, lambda a, b: 1, lambda *, given: 1):
+        with pytest.raises(InvalidTool, match="one positional argument"):
+            Tool(name="t", function=function, **options)
+
+
+def test_arguments_of_a_providers_own_kind_are_its_own() -> None:
+    Tool(name="shell", function=lambda action: action, kind="shell")
+
+
+def test_a_tool_that_is_run_elsewhere_has_no_function_to_fit() -> None:
+    Tool(name="t", parameters=CITY)
+
+
+def test_what_is_decorated_without_a_name_says_so_and_a_partial_is_described_by_its_function() -> None:
+    with pytest.raises(InvalidTool, match="pass name="):
+        Tools().tool(functools.partial(weather, "Horta"))
+
+    def documented(city: str) -> str:
+        """Looks."""
+        return city
+
+    tools = Tools()
+    tools.tool(functools.partial(documented, "Horta"), name="horta")
+    assert tools["horta"].description == "Looks."
+
+
+def test_arguments_beyond_the_schema_that_the_function_does_not_take_are_the_models_mistake() -> None:
+    """A schema without "additionalProperties": false lets them through, and the function is not blamed for it."""
+    found = ran([asked("t", city="Horta", more=1)], Tool(name="t", function=weather, parameters=CITY))
+    [(how, text)] = texts(found)
+    assert how == "invalid_arguments"
+    assert "it does not take 'more'" in text
+    assert texts(ran([asked("t", more=1)], Tool(name="t", function=lambda: 1)))[0][0] == "invalid_arguments"
+
+
+NAMES = st.sampled_from(["city", "days", "unit", "first-name", "class", "_private"])
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> Callable[..., Any]:
+    """Functions of any signature."""
+    usable = [name for name in ("city", "days", "unit", "_private") if not keyword.iskeyword(name)]
+    names = draw(st.lists(st.sampled_from(usable), unique=True))
+    required = draw(st.integers(0, len(names)))
+    parts = [name if n < required else f"{name}=None" for n, name in enumerate(names)]
+    split = draw(st.integers(0, len(names)))
+    if draw(st.booleans()) and split:
+        parts.insert(split, "/")
+        if draw(st.booleans()) and split < len(names):
+            parts.insert(draw(st.integers(split + 1, len(names))), "*")
+    elif split < len(names):
+        parts.insert(split, "*")
+    parts += ["**rest"] if draw(st.booleans()) else []
+    text = ", ".join(parts)
+    made: Callable[..., Any] = eval(f"lambda {text}: 'ran'")
+    return made
+
+
+SCHEMAS = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(NAMES, st.just({}))},
+    optional={
+        "required": st.lists(NAMES, unique=True),
+        "anyOf": st.lists(st.fixed_dictionaries({"required": st.lists(NAMES, unique=True)}), min_size=1),
+    },
+)
+
+
+@given(functions(), SCHEMAS, st.dictionaries(NAMES, st.integers()))
+def test_a_call_that_fits_the_schema_of_a_tool_that_was_taken_is_run(
+    function: Callable[..., Any], schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    try:
+        tool = Tool(name="t", function=function, parameters=schema)
+    except InvalidTool:
+        return
+    declared = {name: value for name, value in arguments.items() if name in schema["properties"]}
+    if problems(schema, declared):
+        return
+    assert misfit(function, declared) is None
+    [done] = at_once(Executor({"t": tool}).run([asked("t", **declared)]))
+    assert done.how == "returned"
