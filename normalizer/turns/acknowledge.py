@@ -25,6 +25,7 @@ from .. import jsontext
 from ..model import ToolCall
 from .gerunds import base, before_noun, starts_verb, word_set
 from .provider import Provider
+from .raised import described
 from .saying import asked, saying
 
 _log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class Writer:
                 async with aclosing(saying(self.provider, request)) as words:
                     return "".join([text async for text in words]).strip()
         except Exception as error:
-            _log.warning("no model wrote the acknowledgement: %s", error or type(error).__name__)
+            _log.warning("no model wrote the acknowledgement: %s", described(error))
             return sentence(hints)
 
 

@@ -5,13 +5,12 @@ What fails here fails nothing else: an approval that cannot be had is none, and 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ..model import ApprovalRequest, ToolCall
-from .cancelling import is_wanted
+from .cancelling import is_failure
 from .happenings import Decided
 from .tools import Tool
 
@@ -30,8 +29,8 @@ async def decide(approve: Approver, asked: ToolCall | ApprovalRequest) -> Decide
         verdict = approve(asked)
         if inspect.isawaitable(verdict):
             verdict = await verdict
-    except (Exception, asyncio.CancelledError) as error:
-        if is_wanted():
+    except BaseException as error:
+        if not is_failure(error):
             raise
         _log.warning("the approval of call %s failed", asked.id, exc_info=error)
         verdict = f"the approval failed: {type(error).__name__}"
@@ -46,7 +45,9 @@ def acknowledgement(
     """What there is to say at once, or will be; null for nothing."""
     try:
         return acknowledge(calls, tools)
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         _log.warning("the acknowledgement failed", exc_info=error)
         return None
 
@@ -55,8 +56,8 @@ async def written(text: Awaitable[str | None]) -> str | None:
     """What somebody takes time to write; null for nothing."""
     try:
         return await text
-    except (Exception, asyncio.CancelledError) as error:
-        if is_wanted():
+    except BaseException as error:
+        if not is_failure(error):
             raise
         _log.warning("the acknowledgement failed", exc_info=error)
         return None

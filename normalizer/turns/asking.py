@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol, cast
 
 from ..conversation import Encoded, Request
 from ..decoder import StreamDecoder
-from ..errors import ToolLimitReached, ToolparityError
+from ..errors import ToolLimitReached
 from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
-from .cancelling import is_wanted
+from .cancelling import is_failure
 from .happenings import Broke, Happening
 from .listening import Listener
 from .provider import Provider
+from .raised import described, message, shortened
+
+_log = logging.getLogger("toolparity")
 
 #: Takes what happened; returns when it was dealt with, so that a fast provider does not outrun a slow listener.
 Post = Callable[[list[Happening]], Awaitable[None]]
@@ -62,8 +65,8 @@ class Asking:
         self._response: Response | None = None
         self._finished = False
 
-    async def run(self, post: Post) -> Response | Broke:
-        """The whole answer, its blocks told before; or what broke it."""
+    async def run(self, post: Post) -> Response | list[Happening]:
+        """The whole answer, its blocks told before; or what is to be told where it broke, `Broke` at its end."""
         pieces: AsyncIterator[Any] | None = None
         try:
             pieces = self._provider.ask(self.encoded.body)
@@ -76,17 +79,15 @@ class Asking:
                     await post(happened)
             response = self._finish()
         except ToolLimitReached as reached:
-            await _close(pieces)  # first: whoever listens may take its time
+            await close(pieces)  # first: whoever listens may take its time
             await post(self._listener.feed(cast(tuple[Event, ...], reached.events)))
             response = self._finish()
-        except asyncio.CancelledError as error:
-            if is_wanted():
+        except BaseException as error:
+            if not is_failure(error):
                 raise
-            return await self._broke(error, post)  # the provider's own doing
-        except Exception as error:
-            return await self._broke(error, post)
+            return self.broke(error)
         finally:
-            await _close(pieces)
+            await close(pieces)
         await post(self._listener.finish(response))
         return response
 
@@ -98,15 +99,14 @@ class Asking:
             return [], self._response
         try:
             response = self._finish()
-        except ToolparityError:
+        except Exception:
             return [], None  # nothing that could be read
         return self._listener.finish(response), response
 
-    async def _broke(self, error: BaseException, post: Post) -> Broke:
+    def broke(self, error: BaseException) -> list[Happening]:
+        """What is to be told where this ended the answer: the rows that were open, and that it broke."""
         happened, response = self.arrived()
-        if happened:
-            await post(happened)
-        return Broke(broken(error), response)
+        return [*happened, Broke(broken(error), response)]
 
     def _finish(self) -> Response:
         self._finished = True
@@ -119,15 +119,29 @@ class Asking:
         return self._response
 
 
-async def _close(pieces: AsyncIterator[Any] | None) -> None:
-    close = getattr(pieces, "aclose", None)
-    if close is not None:
-        await close()
+async def close(pieces: AsyncIterator[Any] | None) -> None:
+    """Close the connection of an answer. A client that fails at that takes nothing from what arrived."""
+    ending = getattr(pieces, "aclose", None)
+    if ending is None:
+        return
+    try:
+        await ending()
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        _log.warning("closing the provider's answer failed: %s", described(error))
 
 
 def broken(error: BaseException) -> Error:
-    """What a client raised. A status that it tells says whether to try again; else nobody knows."""
-    status = getattr(error, "status_code", None)
-    known = isinstance(status, int) and not isinstance(status, bool)
-    retryable = (status in (408, 409, 425, 429) or status >= 500) if known and status is not None else None
-    return Error(type(error).__name__, str(error), status if known else None, retryable)
+    """The error that a client raised. ``retryable``: by its status, None where it has none."""
+    status = _status(error)
+    retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None
+    return Error(type(error).__name__, shortened(message(error)), status, retryable)
+
+
+def _status(error: BaseException) -> int | None:
+    try:
+        status = getattr(error, "status_code", None)
+    except Exception:  # a property that fails
+        return None
+    return status if isinstance(status, int) and not isinstance(status, bool) else None

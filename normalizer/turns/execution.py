@@ -12,7 +12,7 @@ because grpc.aio, which xAI's SDK needs, runs on asyncio alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from ..conversation import Result
 from ..model import Response, ToolCall
 from ..policies import Selection
+from .cancelling import is_failure
 from .gate import Gate
 from .outcomes import MOST, failure, rendered
 from .running import CallContext, is_async, run
@@ -31,6 +32,8 @@ from .threads import Threads
 from .tools import Tool
 from .validation import problems
 
+#: The result of a call that was given up while it ran.
+CANCELLED = "This call was cancelled while it ran."
 _UNKNOWN_OUTCOME = "This call was started before, and whether it took effect is not known. It was not run again."
 
 
@@ -82,6 +85,11 @@ class Executor:
         self._left: set[asyncio.Task[Any]] = set()
 
     @property
+    def grace(self) -> float:
+        """Seconds that a call has to clean up after it was given up."""
+        return self._grace
+
+    @property
     def abandoned(self) -> int:
         """Threads and tasks that were given up and run still."""
         return self._threads.abandoned + len(self._left)
@@ -111,7 +119,7 @@ class Executor:
         """
         one = _One(self, turn, round, gate or Gate(), ledger, unwanted or {}, starting, finished, progress)
         if policy != "batch":
-            return await _all([asyncio.create_task(one.execute(call)) for call in calls])
+            return await one.all(calls)
         ran: list[Ran] = []
         failed: Ran | None = None
         for call in calls:
@@ -122,7 +130,7 @@ class Executor:
                 )
                 ran.append(await one.told(skipped))
                 continue
-            ran.append(await one.execute(call))
+            ran += await one.all([call])
             if ran[-1].result.is_error and failed is None:
                 failed = ran[-1]
         return ran
@@ -139,7 +147,7 @@ class Executor:
         if outcome.given_up == "timeout":
             return Ran(call, failure(call, f"Tool execution timed out after {_seconds(tool.timeout)}."), "timeout")
         if outcome.given_up is not None:
-            return Ran(call, failure(call, "This call was cancelled while it ran."), "cancelled")
+            return Ran(call, failure(call, CANCELLED), "cancelled")
         return self.ran(call, outcome.returned if outcome.raised is None else outcome.raised)
 
     def ran(self, call: ToolCall, outcome: Any) -> Ran:
@@ -195,6 +203,26 @@ class _One:
         self._starting = starting
         self._finished = finished
         self._progress = progress
+        self._began: set[str] = set()
+
+    async def all(self, calls: Sequence[ToolCall]) -> list[Ran]:
+        """All results in order. An error that is not a tool's ends the other calls and is raised.
+
+        A call whose task other code cancels has a result all the same, and its siblings run on. Each task is cancelled
+        once: a second time would cut the clean-up of its tool short.
+        """
+        tasks = {asyncio.create_task(self.execute(call)): call for call in calls}
+        ran: dict[asyncio.Task[Ran], Ran] = {}
+        pending = set(tasks)
+        try:
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    ran[task] = await self.told(self._lost(tasks[task])) if task.cancelled() else task.result()
+        except BaseException:
+            await _end_all(tasks)
+            raise
+        return [ran[task] for task in tasks]
 
     async def execute(self, call: ToolCall) -> Ran:
         """The call's one result."""
@@ -219,10 +247,17 @@ class _One:
                 return Ran(call, failure(call, "This call was not executed."), "skipped")
             if self._ledger is not None:
                 self._ledger[key] = None
+            self._began.add(call.id)
             ran = await self._run(call, key)
             if self._ledger is not None:
                 self._ledger[key] = ran.result
             return await self.told(ran)
+
+    def _lost(self, call: ToolCall) -> Ran:
+        """The result of a call whose task other code cancelled."""
+        if call.id in self._began:
+            return Ran(call, failure(call, CANCELLED), "cancelled")
+        return Ran(call, failure(call, "This call was not executed: it was cancelled before it began."), "skipped")
 
     def _admitted(self, call: ToolCall) -> Ran | None:
         admit = self._executor._admit
@@ -262,7 +297,9 @@ class _One:
             return await execute(call)
         try:
             ran = await around(call, execute)
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             return self._executor.ran(call, error)
         return Ran(call, replace(ran.result, call_id=call.id, name=call.name, kind=call.kind), ran.how)
 
@@ -271,15 +308,16 @@ class _One:
         return tool is not None and tool.function is not None and not is_async(tool.function)
 
 
-async def _all(tasks: list[asyncio.Task[Ran]]) -> list[Ran]:
-    """All results in order. What goes wrong in here is no tool's doing: then the others are ended, and it is raised."""
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
+async def _end_all(tasks: Iterable[asyncio.Task[Ran]]) -> None:
+    """Cancel the tasks that run, once, and wait until they have cleaned up."""
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # one is raised; asyncio would log the others
 
 
 def kept(response: Response, selection: Selection) -> list[ToolCall]:

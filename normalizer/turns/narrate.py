@@ -22,6 +22,7 @@ from ..model import Response, ToolCall
 from .acknowledge import Hinted, hints_of, listed
 from .blocks import result_content
 from .provider import Provider
+from .raised import described
 from .saying import asked, saying
 
 _log = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ class Narrator:
                     yield text
             return
         except Exception as error:
-            _log.warning("the narrator failed: %s", error)
+            _log.warning("the narrator failed: %s", described(error))
         yield ("\n\n" if said else "") + plain(given)
 
     async def narrate(self, given: NarratorInput) -> Narration:
@@ -140,7 +141,7 @@ class Narrator:
                     text += piece
             return Narration(text)
         except Exception as error:
-            _log.warning("the narrator failed: %s", error)
+            _log.warning("the narrator failed: %s", described(error))
         return Narration(f"{text}\n\n{plain(given)}" if text else plain(given), written=False)
 
     def words(

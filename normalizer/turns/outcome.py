@@ -9,8 +9,12 @@ from msgspec.structs import replace
 
 from ..conversation import Request, TextPart, User
 from ..model import Error, ToolCall, Usage
+from .happenings import Cancelled
+from .machine import step
 from .places import place
 from .state import Termination, TurnState
+
+_WENT_ON = "the conversation went on without it"
 
 
 class Waiting(Struct, frozen=True):
@@ -44,9 +48,13 @@ class Outcome(Struct, frozen=True):
     error: Error | None
 
     def next(self, message: str) -> Request:
-        """The request with which the conversation goes on: the whole history, and what the user says next."""
+        """The request with which the conversation goes on: the whole history, and what the user says next.
+
+        Of a turn that waits, the calls that ran keep their results, and those that wait are answered as not executed.
+        """
         said = User([TextPart(message)])
-        return replace(self.state.request, turns=[*self.state.history(), said])
+        closed, _ = step(self.state, Cancelled(_WENT_ON))
+        return replace(self.state.request, turns=[*closed.history(), said])
 
 
 def outcome_of(state: TurnState) -> Outcome:

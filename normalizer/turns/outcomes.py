@@ -23,6 +23,7 @@ from ..answers import result_of
 from ..conversation import JsonPart, MediaPart, Part, Result, TextPart
 from ..errors import UnsayableOutcome
 from ..model import ToolCall
+from .raised import described, message
 from .state import How
 
 #: Characters of one result, where nobody says: more than any context takes.
@@ -48,8 +49,9 @@ def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[Result, Ho
         jsontext.encode(result)
     except UnsayableOutcome as error:
         return failure(call, f"Tool {call.name!r} returned something that cannot be told: {error.what}"), "unsayable"
-    except Exception as error:  # an object with a will of its own
-        return failure(call, f"Tool {call.name!r} returned something that cannot be read: {_safe(error)}"), "unsayable"
+    except BaseException as error:  # raised by the object itself
+        said = f"Tool {call.name!r} returned something that cannot be read: {described(error)}"
+        return failure(call, said, most), "unsayable"
     return result, "failed" if result.is_error else "returned"
 
 
@@ -94,15 +96,5 @@ def _cut(part: Part, room: int, size: int) -> Part:
 
 def _told(call: ToolCall, error: BaseException) -> str:
     if isinstance(error, ToolFailed):
-        return _safe(error, bare=True) or f"Tool {call.name!r} failed."
-    return f"Tool {call.name!r} failed: {_safe(error)}"
-
-
-def _safe(error: BaseException, *, bare: bool = False) -> str:
-    """What an exception says; some cannot even say that."""
-    name = type(error).__name__
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
-    return text if bare else f"{name}: {text}" if text else name
+        return message(error) or f"Tool {call.name!r} failed."
+    return f"Tool {call.name!r} failed: {described(error, None)}"

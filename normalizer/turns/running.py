@@ -71,6 +71,8 @@ async def run(
     except asyncio.CancelledError:
         await _end(task, grace, left)
         raise
+    if task.cancelled():  # by another one's doing, before it began
+        return Run(given_up="cancelled")
     if task.done():
         return task.result()
     await _end(task, grace, left)
@@ -88,21 +90,19 @@ async def _invoke(tool: Tool, call: ToolCall, threads: Threads) -> Run:
     """Never raises: SystemExit and KeyboardInterrupt would end the loop from within a task, and all other turns."""
     own = tool.function
     assert own is not None  # whoever has none is run elsewhere
-    function = _bound(tool, own, call)
     try:
+        function = _bound(tool, own, call)
         if is_async(own):
             return Run(await function())
         returned, raised = await threads.run(function)
         if raised is None and inspect.isawaitable(returned):
             returned = await returned
-    except GeneratorExit:  # the loop is gone
-        raise
     except BaseException as error:
         raised = error
     if raised is None:
         return Run(returned)
     _log.warning("tool %s failed: call %s", call.name, call.id, exc_info=raised)
-    return Run(raised=raised.with_traceback(None))
+    return Run(raised=BaseException.with_traceback(raised, None))
 
 
 def is_async(function: Callable[..., Any]) -> bool:

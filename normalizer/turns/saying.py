@@ -14,8 +14,10 @@ from ..errors import NothingSaid
 from ..events import BlockDelta, BlockReset, BlockStart, Event
 from ..model import Response
 from ..requests import write_request
+from .cancelling import is_failure
 from .opening import opening
 from .provider import Provider
+from .raised import described
 
 
 def asked(provider: Provider, system: str, message: str) -> Request:
@@ -35,7 +37,7 @@ async def saying(
     decoder = StreamDecoder(provider.wire, provider=provider.name, request=encoded.body)
     words = _Words()
     whole: Response | None = None
-    async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(encoded.body))) as pieces:
+    async with aclosing(_arriving(provider, encoded.body)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Response):
                 whole = piece
@@ -48,6 +50,21 @@ async def saying(
     for text in words.rest(response.text):
         yield text
     _check(response, words.said)
+
+
+async def _arriving(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
+    """The pieces of an answer. Whatever the provider raises is an Exception: GeneratorExit would end the readers."""
+    async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(body))) as pieces:
+        while True:
+            try:
+                piece = await anext(pieces)
+            except StopAsyncIteration:
+                return
+            except BaseException as error:
+                if isinstance(error, Exception) or not is_failure(error):
+                    raise
+                raise NothingSaid(f"the provider raised {described(error)}", said="") from error
+            yield piece
 
 
 class _Words:

@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio import CancelledError
 from collections.abc import Callable, Coroutine
 from typing import Any
+from weakref import WeakSet
 
-#: Seconds that whatever runs has to end when the turn does.
-_PATIENCE = 5.0
+#: Seconds beyond the grace of tools that tasks have to end when the turn does.
+_PATIENCE = 4.0
 
 
 class Tasks:
-    """``wake`` is called when one of them raised: `fault` is nobody's outcome, and whoever reads the turn gets it."""
+    """``wake`` is called when a task raised: the reader of the turn gets that as `fault`.
 
-    def __init__(self, wake: Callable[[], object]) -> None:
+    ``grace``: seconds that tools have to clean up when the turn ends.
+    """
+
+    def __init__(self, wake: Callable[[], object], grace: float = 1.0) -> None:
         self.fault: BaseException | None = None
         self._wake = wake
+        self._patience = grace + _PATIENCE
         self._running: set[asyncio.Future[Any]] = set()
+        self._ended: WeakSet[asyncio.Future[Any]] = WeakSet()
 
-    def spawn(self, work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Start it."""
-        self.keep(asyncio.create_task(self._watched(work, *arguments)))
+    def spawn(
+        self,
+        work: Callable[..., Coroutine[Any, Any, None]],
+        *arguments: Any,
+        lost: Callable[[BaseException], object] | None = None,
+    ) -> None:
+        """Start a task. ``lost`` is called where other code than this cancelled it: the turn waits for its result.
+
+        A GeneratorExit out of a future ends a task in the same way: no coroutine inside the task can stop it.
+        """
+        task = asyncio.create_task(self._watched(work, *arguments))
+
+        def ended(task: asyncio.Future[Any]) -> None:
+            error = CancelledError("the task was cancelled") if task.cancelled() else task.exception()
+            if lost is not None and error is not None and task not in self._ended:
+                lost(error)
+
+        task.add_done_callback(ended)
+        self.keep(task)
 
     def keep(self, task: asyncio.Future[Any]) -> None:
         """End it with the rest."""
@@ -31,13 +54,16 @@ class Tasks:
         """End whatever runs."""
         tasks = list(self._running)
         for task in tasks:
+            self._ended.add(task)
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_PATIENCE)
+            await asyncio.wait(tasks, timeout=self._patience)
 
     async def _watched(self, work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         try:
             await work(*arguments)
-        except Exception as error:
+        except (CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # what ends the program is raised where the turn is read
             self.fault = error
             self._wake()

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from .. import conversation
 from ..errors import InvalidTool
+from .cancelling import is_failure
 from .signatures import check_function
 from .validation import check_schema
 
@@ -94,7 +95,9 @@ class Tool(Struct, frozen=True, kw_only=True):
             return self.approval
         try:
             return bool(self.approval(arguments))
-        except Exception:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             return True
 
 

@@ -16,15 +16,18 @@ import logging
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ..conversation import Request
 from ..errors import TurnMisused
-from ..model import ToolCall
+from ..model import Response, ToolCall
+from ..pairing import unanswered
 from ..requests import RequestWriter
-from .acting import awaited, is_late
+from .acting import CANCELLED_RUNNING, awaited, is_late
 from .asides import Acknowledger, Approver, acknowledgement, decide, written
 from .asking import Asking, Prepare, Reader, broken
+from .cancelling import EXITS, is_failure
 from .effects import Approve, Ask, Effect, Execute, Save, Tell, Wait
 from .events import TurnEvent
 from .execution import Executor, Ran
@@ -54,11 +57,13 @@ from .opening import first_request, gone_on_with
 from .outcome import Outcome, outcome_of
 from .places import called, chosen, place
 from .provider import Provider
-from .state import OnAllFailed, OnError, Settings, TurnState
+from .raised import described
+from .state import How, OnAllFailed, OnError, Settings, TurnState
 from .tasks import Tasks
 from .tools import Tool, Tools
 
 _log = logging.getLogger("toolparity")
+_LOST = "This call was not executed: it was cancelled before it began."
 _INTERRUPTED = "the program was interrupted"
 #: What was shown, and what has its result: so it is, though the program is interrupted before the machine is told.
 _KNOWN = (Opened, Grew, Replaced, Closed, Settled, Finished, Supplied)
@@ -119,8 +124,8 @@ class Turn:
         self._untold: deque[tuple[Happening, list[Effect]]] = deque()
         self._mail: Mail | None = None
         self._gate = Gate()
-        self._tasks = Tasks(self._post)
-        self._deciding = 0
+        self._tasks = Tasks(self._post, self._executor.grace)
+        self._deciding: set[str] = set()
         self._unwanted: dict[str, asyncio.Future[None]] = {}
         self._asking: Asking | None = None
         self._waits = False
@@ -201,7 +206,7 @@ class Turn:
         mail = self._mail = Mail()
         self._waits = False
         self._gate = Gate()
-        self._deciding = 0
+        self._deciding.clear()
         self._tasks.fault = None
         taking: deque[Happening] = deque()
         try:
@@ -220,7 +225,7 @@ class Turn:
                 for event in events:
                     yield event
                 posted.taken()
-        except (asyncio.CancelledError, GeneratorExit):
+        except (asyncio.CancelledError, GeneratorExit, *EXITS):
             await self._tell_untold()
             for happening in (*taking, *mail.rest()):
                 if isinstance(happening, _KNOWN) and not is_late(self.state, happening):
@@ -300,9 +305,12 @@ class Turn:
         events = [effect.event for effect in effects if isinstance(effect, Tell)]
         kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         for observer in self._observers:
-            await observer.happened(happening)
-            if effects:
-                await observer.keep(events, kept)
+            try:
+                await observer.happened(happening)
+                if effects:
+                    await observer.keep(events, kept)
+            except GeneratorExit as error:  # raised here it would end the reader
+                raise RuntimeError(f"an observer raised {described(error)}") from error
         return events
 
     async def _tell_untold(self) -> list[TurnEvent]:
@@ -317,35 +325,41 @@ class Turn:
     def _do(self, effect: Effect) -> None:
         self._waits = isinstance(effect, Wait)
         if isinstance(effect, Ask):
-            self._tasks.spawn(self._ask, effect)
+            self._tasks.spawn(self._ask, effect, lost=self._lost_answer)
         elif isinstance(effect, Execute):
-            self._tasks.spawn(self._execute, effect.calls)
+            self._tasks.spawn(self._execute, effect.calls, lost=partial(self._lost_calls, effect.calls))
         elif isinstance(effect, Approve) and self._approve is not None:
             for id in effect.call_ids:
-                self._deciding += 1
-                self._tasks.spawn(self._decide, self._approve, id)
+                self._deciding.add(id)
+                self._tasks.spawn(self._decide, self._approve, id, lost=partial(self._lost_decision, id))
 
     async def _ask(self, ask: Ask) -> None:
         settings, hooks = self.state.settings, (self._prepare, self._reader)
         try:
             asking = self._asking = Asking(self.provider, self._writer, ask.request, settings.choice, *hooks)
-        except Exception as error:  # a conversation that the wire cannot say at all
-            await self._post(Broke(broken(error)))
+        except BaseException as error:  # a conversation that the wire cannot say at all
+            if not is_failure(error):
+                raise
+            self._post(Broke(broken(error)))
             return
 
         async def post(happened: list[Happening]) -> None:
             await self._post(*happened, paced=True)
 
         response = await asking.run(post)
-        if isinstance(response, Broke):
-            await self._post(response)
+        if not isinstance(response, Response):
+            self._post(*response)
             return
         choice = chosen(response, settings)
         calls = [call for call in (choice.calls if choice is not None else []) if call.name in self.tools]
         wants = [call.id for call in calls if self.tools[call.name].needs_approval(call.arguments or {})]
         away = [call for call in calls if self.tools[call.name].function is None]
         fit = [call.id for call in away if self._executor.refused(call) is None]
-        await self._post(Answered(response, wants, fit))
+        self._post(Answered(response, wants, fit))
+
+    def _lost_answer(self, error: BaseException) -> None:
+        """The provider, or a hook beside it, cancelled the task that asks."""
+        self._post(*(self._asking.broke(error) if self._asking is not None else [Broke(broken(error))]))
 
     async def _execute(self, calls: list[ToolCall]) -> None:
         state = self.state
@@ -377,13 +391,27 @@ class Turn:
             progress=progress,
         )
 
+    def _lost_calls(self, calls: list[ToolCall], _: BaseException) -> None:
+        """A tool, or a hook beside it, cancelled the task that executes these."""
+        round = self.state.rounds[-1]
+        for asked in calls:
+            call = round.call(asked.id)
+            if call is not None and not call.settled:
+                how: How = "cancelled" if call.attempts else "skipped"
+                self._post(Finished(call.id, unanswered(asked, CANCELLED_RUNNING if call.attempts else _LOST), how))
+
+    def _lost_decision(self, id: str, error: BaseException) -> None:
+        """The approver cancelled the task that it decides in."""
+        self._deciding.discard(id)
+        self._post(Decided(id, False, f"the approval failed: {type(error).__name__}"))
+
     async def _decide(self, approve: Approver, id: str) -> None:
         state, round = self.state, self.state.rounds[-1]
         call = round.call(id)
         try:
             decided = await decide(approve, place(call, round, state.settings)[1]) if call is not None else None
         finally:
-            self._deciding -= 1
+            self._deciding.discard(id)
         self._post(*([decided] if decided is not None else []))  # nothing: to see that nobody decides any more
 
     def _acknowledged(self) -> None:

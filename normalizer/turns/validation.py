@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import jsontext
 from ..errors import InvalidTool, MissingExtra
+from .raised import described
 
 #: How much is said of what does not fit: problems, and characters of each (it may quote the arguments).
 _MOST = 5
@@ -34,6 +35,8 @@ def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
         return ["the arguments are nested too deep"]
     except import_module("referencing.exceptions").Unresolvable as error:
         return [f"the schema refers to what is not there: {error}"[:_LONGEST]]
+    except Exception as error:  # a part of the schema that its metaschema lets through
+        return [f"the schema cannot be applied: {described(error)}"[:_LONGEST]]
 
 
 def _told(error: Any) -> str:

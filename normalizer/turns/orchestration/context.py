@@ -19,6 +19,8 @@ from msgspec.structs import replace
 from ... import jsontext
 from ...conversation import Assistant, Request, Results, System, TextPart, Turn, User
 from ...model import Choice, Response, Text, ToolCall
+from ..cancelling import is_failure
+from ..raised import described
 from .memory import RoundMemory, Session, blocks_of, session_of
 from .summaries import Counter, Summarise, digest, estimated, fitting, quoted
 
@@ -68,8 +70,10 @@ class ContextBuilder:
         """Tokens of a text."""
         try:
             return self._count(text)
-        except Exception as error:
-            _log.warning("the counter of tokens failed: %s", error)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            _log.warning("the counter of tokens failed: %s", described(error))
             return estimated(text)
 
     async def build(self, request: Request, level: Level = "whole") -> Built:
@@ -148,9 +152,11 @@ class ContextBuilder:
                     return made
                 troubles.append(f"the summary of round {round.number} is longer than its {tokens} tokens")
                 return fitting(made, tokens, self.count)
-            except Exception as error:
-                _log.warning("the summary of round %s failed: %s", round.number, error)
-                troubles.append(f"the summary of round {round.number} failed: {type(error).__name__}: {error}")
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                _log.warning("the summary of round %s failed: %s", round.number, described(error))
+                troubles.append(f"the summary of round {round.number} failed: {described(error)}")
         return digest(round, tokens, self.count)
 
 

@@ -27,6 +27,7 @@ from ...conversation import Assistant, Request
 from ...errors import PolicyError, TurnMisused
 from ...model import Error, ToolCall
 from ..asking import Prepare
+from ..cancelling import is_failure
 from ..effects import Ask, Effect, Tell, Wait
 from ..events import ResultNeeded, TurnEvent
 from ..execution import Executor
@@ -352,7 +353,9 @@ class Coordinator:
             try:
                 said = listener(message, state)
                 said = await said if inspect.isawaitable(said) else said
-            except Exception:
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 _log.warning("a listener failed", exc_info=True)
                 continue
             wanted = wanted and (said is not False or not isinstance(message, Synthesis))

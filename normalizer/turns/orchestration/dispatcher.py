@@ -15,8 +15,10 @@ from ...conversation import Part, TextPart
 from ...errors import CircuitOpen, InvalidTool
 from ...model import ToolCall
 from ..blocks import result_content
+from ..cancelling import is_failure
 from ..execution import Ran, Run
 from ..outcomes import failure
+from ..raised import described
 from ..state import TOOL_FAILURES
 from ..tools import Fallback, Tool
 from .breakers import Breakers
@@ -137,8 +139,10 @@ class Dispatcher:
                 if fallback.arguments is not None:
                     arguments = fallback.arguments(dict(arguments))
                 text = jsontext.text(arguments)
-            except Exception as error:
-                troubles.append(f"{fallback.tool} has no arguments to be tried with: {type(error).__name__}: {error}")
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                troubles.append(f"{fallback.tool} has no arguments to be tried with: {described(error)}")
                 return
             if self._tools[fallback.tool].needs_approval(arguments):
                 troubles.append(f"{fallback.tool} was not tried in its place: it has to be allowed")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from ...errors import OutOfTime
+from ..asking import close
 from ..provider import Provider
 from .breakers import Breakers
 
@@ -51,6 +52,4 @@ class Engine:
                     raise  # the provider's own
                 yield piece
         finally:
-            close = getattr(pieces, "aclose", None)
-            if close is not None:
-                await close()
+            await close(pieces)
