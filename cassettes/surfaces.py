@@ -33,6 +33,13 @@ class Surface(NamedTuple):
         return script.needs <= self.able
 
 
+#: Wire over HTTP -> what the SDKs append to their base.
+PATHS = {
+    "openai.chat": "/chat/completions",
+    "openai.responses": "/responses",
+    "anthropic.messages": "/v1/messages",
+}
+
 _CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
 
 SURFACES: dict[str, Surface] = {

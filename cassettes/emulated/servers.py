@@ -32,8 +32,13 @@ App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message]
 #: Bytes that a request may have: as many as xAI's SDK sends.
 _LARGEST = 20 << 20
 
-#: Where the HTTP server keeps each provider, so that one port serves all: what the SDK's default base stands for.
-_PATHS = {"openai": "/openai/v1", "xai": "/xai/v1", "anthropic": "/anthropic"}
+
+def base_path(surface: Surface) -> str:
+    """Where the HTTP server keeps a provider, so that one port serves all: the path of the base that an SDK takes.
+
+    Anthropic's SDK appends the version of the interface itself.
+    """
+    return f"/{surface.provider}" + ("" if surface.wire == "anthropic.messages" else "/v1")
 
 
 class Servers(NamedTuple):
@@ -46,7 +51,7 @@ class Servers(NamedTuple):
         """What the surface's official SDK takes as ``base_url`` (or as ``api_host``, where it speaks gRPC)."""
         if surface.wire == "xai.grpc":
             return self.grpc_address
-        return self.http_url + _PATHS[surface.provider]
+        return self.http_url + base_path(surface)
 
 
 @contextmanager

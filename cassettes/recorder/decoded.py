@@ -16,15 +16,9 @@ from normalizer.model import Response
 
 from ..sources import Exchange
 from ..sources import vcrpy as vcrpy_format
-from ..surfaces import SURFACES, Surface
+from ..surfaces import PATHS, SURFACES, Surface
 
 _GRPC = "grpc://"
-#: What the SDKs ask for below their base URL.
-_PATHS = {
-    "openai.chat": "/chat/completions",
-    "openai.responses": "/responses",
-    "anthropic.messages": "/v1/messages",
-}
 
 
 class Interaction(NamedTuple):
@@ -49,7 +43,7 @@ def surface_at(uri: str) -> Surface | None:
     if uri.startswith(_GRPC):
         return SURFACES["xai.grpc"] if "/xai_api.Chat/" in uri else None
     path = uri.partition("?")[0]
-    return next((one for one in SURFACES.values() if path == one.base + _PATHS.get(one.wire, "")), None)
+    return next((one for one in SURFACES.values() if path == one.base + PATHS.get(one.wire, "")), None)
 
 
 def interaction(surface: Surface, request: Request, response: dict[str, Any]) -> Interaction:

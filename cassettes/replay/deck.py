@@ -2,7 +2,9 @@
 
 By what it says: the recorded request that means the same (`cassettes.matching`). By scenario, where the caller names
 one: then the answer to the round that the request is at, whatever else it says; a program that is tested may ask in
-words of its own. Every answer can be given any number of times, and tells where it comes from.
+words of its own. The messages of the model in the request count the rounds: without messages it is at the first, and
+after the answer that ``previous_response_id`` names. Every answer can be given any number of times, and has headers
+that say where it comes from.
 """
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ from normalizer.requests import read_request
 
 from .. import origin
 from ..library import Place, find, load
+from ..library.provenance import is_slug
 from ..matching import differences
-from ..surfaces import Surface
+from ..surfaces import PATHS, SURFACES, Surface
 
 #: So many differences to the nearest recorded request are told.
 _TOLD = 8
 #: Beside `origin.HEADER`: the cassette that the answer is from, by its path in the library, and which one of it.
 PLACE_HEADER = "x-toolparity-cassette"
 UNKNOWN = "unknown"
+#: Providers on wires of ours whose addresses hold the model: no base stands for them.
+_WITHOUT_BASE = frozenset(("bedrock",))
 
 
 class Track(Struct, frozen=True, dict=True):
@@ -63,6 +68,17 @@ class Track(Struct, frozen=True, dict=True):
     def place(self) -> str:
         return f"{self.path}#{self.number + 1}"
 
+    @cached_property
+    def model(self) -> str | None:
+        """The model that the recorded request asks, where it names one."""
+        try:
+            asked = jsontext.decode(self.body)
+        except ValueError:
+            return None
+        asked = asked.get("message", asked) if isinstance(asked, dict) else {}
+        model = asked.get("model") if isinstance(asked, dict) else None
+        return model if isinstance(model, str) else None
+
     @property
     def told(self) -> dict[str, str]:
         """Headers that tell a caller what it got, whatever the recording holds."""
@@ -82,13 +98,36 @@ class Deck:
                 self._tracks.setdefault((str(place.provider), str(place.wire)), []).extend(_tracks(place))
 
     def __len__(self) -> int:
-        """How many answers there are."""
-        return sum(map(len, self._tracks.values()))
+        """How many answers there are at the addresses of `surfaces`."""
+        return sum(len(self._of(surface)) for surface in self.surfaces)
+
+    @cached_property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """The surfaces that have an address: ours, and another provider's with recorded answers on a wire of ours."""
+        ours = {(surface.provider, surface.wire): surface for surface in SURFACES.values()}
+        alike = {surface.wire: surface for surface in reversed(SURFACES.values())}
+        others = [
+            alike[wire]._replace(name=f"{provider}/{wire}", provider=provider)
+            for provider, wire in self._tracks
+            if (provider, wire) not in ours and wire in PATHS and is_slug(provider) and provider not in _WITHOUT_BASE
+        ]
+        return (*ours.values(), *others)
+
+    @property
+    def unserved(self) -> dict[str, int]:
+        """How many answers have no address, by "provider/wire"."""
+        served = {(surface.provider, surface.wire) for surface in self.surfaces}
+        return {"/".join(key): len(tracks) for key, tracks in self._tracks.items() if key not in served}
 
     @property
     def origins(self) -> list[str]:
-        """Of each answer."""
-        return [track.origin for tracks in self._tracks.values() for track in tracks]
+        """Of each answer that has an address."""
+        return [track.origin for surface in self.surfaces for track in self._of(surface)]
+
+    def models(self, provider: str) -> list[str]:
+        """The models that a provider was asked for, sorted."""
+        tracks = [track for (whose, _), held in self._tracks.items() if whose == provider for track in held]
+        return sorted({track.model for track in tracks if track.model is not None})
 
     @property
     def scenarios(self) -> list[str]:
@@ -97,7 +136,7 @@ class Deck:
 
     def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> Track:
         """The answer to a request. Raises RequestNotRecorded, which tells the nearest request and what differs."""
-        tracks = [t for t in self._tracks.get((surface.provider, surface.wire), ()) if t.stream is stream]
+        tracks = [track for track in self._of(surface) if track.stream is stream]
         if scenario is not None:
             tracks = [track for track in tracks if track.scenario == scenario]
             if not tracks:
@@ -111,6 +150,9 @@ class Deck:
         if scenario is not None:
             return _round(tracks, surface, body)
         raise _unrecorded(surface, stream, min(ranked, key=lambda one: one[:2], default=None))
+
+    def _of(self, surface: Surface) -> list[Track]:
+        return self._tracks.get((surface.provider, surface.wire), [])
 
     def _no_scenario(self, scenario: str, surface: Surface, stream: bool) -> RequestNotRecorded:
         names = self.scenarios
@@ -135,17 +177,27 @@ def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
     """The track of the round that the request is at: one for each time that the model has spoken."""
     try:
         value = jsontext.decode(body)
-        if surface.wire == "xai.grpc":
-            value = value["message"]
-        request = read_request(value, surface.wire, provider=surface.provider)
+        value = value["message"] if surface.wire == "xai.grpc" else value
+        spoken = _spoken(value, surface)
     except (ToolparityError, ValueError, KeyError, TypeError) as error:
         raise RequestNotRecorded(f"the request cannot be read: {error}", where=surface.name) from None
-    spoken = sum(isinstance(turn, Assistant) for turn in request.turns)
+    before = value.get("previous_response_id")
+    if isinstance(before, str):
+        name = jsontext.encode(before)
+        spoken += next((track.number + 1 for track in tracks if name in track.answer), 0)
     for track in tracks:
         if track.number == spoken:
             return track
     told = f"the scenario {tracks[0].scenario} has {len(tracks)} rounds, and the request is at round {spoken + 1}"
     raise RequestNotRecorded(told, where=surface.name)
+
+
+def _spoken(value: Any, surface: Surface) -> int:
+    """How often the model has spoken in a request. Raises ToolparityError where its messages cannot be read."""
+    if isinstance(value, dict) and surface.wire != "openai.responses" and value.get("messages") is None:
+        return 0
+    request = read_request(value, surface.wire, provider=surface.provider)
+    return sum(isinstance(turn, Assistant) for turn in request.turns)
 
 
 def _unrecorded(surface: Surface, stream: bool, nearest: Any) -> RequestNotRecorded:

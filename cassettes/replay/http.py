@@ -4,17 +4,21 @@
     base_url http://127.0.0.1:PORT/scenario/parallel-three/openai/v1      the answers of one scenario
 
 A header ``x-toolparity-scenario`` names a scenario, too. Every answer has ``x-toolparity-origin`` (live, emulated,
-imported) and ``x-toolparity-cassette`` (which one it is from).
+imported) and ``x-toolparity-cassette`` (which one it is from). ``GET …/models`` lists the models that were asked for;
+nobody recorded that list, so that it is called emulated. Pages of this machine may read the answers (CORS), and those
+of the origins that the caller allows.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -22,33 +26,73 @@ from starlette.routing import Route
 from normalizer import jsontext
 from normalizer.errors import RequestNotRecorded
 
+from .. import origin
 from ..chunking import CHUNKINGS
 from ..emulated.http import nowhere
-from ..surfaces import SURFACES, Surface
-from .deck import Deck, Track
+from ..emulated.servers import base_path
+from ..surfaces import PATHS, Surface
+from .deck import PLACE_HEADER, Deck, Track
 
 SCENARIO_HEADER = "x-toolparity-scenario"
 
-#: Path -> surface: what the SDKs append to a base of ours.
-PATHS = {
-    "/openai/v1/chat/completions": "openai.chat",
-    "/openai/v1/responses": "openai.responses",
-    "/xai/v1/chat/completions": "xai.chat",
-    "/xai/v1/responses": "xai.responses",
-    "/anthropic/v1/messages": "anthropic.messages",
-}
+#: Wire -> what the SDKs append to a base for the list of models.
+MODELS = {"openai.chat": "/models", "openai.responses": "/models", "anthropic.messages": "/v1/models"}
+
+#: A page that this machine serves itself.
+_LOCAL_PAGE = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
 #: Headers of a recording that are about how the bytes travelled then.
 _TRAVEL = frozenset(("transfer-encoding", "content-length", "content-encoding", "connection", "date", "server"))
 
 
-def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0) -> Starlette:
-    """The ASGI application. ``chunking``: of `cassettes.chunking`; ``delay``: seconds before each piece."""
+def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()) -> Starlette:
+    """The ASGI application. ``chunking``: of `cassettes.chunking`; ``delay``: seconds before each piece.
+
+    ``origins``: whose pages may read the answers beside those of this machine; "*" allows all.
+    """
     routes = []
-    for path, name in PATHS.items():
-        respond = _respond(deck, SURFACES[name], chunking, delay)
-        routes.append(Route(path, respond, methods=["POST"]))
-        routes.append(Route("/scenario/{scenario}" + path, respond, methods=["POST"]))
-    return Starlette(routes=routes, exception_handlers={HTTPException: nowhere})
+    for surface in deck.surfaces:
+        if surface.wire not in PATHS:
+            continue
+        path, models = base_path(surface) + PATHS[surface.wire], base_path(surface) + MODELS[surface.wire]
+        for start in ("", "/scenario/{scenario}"):
+            routes.append(Route(start + path, _respond(deck, surface, chunking, delay), methods=["POST"]))
+            routes.append(Route(start + models, _list(deck, surface), methods=["GET"]))
+            routes.append(Route(start + models + "/{model:path}", _list(deck, surface), methods=["GET"]))
+    shared = Middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_origin_regex=_LOCAL_PAGE,
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=[origin.HEADER, PLACE_HEADER],
+    )
+    return Starlette(routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[shared])
+
+
+def _list(deck: Deck, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
+    """The models that were asked for, all or the one that the path names, in the provider's shape."""
+    anthropic = surface.wire == "anthropic.messages"
+
+    def entry(model: str) -> dict[str, Any]:
+        if anthropic:
+            return {"type": "model", "id": model, "display_name": model, "created_at": "1970-01-01T00:00:00Z"}
+        return {"id": model, "object": "model", "created": 0, "owned_by": surface.provider}
+
+    async def respond(request: Request) -> Response:
+        models, named = deck.models(surface.provider), request.path_params.get("model")
+        if named is not None and named not in models:
+            told = f"the model {named!r} was never asked for; there are {', '.join(models)}"
+            return _refusal(surface, RequestNotRecorded(told, where=surface.name))
+        listed: dict[str, Any] = {"data": [entry(model) for model in models]}
+        if anthropic:
+            ends = {"first_id": models[0], "last_id": models[-1]} if models else {"first_id": None, "last_id": None}
+            listed |= {"has_more": False, **ends}
+        else:
+            listed["object"] = "list"
+        told_origin = {origin.HEADER: origin.EMULATED}
+        return JSONResponse(listed if named is None else entry(named), headers=told_origin)
+
+    return respond
 
 
 def _respond(deck: Deck, surface: Surface, chunking: str, delay: float) -> Callable[[Request], Awaitable[Response]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from cassettes.chunking import CHUNKINGS
-from cassettes.surfaces import SURFACES
 from normalizer.errors import UnreadableSource
 
 from ..cassette_report import by_origin
@@ -39,6 +38,13 @@ from . import exits
     callback=lambda ctx, param, value: _number(value),
     help="Wait before each piece or message.",
 )
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Whose pages may read the answers, beside those of this machine; * allows all. Repeatable.",
+)
 def command(
     *,
     scenarios: tuple[str, ...],
@@ -48,15 +54,19 @@ def command(
     grpc_port: int,
     chunking: str,
     delay: float,
+    origins: tuple[str, ...],
 ) -> None:
     """Serve recorded answers as if they came from the providers, over HTTP and gRPC, until interrupted.
 
     A request gets the answer to the recorded request that means the same. Under /scenario/NAME, or with the header
-    (gRPC: metadata) x-toolparity-scenario, it gets the answers of that scenario, round by round, whatever it says.
+    (gRPC: metadata) x-toolparity-scenario, it gets the answers of that scenario, round by round, whatever else it says:
+    the messages of the model in it count the rounds, and a request without messages is at the first one. Its body has
+    to be a JSON object, with messages that the wire can read.
 
-    The first lines of the output tell the addresses: one "SURFACE<tab>BASE" each. Every answer tells in the header
-    (gRPC: initial metadata) x-toolparity-origin whether it is live, emulated or imported, and in x-toolparity-cassette
-    where it is from.
+    The first lines of the output are the addresses: one "SURFACE<tab>BASE" each, ours first, then those of other
+    providers in the library. GET BASE/models lists the models that were asked for. The header (gRPC: initial metadata)
+    x-toolparity-origin of an answer says whether it is live, emulated or imported, and x-toolparity-cassette where it
+    is from.
 
     \b
     Examples:
@@ -77,10 +87,15 @@ def command(
         if one not in names:
             raise click.BadParameter(f"no scenario in the library is called {one!r}; there are {', '.join(names)}")
     deck = Deck(library, scenarios)
-    app = application(deck, chunking=chunking, delay=delay)
+    if not len(deck):
+        told = ", ".join(deck.unserved)
+        raise UnreadableSource(f"no recorded answer has an address here: they are of {told}")
+    app = application(deck, chunking=chunking, delay=delay, origins=origins)
     with serving(app, Chat(deck, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
-        for name, surface in SURFACES.items():
-            click.echo(f"{name}\t{servers.base(surface)}")
+        for surface in deck.surfaces:
+            click.echo(f"{surface.name}\t{servers.base(surface)}")
+        for name, count in deck.unserved.items():
+            click.echo(f"{count:,} recorded answers of {name} have no address here", err=True)
         click.echo(f"{len(deck):,} recorded answers: {by_origin(deck.origins)}; interrupt to end", err=True)
         threading.Event().wait()
 

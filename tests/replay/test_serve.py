@@ -125,7 +125,7 @@ def test_a_miss_names_what_is_not_there(deck: Deck) -> None:
     with pytest.raises(RequestNotRecorded, match="no scenario is called 'nowhere'; there are "):
         deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="nowhere")
     with pytest.raises(RequestNotRecorded, match="cannot be read"):
-        deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="text-only")
+        deck.find(SURFACES["openai.chat"], b"[]", stream=False, scenario="text-only")
     body = b'{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}'
     with pytest.raises(RequestNotRecorded, match="has 1 rounds"):
         deck.find(SURFACES["openai.chat"], body, stream=False, scenario="text-only")
