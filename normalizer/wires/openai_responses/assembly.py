@@ -6,6 +6,7 @@ streamed, an output without an item does not take back the item (RSP-01).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -35,13 +36,14 @@ _ASKED: dict[type[Wire], tuple[str, ...]] = {
 _GROWING = frozenset((s.FunctionCall, s.CustomToolCall, s.McpCall))
 #: Those that the caller may have to run.
 _CALLS = _ASKED.keys() - {s.McpApprovalRequest, s.McpCall}
+_NOTHING = frozenset(("", "{}", "null"))
 _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
 
 class Open:
     """One output item while it arrives. ``grown``: pieces by (part, index of the part)."""
 
-    __slots__ = ("done", "filled", "grown", "item", "keys", "late", "strayed", "whole")
+    __slots__ = ("done", "doubtful", "filled", "grown", "implied", "item", "keys", "late", "strayed", "whole")
 
     def __init__(self, item: Wire) -> None:
         self.item: Any = item
@@ -55,6 +57,72 @@ class Open:
         self.late = False
         #: whether its events came under an index that is not its own
         self.strayed = False
+        #: whether no event announced it yet
+        self.implied = False
+        #: whether arguments came that may belong to it, or to another call
+        self.doubtful = False
+
+    def asked(self) -> str:
+        """What the item asks for so far, as far as that comes in deltas."""
+        for part in _ASKED.get(type(self.item), ()):
+            text = self.whole.get((part, 0)) or "".join(self.grown.get((part, 0), ()))
+            if text:
+                return text
+        return asked(self.item)
+
+    def silent(self) -> bool:
+        """Whether the item asks for nothing so far."""
+        return self.asked().strip() in _NOTHING
+
+
+def asked(item: Any) -> str:
+    """What a call asks for: the text of its arguments."""
+    return "".join(_spelled(item, part) for part in _ASKED.get(type(item), ()))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two items are one by their ids."""
+    if type(one) is not type(other) or changed(one, other):
+        return False
+    if getattr(one, "call_id", None) and getattr(other, "call_id", None):
+        return True
+    id = getattr(one, "id", None)
+    return bool(id and id == getattr(other, "id", None))
+
+
+def changed(one: Any, other: Any) -> bool:
+    """Whether two items have call ids that differ."""
+    first, second = getattr(one, "call_id", None), getattr(other, "call_id", None)
+    return bool(first and second and first != second)
+
+
+def is_another(opened: Open, item: Any) -> bool:
+    """Whether an item that ends is another one than the open item in its place.
+
+    OpenAI's tool_search_call begins and ends under different call ids: the item id tells that it is one call. Where
+    that changed as well, what is asked for tells it.
+    """
+    one = opened.item
+    id = getattr(one, "id", None)
+    if id and id == getattr(item, "id", None):
+        return False
+    if type(one) is not type(item):
+        return not opened.implied
+    return changed(one, item) and (
+        getattr(one, "name", None) != getattr(item, "name", None) or by_value(opened.asked()) != by_value(asked(item))
+    )
+
+
+def mistrust(item: Any, find: _Find) -> Any:
+    """A client call that asks for nothing, in an answer whose arguments came for another item, is not whole."""
+    if type(item) not in _GROWING - {s.McpCall} or item.status == "incomplete" or asked(item).strip() not in _NOTHING:
+        return item
+    return _not_whole(item, find)
+
+
+def _not_whole(item: Any, find: _Find) -> Any:
+    find("arguments-misplaced", f"{item_type(item)} {getattr(item, 'name', None) or ''}: they came for another item")
+    return msgspec.structs.replace(item, status="incomplete")
 
 
 def compare(opened: Open, item: Any, find: _Find) -> None:
@@ -99,6 +167,13 @@ def _present(value: Any) -> bool:
 
 def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     """An item from its pieces, where its own end did not come. ``ended``: the status that the answer ended with."""
+    item = _pieced(opened, ended, last, find)
+    if opened.doubtful and type(item) in _CALLS and (opened.filled or not opened.done):
+        return _not_whole(item, find)
+    return item
+
+
+def _pieced(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     item = opened.item
     if opened.done:
         if opened.late:
@@ -112,7 +187,7 @@ def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     item = msgspec.structs.replace(item)
     kind = type(item)
     if opened.done:
-        find("output-disagrees", f"{_type(item)}: words were streamed, and are missing at its end; they count")
+        find("output-disagrees", f"{item_type(item)}: words were streamed, and are missing at its end; they count")
     if kind is s.MessageItem:
         if not item.content or said:
             parts = [
@@ -150,10 +225,10 @@ def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
     for item, mate in zip(streamed, mates, strict=True):
         if mate is not None and type(item) is type(final[mate]):
             for part in _ASKED.get(type(item), ()):
-                _agree(final[mate], part, getattr(item, part), find)
-            before, after = _member(item, "call_id"), _member(final[mate], "call_id")
-            if before and after and before != after:
-                find("id-changed", f"{before} is {after} in the final output, which counts")
+                if _agree(final[mate], part, getattr(item, part), find) and item.status == "incomplete":
+                    final[mate].status = "incomplete"
+            if changed(item, final[mate]):
+                find("id-changed", f"{item.call_id} is {final[mate].call_id} in the final output, which counts")
     if None not in mates:
         return final
     lost: dict[int, list[Any]] = {}
@@ -164,7 +239,7 @@ def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
             at = mate
         elif not _is_empty(item):
             lost.setdefault(at, []).append(item)
-            names.append(str(getattr(item, "name", None) or _type(item)))
+            names.append(str(getattr(item, "name", None) or item_type(item)))
     if not lost:
         return final
     find("output-disagrees", f"streamed but not in the final output: {', '.join(names)}")
@@ -180,7 +255,7 @@ def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
         return list(range(len(final)))
     mates: list[int | None] = [None] * len(streamed)
     free = dict.fromkeys(range(len(final)))
-    for key in (_identity, _own_id, _content, _request, _kind):
+    for key in (_identity, _own_ids(final, streamed), _content, _request, _kind):
         waiting: dict[Hashable, list[int]] = {}
         for place in reversed(free):
             waiting.setdefault(key(final[place]), []).append(place)
@@ -193,7 +268,8 @@ def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
     return mates
 
 
-def _type(item: Any) -> str:
+def item_type(item: Any) -> str:
+    """The type of an item as the wire spells it."""
     tag = item.wire_type if type(item) is Unknown else item.__struct_config__.tag
     return str(tag)
 
@@ -214,12 +290,20 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _identity(item: Any) -> Hashable:
     id = _member(item, "call_id") or _member(item, "id")
-    return id and (_type(item), id)
+    return id and (item_type(item), id)
 
 
-def _own_id(item: Any) -> Hashable:
-    """The item's id alone, whatever became of its type; of a function call the call id says more."""
-    return None if type(item) is s.FunctionCall and item.call_id else _member(item, "id")
+def _own_ids(*outputs: list[Any]) -> Callable[[Any], Hashable]:
+    """A function giving an item's id alone, whatever became of its type; of a function call only if no other has it."""
+    counts = [Counter(_member(item, "id") for item in items) for items in outputs]
+
+    def own_id(item: Any) -> Hashable:
+        id = _member(item, "id")
+        if id is None or type(item) is not s.FunctionCall or not item.call_id:
+            return id
+        return (id, item.name) if all(count[id] == 1 for count in counts) else None
+
+    return own_id
 
 
 def _content(item: Any) -> Hashable:
@@ -234,7 +318,7 @@ def _request(item: Any) -> Hashable:
     parts = _ASKED.get(type(item))
     if parts is None:
         return None
-    return _type(item), _member(item, "name"), tuple(by_value(_spelled(item, part)) for part in parts)
+    return item_type(item), _member(item, "name"), tuple(by_value(_spelled(item, part)) for part in parts)
 
 
 def _spelled(item: Any, part: str) -> str:
@@ -246,7 +330,7 @@ def _spelled(item: Any, part: str) -> str:
 
 def _kind(item: Any) -> Hashable:
     """Items that nobody runs are taken for one another in their order."""
-    return None if type(item) in _ASKED and type(item) is not s.McpCall else _type(item)
+    return None if type(item) in _ASKED and type(item) is not s.McpCall else item_type(item)
 
 
 def _is_empty(item: Any) -> bool:

@@ -47,6 +47,30 @@ DONES: dict[str, tuple[str, str, type[Wire]]] = {
     "response.mcp_call_arguments.done": ("arguments", "arguments", s.McpCall),
     "response.code_interpreter_call_code.done": ("code", "code", s.CodeInterpreterCall),
 }
+#: The part of a call that says what is asked for, as far as it comes in deltas.
+ASKED_IN_DELTAS = frozenset(("arguments", "input"))
+_TAKES: dict[type[Wire], frozenset[str]] = {
+    s.MessageItem: frozenset(("text", "refusal")),
+    s.ReasoningItem: frozenset(("content", "summary")),
+    s.FunctionCall: frozenset(("arguments",)),
+    s.McpCall: frozenset(("arguments",)),
+    s.McpApprovalRequest: frozenset(("arguments",)),
+    s.MultiAgentCall: frozenset(("arguments",)),
+    s.WebSearchCall: frozenset(("arguments",)),
+    s.XSearchCall: frozenset(("arguments", "input")),
+    s.CustomToolCall: frozenset(("input",)),
+    s.CodeInterpreterCall: frozenset(("code",)),
+    s.Program: frozenset(("code",)),
+}
+_NO_PART: frozenset[str] = frozenset()
+
+
+def takes(item: Wire, part: str) -> bool:
+    """Whether deltas of this part can belong to the item. An item of an unknown type takes all."""
+    kind = type(item)
+    return kind is Unknown or part in _TAKES.get(kind, _NO_PART)
+
+
 TERMINAL = frozenset(("response.completed", "response.incomplete", "response.failed"))
 BEGINNING = frozenset(("response.created", "response.in_progress", "response.queued"))
 #: Progress notes: what they tell comes again, whole, in the item.

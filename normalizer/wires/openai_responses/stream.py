@@ -7,6 +7,7 @@ event calls `done` outweighs its deltas; the terminal event's output outweighs t
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from ... import jsontext
@@ -17,9 +18,9 @@ from ...model import Reasoning, Refusal, Response, Text
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase
 from ..schema import Reader, Wire
 from . import schema as s
-from .assembly import Open, assembled, compare, merged
+from .assembly import Open, assembled, changed, compare, is_another, item_type, merged, mistrust, same
 from .decode import custom_tools, respond, usage
-from .events import BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run
+from .events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
 from .items import Customs, Reading, convert, is_hosted
 
 _body_reader = Reader(s.Body)
@@ -42,6 +43,8 @@ class Stream(StreamBase):
         self._shared: dict[int, Open] = {}  # output indexes that several items claim: the last of them
         self._free = 0  # the index after the highest
         self._unended = 0
+        self._astray = False  # whether arguments came for an item that takes none
+        self._doubted = 0  # how many items there were when that happened last
         self._begun: bytes | None = None
         self._customs: Customs | None = None
         self._customs_known = False
@@ -107,9 +110,13 @@ class Stream(StreamBase):
 
     # Which item an event belongs to
 
-    def _at(self, event: s.Event, implied: type[Wire]) -> Open:
-        """The item of a piece. Its index comes first (RSP-02); the id of another item may say otherwise."""
-        index, id = event.output_index, event.item_id
+    def _at(self, event: s.Event, part: str, implied: type[Wire]) -> Open:
+        """The item of a piece. Its index comes first (RSP-02); the id of another item may say otherwise.
+
+        The item also has to take such pieces: translating proxies send them under the index of another item.
+        """
+        index = event.output_index
+        id = event.call_id if event.call_id in self._by_id else event.item_id
         opened = self._placed(index)
         named = self._by_id.get(id) if id else None
         if named is not None and named is not opened and (opened is None or _outweighs(named, opened, id, implied)):
@@ -120,13 +127,38 @@ class Stream(StreamBase):
         if opened is None and index is None:
             # Neither index nor a known id: the last item of the kind that is still open (RSP-03).
             candidates = (o for o in reversed(self._items.values()) if type(o.item) is implied and not o.done)
-            opened = next(candidates, None)
+            opened = next((one for one in candidates if not changed(one.item, event)), None)
         if opened is None:
             self._context.find("index-changed", f"{event.type} for index {index}, where no item began")
             item: Any = implied()
-            item.id = id or None
+            item.id = event.item_id or None
+            if event.call_id and hasattr(item, "call_id"):
+                item.call_id = event.call_id
             opened = self._new(item, index)
-        return opened
+            opened.implied = opened.doubtful = True
+        return opened if takes(opened.item, part) else self._elsewhere(event, opened, part, implied)
+
+    def _elsewhere(self, event: s.Event, placed: Open, part: str, implied: type[Wire]) -> Open:
+        """The item that takes a piece which came for an item that takes none such: an open one, else a new one."""
+        first = self._items.get(event.output_index)  # type: ignore[arg-type]
+        if first is not None and takes(first.item, part):
+            return first  # several items have this index
+        message = f"{event.type} for index {event.output_index}, which is a {item_type(placed.item)} item"
+        self._context.find_once("delta-misplaced", message)
+        fitting = (one for one in reversed(self._items.values()) if takes(one.item, part))
+        found = next((one for one in fitting if not one.done), None)
+        if part in ASKED_IN_DELTAS:
+            self._astray = True
+            for one in islice(self._items.values(), self._doubted, None):
+                one.doubtful = one.doubtful or not one.done
+            self._doubted = len(self._items)
+            if found is None:
+                fitting = (one for one in reversed(self._items.values()) if takes(one.item, part))
+                found = next((one for one in fitting if one.silent()), None)
+        if found is None:
+            found = self._new(implied(), None)
+        found.doubtful = found.doubtful or part in ASKED_IN_DELTAS
+        return found
 
     def _placed(self, index: int | None) -> Open | None:
         """The item under an index; where several claim it, the last."""
@@ -138,16 +170,16 @@ class Stream(StreamBase):
     def _ending(self, index: int | None, item: Any) -> Open | None:
         """The item that ends as ``item``."""
         placed = self._placed(index)
-        if placed is not None and _same(placed.item, item):
+        if placed is not None and same(placed.item, item):
             return placed
         for opened in self._named(item):
-            if opened is not None and (index is None or not opened.done) and _same(opened.item, item):
+            if opened is not None and (index is None or not opened.done) and same(opened.item, item):
                 return opened
         if index is not None:
-            return placed if placed is not None and not placed.done and not _differ(placed.item, item) else None
+            return placed if placed is not None and not placed.done and not is_another(placed, item) else None
         kind = type(item)
         candidates = (o for o in reversed(self._items.values()) if type(o.item) is kind and not o.done)
-        return next((opened for opened in candidates if not _differ(opened.item, item)), None)
+        return next((opened for opened in candidates if not is_another(opened, item)), None)
 
     def _new(self, item: Wire, index: int | None) -> Open:
         if len(self._items) >= MAX_SLOTS:
@@ -174,7 +206,14 @@ class Stream(StreamBase):
         index = event.output_index
         placed = self._placed(index)
         for known in self._named(item) if index is None else (placed,):
-            if known is not None and not known.done and _same(known.item, item):
+            if known is None or known.done:
+                continue
+            if known.implied and type(known.item) is type(item):
+                known.item = item  # its pieces came first
+                known.implied = False
+                self._register(known, item)
+                return known
+            if same(known.item, item):
                 return known  # announced once more
         opened = self._new(item, index)
         if placed is not None and index is not None:
@@ -222,8 +261,14 @@ class Stream(StreamBase):
     def _grow(self, event: s.Event, part: str, implied: type[Wire], delta: str, out: list[Told]) -> None:
         index, id = event.output_index, event.item_id
         opened = self._items.get(index)  # type: ignore[arg-type]
-        if opened is None or self._shared or self._by_id.get(id, opened) is not opened:
-            opened = self._at(event, implied)
+        if (
+            opened is None
+            or self._shared
+            or self._by_id.get(id, opened) is not opened
+            or event.call_id
+            or not takes(opened.item, part)
+        ):
+            opened = self._at(event, part, implied)
         place = (part, event.content_index or event.summary_index or 0)
         pieces = opened.grown.get(place)
         if pieces is None:
@@ -246,7 +291,7 @@ class Stream(StreamBase):
         text = getattr(event, member)
         if text is None:
             return
-        opened = self._at(event, implied)
+        opened = self._at(event, part, implied)
         opened.whole[(part, event.content_index or event.summary_index or 0)] = text
         opened.late = opened.done
         if event.name and getattr(opened.item, "name", "") is None:
@@ -259,6 +304,10 @@ class Stream(StreamBase):
         compare(opened, item, self._context.find)
         if _ids(item) != _ids(opened.item):
             self._register(opened, item)
+            if changed(opened.item, item):
+                ids = f"{_ids(opened.item)[0]} at its start, {_ids(item)[0]} at its end"
+                self._context.find("id-changed", f"{item_type(item)}: {ids}")
+        opened.implied = False
         opened.item = item
         if opened.done:
             return  # ended once more
@@ -313,6 +362,8 @@ class Stream(StreamBase):
             items = streamed
             if self._terminal is not None:
                 context.find("output-empty", f"{len(streamed)} items were streamed")
+        if self._astray:
+            items = [mistrust(item, context.find) for item in items]
         if self._odd:
             body.extra_ = {**(body.extra_ or {}), "events": self._odd}
         return respond(context, body, items, complete)
@@ -331,23 +382,6 @@ class Stream(StreamBase):
 
 def _ids(item: Any) -> tuple[Any, Any]:
     return getattr(item, "call_id", None), getattr(item, "id", None)
-
-
-def _differ(one: Any, other: Any) -> bool:
-    """Whether two items are calls under different call ids, which, unlike item ids, do not change on the way."""
-    first, second = getattr(one, "call_id", None), getattr(other, "call_id", None)
-    return bool(first and second and first != second)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two items are one by their ids."""
-    if type(one) is not type(other):
-        return False
-    first, second = getattr(one, "call_id", None), getattr(other, "call_id", None)
-    if first and second:
-        return bool(first == second)
-    id = getattr(one, "id", None)
-    return bool(id and id == getattr(other, "id", None))
 
 
 def _outweighs(named: Open, placed: Open, id: str | None, implied: type[Wire]) -> bool:
