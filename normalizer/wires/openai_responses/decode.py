@@ -75,6 +75,16 @@ def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
     return reason, status
 
 
+def later(first: Body, second: Body) -> Body:
+    """A body that a second terminal event adds to: silence takes nothing back, and success takes no failure back."""
+    status = second.status if first.status in (None, "completed", *UNFINISHED) else first.status
+    for name in first.__struct_fields__:
+        if getattr(second, name) in (None, []):
+            setattr(second, name, getattr(first, name))
+    second.status = status
+    return second
+
+
 def custom_tools(context: Context, body: Body) -> Customs | None:
     """The custom tools that the caller declared, where xAI's rule holds; null elsewhere.
 

@@ -71,7 +71,16 @@ def takes(item: Wire, part: str) -> bool:
     return kind is Unknown or part in _TAKES.get(kind, _NO_PART)
 
 
-TERMINAL = frozenset(("response.completed", "response.incomplete", "response.failed"))
+#: Terminal events, and the status that each one stands for where the response states none. Only the first three are
+#: OpenAI's; proxies end with the others (decolua/9router 2142, can1357/oh-my-pi 4692).
+TERMINAL: dict[str, str] = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.done": "completed",
+    "response.cancelled": "cancelled",
+    "response.canceled": "cancelled",
+}
 BEGINNING = frozenset(("response.created", "response.in_progress", "response.queued"))
 #: Progress notes: what they tell comes again, whole, in the item.
 PROGRESS = frozenset(
@@ -129,5 +138,7 @@ PROGRESS = frozenset(
 
 #: The struct of each delta, and a reader of many events at once that stops at none whose type a table names.
 PIECES: dict[str, type[s.Piece]] = {kind: tagged(s.Piece, kind) for kind in DELTAS}
-_passed = DONES.keys() | TERMINAL | BEGINNING | PROGRESS | {"response.output_item.added", "response.output_item.done"}
+_passed = (
+    DONES.keys() | TERMINAL.keys() | BEGINNING | PROGRESS | {"response.output_item.added", "response.output_item.done"}
+)
 read_run = run_reader(*PIECES.values(), *passed_over(*sorted(_passed)))

@@ -19,7 +19,7 @@ from ..common import MAX_SLOTS, CallSite, Context, StreamBase
 from ..schema import Reader, Wire
 from . import schema as s
 from .assembly import Open, assembled, changed, compare, is_another, item_type, merged, mistrust, same
-from .decode import custom_tools, respond, usage
+from .decode import UNFINISHED, custom_tools, later, respond, usage
 from .events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
 from .items import Customs, Reading, convert, is_hosted
 
@@ -102,7 +102,7 @@ class Stream(StreamBase):
             self._customs_known = False
         elif kind in TERMINAL:
             self._end(event, out)
-        elif kind == "error" or name == "error" or (not kind and (event.error or event.message)):
+        elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
             self.fail(jsontext.decode(data), out)
         elif kind not in PROGRESS:
             self._context.find("unknown-event", f"event {kind!r}")
@@ -321,7 +321,7 @@ class Stream(StreamBase):
     def _end(self, event: s.Event, out: list[Told]) -> None:
         if self._terminal is not None:
             self._context.find("event-after-end", "a second terminal event")
-        status = (event.type or "").removeprefix("response.")
+        status = TERMINAL[event.type or ""]
         raw = bytes(event.response)
         if not raw:
             if self._terminal is None:
@@ -331,12 +331,14 @@ class Stream(StreamBase):
         body = _body_reader.read(raw, self._notes)
         if self._notes:
             self._context.take(self._notes)
+        if event.type == "response.done" and body.status in UNFINISHED:
+            return  # it ends the stream, and not the response
         body.status = body.status or status
         if body.id is None or body.model is None or body.tools is None:
             begun = self._beginning()
             body.id, body.model = body.id or begun.id, body.model or begun.model
             body.tools = begun.tools if body.tools is None else body.tools
-        self._terminal = body
+        self._terminal = body if self._terminal is None else later(self._terminal, body)
         figures = usage(body.usage)
         if figures is not None:
             out.append(UsageUpdate(figures))
