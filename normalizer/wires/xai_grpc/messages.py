@@ -8,6 +8,7 @@ from ... import jsontext
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..carry import Carrying, told
+from ..surrogates import is_whole
 from . import proto
 from .proto import (
     FAILED,
@@ -22,7 +23,6 @@ from .proto import (
     Message,
     parse_dict,
 )
-from .whole import is_whole
 
 WIRE = "xai.grpc"
 COMPLETED = 1

@@ -9,8 +9,8 @@ from typing import Any
 from ... import jsontext
 from ...conversation import JsonPart, MediaPart, Part, Result, Results, TextPart
 from ..carry import Carrying, detail_of, mark_failed, told
+from ..surrogates import is_whole
 from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
-from .whole import is_whole
 
 _DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "auto": "DETAIL_AUTO"}
 

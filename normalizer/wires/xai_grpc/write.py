@@ -13,6 +13,7 @@ from ... import jsontext
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
 from ...pairing import answers_at, placed, stretch
 from ..carry import OF_RESULTS, Carrying, IdStyle, NameStyle, told
+from ..surrogates import Mender, is_whole
 from . import proto
 from .messages import Spelling
 from .names import RESERVED
@@ -28,7 +29,6 @@ from .proto import (
     Message,
     parse_dict,
 )
-from .whole import Mender, is_whole
 
 WIRE = "xai.grpc"
 #: No document of xAI's says which ids it takes; its own are of this kind.

@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...conversation import Result, Tool
-from ...errors import MalformedBody
-from ...model import ToolCall
+from ..conversation import Result, Tool
+from ..errors import MalformedBody
+from ..model import ToolCall
 
 _HALF = re.compile("[\ud800-\udfff]")
 #: Ids and names that get an alias where they are not plain ASCII, and arguments in the form that is never sent.
