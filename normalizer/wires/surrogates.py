@@ -1,6 +1,8 @@
-"""Half surrogate pairs (failure UNI-02): protobuf's strings are UTF-8, which cannot say them.
+"""Half surrogate pairs in requests (failure UNI-02), which UTF-8 cannot encode and providers refuse as escapes.
 
-Inside the JSON of arguments they are escaped, which means the same; anywhere else U+FFFD stands for each of them.
+Tools and models return them: an emoji cut in two is enough. The canonical form keeps them. A request says U+FFFD for
+each one, with the loss `corrupt-text`. In the JSON text of a call's arguments the writers escape them instead, which
+keeps the value. Ids and names that hold one get an alias.
 """
 
 from __future__ import annotations
@@ -8,19 +10,24 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..conversation import Result, Tool
+from .. import jsontext
+from ..conversation import Result, Tool, ToolChoice
 from ..errors import MalformedBody
 from ..model import ToolCall
+from .carry import Carrying
 
+_encode = msgspec.json.Encoder().encode
 _HALF = re.compile("[\ud800-\udfff]")
 #: Ids and names that get an alias where they are not plain ASCII, and arguments in the form that is never sent.
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
     ToolCall: frozenset(("id", "name", "arguments")),
     Result: frozenset(("call_id",)),
     Tool: frozenset(("name",)),
+    ToolChoice: frozenset(("name",)),
 }
 
 
@@ -31,6 +38,40 @@ def is_whole(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
+        return False
+    return True
+
+
+def mend_messages(messages: list[Any], start: int, carrying: Carrying) -> None:
+    """Replace, in place, the messages from ``start`` on that UTF-8 cannot encode; each is a loss."""
+    if _is_sayable(messages[start:] if start else messages):
+        return
+    for place in range(start, len(messages)):
+        mender = Mender()
+        messages[place] = mender.mend(messages[place])
+        if mender.replaced:
+            carrying.lose("corrupt-text", f"half surrogate pairs in message {place} became U+FFFD")
+
+
+def mended_members(body: dict[str, Any], messages: str, carrying: Carrying) -> dict[str, Any]:
+    """The body, its members beside ``messages`` such that UTF-8 can encode them; a change is a loss."""
+    beside = {name: value for name, value in body.items() if name != messages}
+    if _is_sayable(beside):
+        return body
+    mender = Mender()
+    mended: dict[str, Any] = mender.mend(beside)
+    if mender.replaced:
+        carrying.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
+    return {**mended, messages: body[messages]} if messages in body else mended
+
+
+def _is_sayable(value: Any) -> bool:
+    """Whether UTF-8 encodes all texts of a JSON value, as far as one fast look shows."""
+    try:
+        _encode(value)
+    except RecursionError:
+        return True  # nested deeper than any encoder goes: there is nothing to repair
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -55,12 +96,22 @@ class Mender:
             items = [self._mend(item) for item in value]
             return value if _same(items, value) else items
         if isinstance(value, dict):
-            keys, values = [self._mend(key) for key in value], [self._mend(item) for item in value.values()]
+            keys, values = [self._mend(key) for key in value], [self._member(*member) for member in value.items()]
             same = _same(keys, value) and _same(values, value.values())
             return value if same else dict(zip(keys, values, strict=True))
         if isinstance(value, Struct):
             return self._struct(value)
         return value
+
+    def _member(self, name: Any, value: Any) -> Any:
+        """A member of an object; the text under `arguments` is the JSON of a call's arguments on every wire."""
+        if name == "arguments" and isinstance(value, str) and not is_whole(value):
+            try:
+                jsontext.decode(value)
+            except ValueError:
+                return self._text(value)
+            return _escaped(value)
+        return self._mend(value)
 
     def _text(self, text: str) -> str:
         if is_whole(text):
@@ -85,7 +136,11 @@ class Mender:
         text = call.arguments_text
         if call.arguments is None:
             return self._text(text)
-        return text if is_whole(text) else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+        return text if is_whole(text) else _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _same(items: Any, others: Any) -> bool:

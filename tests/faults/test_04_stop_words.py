@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from normalizer import Response, normalize, select
@@ -154,6 +154,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+@settings(deadline=None)
 @given(word=st.sampled_from(sorted(WORDS)), spelling=st.sampled_from(sorted(SPELLINGS)))
 def test_item_4_the_spelling_of_a_word_does_not_matter(word: str, spelling: str) -> None:
     spelled = SPELLINGS[spelling](word)

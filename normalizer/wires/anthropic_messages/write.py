@@ -38,6 +38,7 @@ from ...model import (
 )
 from ...pairing import answers_at, placed, stretch
 from ..carry import OF_RESULTS, Carrying, IdStyle, NameStyle, merged, told
+from ..surrogates import mend_messages, mended_members
 from .ask import members
 from .pairs import ServerPairs
 from .parts import blocks_of, kind_of
@@ -103,6 +104,7 @@ class Writer:
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
         """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
             end = stretch(turns, start, stop)
             for place, turn in placed(turns, self._carry.mend, start, end):
@@ -110,11 +112,16 @@ class Writer:
                     self._served.survey(turns, place, stop)
                 self._turn(turn, place)
             start = end
+        continued = bool(self._messages) and self._messages[-1] is self._said_last
+        mend_messages(self._messages, begun, self._carry)
+        if continued:
+            self._said_last = self._messages[-1]
 
     def encoded(self) -> Encoded:
         """The body. The writer is of no use after it: the messages are given away."""
         self._close()
-        return self._carry.encoded(members(self._request, self._carry, self._system, self._messages, self._container))
+        body = members(self._request, self._carry, self._system, self._messages, self._container)
+        return self._carry.encoded(mended_members(body, "messages", self._carry))
 
     def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
         """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.

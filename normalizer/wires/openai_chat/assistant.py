@@ -12,6 +12,7 @@ from ... import jsontext
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..carry import HINTS, REPEATED, Carrying, told
+from ..surrogates import is_whole
 from .dialects import Dialect
 
 #: Under this key of `Assistant.extra` a history's message keeps how it spelled what has several spellings.
@@ -148,7 +149,7 @@ class Spoken:
         id: str | None = call.id
         if written and "ids" in written and call.id in written["ids"]:
             id = written["ids"][call.id]
-        elif not same or self._dialect.ids_checked:
+        elif not same or self._dialect.ids_checked or not is_whole(call.id):
             id = self._carrying.id(call.id)
         self.ids[call.id] = id
         name = self._carrying.name(call.name)

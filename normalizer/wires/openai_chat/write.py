@@ -29,6 +29,7 @@ from ...conversation import (
 from ...model import Response, Text, ToolCall
 from ...pairing import answers_at, placed, stretch
 from ..carry import FAILED, HINTS, REPEATED, Carrying, mark_failed, told
+from ..surrogates import is_whole, mend_messages, mended_members
 from .assistant import AS_WRITTEN, Spoken
 from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
 from .params import write_params
@@ -84,12 +85,14 @@ class Writer:
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
         """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
             end = stretch(turns, start, stop)
             for place, turn in placed(turns, self._carrying.mend, start, end):
                 self._place = place
                 self._turn(turn)
             start = end
+        mend_messages(self._messages, begun, self._carrying)
 
     def encoded(self) -> Encoded:
         """The body. The writer is of no use after it: the messages are given away."""
@@ -104,7 +107,7 @@ class Writer:
             messages[-1] = last if "prefix" in last else {**last, "prefix": True}
         write_tools(request, self._own, self._dialect, self._carrying, body)
         write_params(request, self._own, self._dialect, self._carrying, body)
-        return self._carrying.encoded(body)
+        return self._carrying.encoded(mended_members(body, "messages", self._carrying))
 
     def _lose(self, code: str, message: str = "", block: int | None = None) -> None:
         self._carrying.lose(code, message, self._place, block)
@@ -175,7 +178,7 @@ class Writer:
                 if not same and (block.namespace or block.caller or not block.arguments_text):
                     return None
                 id = block.id
-                if checked and not takes(id):
+                if (checked or not is_whole(id)) and not takes(id):
                     id = ids[block.id] = carrying.id(id)
                 name = names.get(block.name)
                 if name is None:

@@ -23,6 +23,7 @@ from ...model import (
     ToolCall,
 )
 from ..carry import Carrying, told
+from ..surrogates import is_whole
 from .parts import AS_WRITTEN
 from .served import NOTES, SERVER, parsed, server_call
 
@@ -255,7 +256,7 @@ class Replay:
         special = call.namespace is not None or call.caller is not None
         if call.kind != "function" or (not native and (special or call.extra)):
             return None
-        if not 0 < len(call_id) <= LONGEST_ID:
+        if not (0 < len(call_id) <= LONGEST_ID and is_whole(call_id)):
             return None
         name = self._carrying.named.get(call.name) or self._carrying.name(call.name)
         text = call.arguments_text

@@ -13,12 +13,13 @@ from ...conversation import Assistant, Encoded, Other, Request, Results, System,
 from ...pairing import answers_at, placed, stretch
 from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
 from ..strict import lacking_for_strict
+from ..surrogates import mend_messages, mended_members
 from .parts import AS_WRITTEN, Parts, words
 from .read import NESTED
 from .replay import LONGEST_ID, WIRE, Replay
 from .results import plain_text, write_result
 
-IDS = IdStyle(pattern=f"(?s:.{{1,{LONGEST_ID}}})", length=LONGEST_ID)
+IDS = IdStyle(pattern=f"[^\ud800-\udfff]{{1,{LONGEST_ID}}}", length=LONGEST_ID)
 NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")
 #: Names that xAI keeps for the tools it runs itself (failure XAI-08).
 RESERVED = frozenset(
@@ -101,12 +102,15 @@ class Writer:
         """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
         if self._kept:
             self._add_unkept()
+            mend_messages(self._items, 0, self._carrying)
             return
+        begun = len(self._items)
         while (start := self._usual_turns(turns, start, stop)) < stop:
             end = stretch(turns, start, stop)
             for place, turn in placed(turns, self._carrying.mend, start, end):
                 self._turn(turn, place)
             start = end
+        mend_messages(self._items, begun, self._carrying)
 
     def encoded(self) -> Encoded:
         """The body. The writer is of no use after it: the items are given away."""
@@ -141,7 +145,7 @@ class Writer:
             body = merged(body, request.params, *kept)
         else:
             _params(request, carrying, body)
-        return carrying.encoded(body)
+        return carrying.encoded(mended_members(body, "input", carrying))
 
     def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
         """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
@@ -204,7 +208,7 @@ class Writer:
             for result in turn.results:  # type: ignore[union-attr]
                 answers = kinds.get(result.call_id, result.kind)
                 wired = result.call_id
-                if not 0 < len(wired) <= LONGEST_ID:
+                if not carrying.takes_id(wired):
                     wired = carrying.id(wired)
                 if answers == "function" and (text := plain_text(result)) is not None:
                     items.append({"type": "function_call_output", "call_id": wired, "output": text})

@@ -9,6 +9,8 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+from msgspec.structs import replace
+
 from ... import jsontext
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
 from ...pairing import answers_at, placed, stretch
@@ -114,11 +116,11 @@ class Writer:
         self._messages += self._held
         body = self._built()
         mender = Mender()
-        body.model = mender.mend(request.model) or ""
-        tools = mender.mend(request.tools)
+        request = mender.mend(replace(request, turns=[]))
         if mender.replaced:
-            carrying.lose("corrupt-text", "half surrogate pairs in the declarations became U+FFFD")
-        body.tools.extend(tool for given in tools if (tool := _tool(given, same, carrying)) is not None)
+            carrying.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
+        body.model = request.model or ""
+        body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
         if request.tool_choice is not None:
             _choose(request.tool_choice, same, carrying, body)
         if request.parallel is not None:
