@@ -21,11 +21,11 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 
 from normalizer import Response, StreamDecoder, normalize
 from normalizer.jsontext import text as json_text
+from normalizer.wires import stop_words
 from normalizer.wires.anthropic_messages import assembly as anthropic_assembly
 from normalizer.wires.anthropic_messages import blocks as anthropic_blocks
 from normalizer.wires.anthropic_messages import routing as anthropic_routing
 from normalizer.wires.anthropic_messages import schema as anthropic
-from normalizer.wires.openai_chat import message as chat_message
 from normalizer.wires.openai_chat import schema as openai_chat
 from normalizer.wires.openai_responses import events as responses_events
 from normalizer.wires.openai_responses import items as responses_items
@@ -134,7 +134,7 @@ def test_every_delta_of_anthropic_is_named(union: Any) -> None:
 
 def test_every_stop_reason_of_anthropic_is_named() -> None:
     reasons = sdk_types.literals(stable.StopReason) | sdk_types.literals(beta.BetaStopReason)
-    expect_none(unnamed(reasons, anthropic_blocks.STOPS.keys(), "anthropic_messages.blocks.STOPS"))
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
 
 
 @pytest.mark.parametrize("model", [stable.Message, beta.BetaMessage], ids=["stable", "beta"])
@@ -195,7 +195,7 @@ def test_every_stream_event_of_responses_is_named(union: Any) -> None:
     named = (
         responses_events.DELTAS.keys()
         | responses_events.DONES.keys()
-        | responses_events.TERMINAL
+        | responses_events.TERMINAL.keys()
         | responses_events.BEGINNING
         | responses_events.PROGRESS
         | {"response.output_item.added", "response.output_item.done", "error"}
@@ -226,7 +226,7 @@ def test_every_status_of_a_response_says_how_it_ended(status: str) -> None:
 def test_every_reason_why_a_response_is_incomplete_is_named(model: Model) -> None:
     (details,) = sdk_types.member_models(model, "incomplete_details")
     reasons = sdk_types.literals(details.model_fields["reason"].annotation)
-    expect_none(unnamed(reasons, responses_decode._INCOMPLETE.keys(), "openai_responses.decode._INCOMPLETE"))
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
 
 
 # openai.chat
@@ -241,7 +241,7 @@ def test_every_member_of_a_chat_body_is_named(model: Model) -> None:
 def test_every_member_and_every_finish_reason_of_a_choice_is_named(model: Model) -> None:
     expect_none(lacking(model, openai_chat.Choice))
     reasons = sdk_types.literals(model.model_fields["finish_reason"].annotation)
-    expect_none(unnamed(reasons, chat_message.STOPS.keys(), "openai_chat.message.STOPS"))
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
 
 
 @pytest.mark.parametrize(
@@ -381,9 +381,7 @@ def test_an_invented_type_and_an_invented_member_would_be_listed() -> None:
 
 
 def test_an_invented_stop_reason_would_be_listed() -> None:
-    assert list(unnamed(["end_turn", "bored"], anthropic_blocks.STOPS.keys(), "STOPS")) == [
-        "'bored' is not named by STOPS"
-    ]
+    assert list(unnamed(["end_turn", "bored"], stop_words.WORDS.keys(), "STOPS")) == ["'bored' is not named by STOPS"]
 
 
 def test_a_list_of_gaps_fails_readably() -> None:
