@@ -33,7 +33,7 @@ _TOLD = 8
 #: Beside `origin.HEADER`: the cassette that the answer is from, by its path in the library, and which one of it.
 PLACE_HEADER = "x-toolparity-cassette"
 UNKNOWN = "unknown"
-#: Providers on wires of ours whose addresses hold the model: no base stands for them.
+#: Providers whose addresses contain the model, so that they have no base.
 _WITHOUT_BASE = frozenset(("bedrock",))
 
 

@@ -4,9 +4,9 @@
     base_url http://127.0.0.1:PORT/scenario/parallel-three/openai/v1      the answers of one scenario
 
 A header ``x-toolparity-scenario`` names a scenario, too. Every answer has ``x-toolparity-origin`` (live, emulated,
-imported) and ``x-toolparity-cassette`` (which one it is from). ``GET …/models`` lists the models that were asked for;
-nobody recorded that list, so that it is called emulated. Pages of this machine may read the answers (CORS), and those
-of the origins that the caller allows.
+imported) and ``x-toolparity-cassette`` (which one it is from). ``GET …/models`` lists the models of the recorded
+requests; no provider sent that list, so its origin is emulated. Pages of this machine may read the answers (CORS), and
+those of the origins that the caller allows.
 """
 
 from __future__ import annotations
@@ -81,16 +81,15 @@ def _list(deck: Deck, surface: Surface) -> Callable[[Request], Awaitable[Respons
     async def respond(request: Request) -> Response:
         models, named = deck.models(surface.provider), request.path_params.get("model")
         if named is not None and named not in models:
-            told = f"the model {named!r} was never asked for; there are {', '.join(models)}"
-            return _refusal(surface, RequestNotRecorded(told, where=surface.name))
+            what = f"no recorded request names the model {named!r}; there are {', '.join(models)}"
+            return _refusal(surface, RequestNotRecorded(what, where=surface.name))
         listed: dict[str, Any] = {"data": [entry(model) for model in models]}
         if anthropic:
             ends = {"first_id": models[0], "last_id": models[-1]} if models else {"first_id": None, "last_id": None}
             listed |= {"has_more": False, **ends}
         else:
             listed["object"] = "list"
-        told_origin = {origin.HEADER: origin.EMULATED}
-        return JSONResponse(listed if named is None else entry(named), headers=told_origin)
+        return JSONResponse(listed if named is None else entry(named), headers={origin.HEADER: origin.EMULATED})
 
     return respond
 

@@ -54,6 +54,8 @@ def test_a_request_body_that_is_no_json_stays_as_it_is(tmp_path: Path, body: byt
     assert isinstance(found, Taken)
     (request,) = load(found.path).requests
     assert (request.method, request.body) == ("POST", body)
+    (place,) = find(tmp_path / "into")
+    assert verify.verify_one(place).problems == []
     assert request.headers["content-type"] == "multipart/form-data; boundary=b"
 
 
@@ -148,7 +150,7 @@ def test_near_identical_errors_are_one_line_a_file_and_kind_with_their_count(tmp
         ("lately", None),
     ],
 )
-def test_the_date_is_that_of_the_recording_where_it_is_told(tmp_path: Path, said: str, date: str | None) -> None:
+def test_the_date_is_that_of_the_recording(tmp_path: Path, said: str, date: str | None) -> None:
     one = {**recorded(chat_body("f")), "recorded_at": said}
     path = tmp_path / "a.yaml"
     path.write_text(yaml.safe_dump({"http_interactions": [one]}), "utf-8")
