@@ -401,6 +401,8 @@ SEARCH = {
     "input": '{"query":"a"}',
     "status": "completed",
 }
+#: One whose name xAI does not document.
+UNTOLD = {**SEARCH, "name": "edit"}
 TOOLS = [{"type": "x_search"}, {"type": "custom", "name": "mine"}]
 
 
@@ -438,29 +440,29 @@ def test_a_second_terminal_event_that_says_nothing_changes_nothing() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_custom_call_of_xai_is_neither_run_nor_lost_where_nobody_told_the_tools(streamed: bool) -> None:
-    body = responses_body(SEARCH, model="grok-4")
+    body = responses_body(UNTOLD, model="grok-4")
     response = normalize(body, WIRE)
     if streamed:
-        response = play(WIRE, sse(added(0, SEARCH), done(0, SEARCH), terminal([SEARCH], model="grok-4")))
+        response = play(WIRE, sse(added(0, UNTOLD), done(0, UNTOLD), terminal([UNTOLD], model="grok-4")))
     (call,) = response.calls
-    assert (call.id, call.name, call.arguments_text) == ("x1", "x_keyword_search", '{"query":"a"}')
+    assert (call.id, call.name, call.arguments_text) == ("x1", "edit", '{"query":"a"}')
     assert (call.kind, call.status, call.arguments) == ("unresolved", "invalid", None)
     assert codes(response) == ["unresolved-call"]
     assert_not_executed(response, calls=1)
-    known = normalize(body, WIRE, request={"tools": [{"type": "custom", "name": "x_keyword_search"}]})
+    known = normalize(body, WIRE, request={"tools": [{"type": "custom", "name": "edit"}]})
     assert ran(known) == ["x1"]
 
 
 @pytest.mark.parametrize("selected", ["all", "first", "batch"])
 def test_an_unresolved_call_is_rejected_with_a_reason(selected: str) -> None:
-    (ref,) = select(normalize(responses_body(SEARCH, model="grok-4"), WIRE), selected).rejected
+    (ref,) = select(normalize(responses_body(UNTOLD, model="grok-4"), WIRE), selected).rejected
     assert (ref.id, bool(ref.reason)) == ("x1", True)
 
 
 @pytest.mark.parametrize(
     "items",
-    [[SEARCH], [CALL, {"type": "function_call_output", "id": "out_1", "call_id": "c1", "output": "x"}]],
-    ids=["unresolved", "answered"],
+    [[SEARCH], [UNTOLD], [CALL, {"type": "function_call_output", "id": "out_1", "call_id": "c1", "output": "x"}]],
+    ids=["its own", "unresolved", "answered"],
 )
 def test_calls_that_never_ran_here_go_back_as_they_came(items: list[dict[str, Any]]) -> None:
     request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")

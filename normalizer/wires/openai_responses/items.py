@@ -1,8 +1,9 @@
 """From output items to canonical blocks: shared by whole bodies and by finished streams.
 
 Who executes a call is decided as the API documents it: by the item's type, `tool_search_call.execution`,
-`shell_call.environment`; xAI sends its own calls as `custom_tool_call`, told apart by what the request declared.
-A name alone decides nothing (failures SRV-05, SRV-09, NAME-07).
+`shell_call.environment`; xAI sends its own calls as `custom_tool_call`, told apart by what the request declared, or,
+where that is not known, by the names that xAI documents. Elsewhere a name decides nothing (failures SRV-05, SRV-09,
+NAME-07).
 """
 
 from __future__ import annotations
@@ -46,8 +47,17 @@ _ANSWERS: dict[type[Wire], type[Wire]] = {
 }
 
 
+#: xAI's own tools by the names of their calls. Source: docs.x.ai/developers/tools/tool-usage-details
+_OF_XAI: dict[str | None, str] = {
+    **dict.fromkeys(("web_search_with_snippets", "browse_page", "open_page", "open_page_with_find"), "web_search"),
+    **dict.fromkeys(("x_user_search", "x_keyword_search", "x_semantic_search", "x_thread_fetch"), "x_search"),
+    **{name: name for name in ("web_search", "x_search", "code_execution", "collections_search")},
+    **{name: name for name in ("search_images", "view_image", "view_x_video")},
+}
+
+
 class Customs(Struct, gc=False, frozen=True):
-    """xAI's rule for custom calls (failure SRV-09). ``names``: what the caller declared; null where nobody told."""
+    """xAI's rule for custom calls (failure SRV-09). ``names``: what the caller declared; None where it is not known."""
 
     names: frozenset[str] | None
 
@@ -237,7 +247,8 @@ def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last:
     text = item.input or ""
     if is_hosted(item, reading.custom):
         extra = {"type": "custom_tool_call", "call_id": item.call_id, **s.carry_custom(item)}
-        tool = "x_search" if (item.name or "").startswith("x_") else item.name or ""
+        name = item.name or ""
+        tool = _OF_XAI.get(name) or ("x_search" if name.startswith("x_") else name)
         blocks.append(ServerToolCall(item.id or item.call_id or "", tool, item.name or "", text, item.status, extra))
         return
     extra = s.carry_custom(item)
@@ -285,9 +296,9 @@ def is_hosted(item: Any, custom: Customs | None) -> bool:
         return item.environment is not None and item.environment.get("type") not in (None, "local")
     if kind is s.ToolSearchCall:
         return bool(item.execution != "client")
-    if kind is not s.CustomToolCall or custom is None or custom.names is None:
+    if kind is not s.CustomToolCall or custom is None:
         return False
-    return item.name not in custom.names
+    return item.name in _OF_XAI if custom.names is None else item.name not in custom.names
 
 
 def _shell_call(reading: Reading, item: s.ShellCall, blocks: list[Block], last: bool) -> None:
