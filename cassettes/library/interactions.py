@@ -28,12 +28,14 @@ _KEPT = frozenset(("content-type", "content-encoding"))
 def interaction(exchange: Exchange) -> dict[str, Any]:
     """The exchange as vcrpy writes it. Raises UnreadableSource where it could not be replayed, or says nothing.
 
-    Raises MalformedBody where its body is none of its wire.
+    Raises MalformedBody where its body is none of its wire, MissingExtra where reading it needs one.
     """
-    made = _call(exchange) if exchange.wire == "xai.grpc" else _http(exchange)
+    call = exchange.wire == "xai.grpc"
+    if not call and not exchange.address:
+        raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
     if _is_hollow(exchange, response_of(exchange, exchange.wire or "")):
         raise UnreadableSource(f"the response holds no answer of {exchange.wire}", where=exchange.place)
-    return made
+    return _call(exchange) if call else _http(exchange)
 
 
 def _is_hollow(exchange: Exchange, said: Response) -> bool:
@@ -51,8 +53,6 @@ def trimmed(interaction: dict[str, Any]) -> dict[str, Any]:
 
 
 def _http(exchange: Exchange) -> dict[str, Any]:
-    if not exchange.address:
-        raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
     if exchange.status is None or not 100 <= exchange.status <= 999:
         raise UnreadableSource(f"no answer arrived: the status is {exchange.status}", where=exchange.place)
     headers = dict(exchange.request_headers or {})
@@ -61,7 +61,7 @@ def _http(exchange: Exchange) -> dict[str, Any]:
     return {
         "request": {
             "method": exchange.method or ("GET" if exchange.sent is None else "POST"),
-            "uri": _address(exchange.address, exchange.place),
+            "uri": _address(exchange.address or "", exchange.place),
             "headers": {name: [value] for name, value in headers.items()},
             "body": exchange.sent,
         },

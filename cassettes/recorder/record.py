@@ -93,7 +93,7 @@ def record(
     way: Way,
     *,
     stream: bool,
-    root: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str],
     model: str | None = None,
     again: bool = False,
 ) -> Outcome:

@@ -88,8 +88,8 @@ def command(
             raise click.BadParameter(f"no scenario in the library is called {one!r}; there are {', '.join(names)}")
     deck = Deck(library, scenarios)
     if not len(deck):
-        names = ", ".join(deck.unserved)
-        raise UnreadableSource(f"no recorded answer has an address here: they are of {names}")
+        others = ", ".join(deck.unserved)
+        raise UnreadableSource(f"no recorded answer has an address here: they are of {others}")
     app = application(deck, chunking=chunking, delay=delay, origins=origins)
     with serving(app, Chat(deck, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
         for surface in deck.surfaces:
