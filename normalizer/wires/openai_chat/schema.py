@@ -144,16 +144,19 @@ class ChoicePiece(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class Piece(Struct, forbid_unknown_fields=True, gc=False):
-    id: Any = None
-    object: Any = None
+    id: str | None = None
+    object: str | None = None
     created: Any = None
-    model: Any = None
+    model: str | None = None
     service_tier: Any = None
     system_fingerprint: Any = None
     choices: list[ChoicePiece] = []
     usage: Any = None
     obfuscation: Any = None
 
+
+#: The members of a piece that `carry_body` keeps of a chunk.
+CARRIED = ("created", "service_tier", "system_fingerprint")
 
 carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "error", "type", "obfuscation", "p")
 carry_choice = carrier(Choice, "index", "message", "delta", "finish_reason", "error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import astuple
@@ -15,6 +16,7 @@ from ..schema import Reader, run_reader
 from .answer import Answer
 from .message import arguments_text, finish, stop_reason, unwrapped, usage, usage_beside
 from .schema import (
+    CARRIED,
     Body,
     Call,
     CallPiece,
@@ -71,15 +73,14 @@ class Stream(StreamBase):
             self._usual = self._misses < _PATIENCE
             super().run(payloads, out)
             return
+        if self._id is None or self._model is None:
+            self._identify(pieces)
         answer: Answer | None = None  # of the last piece, and its call
         slot: Slot | None = None
         owned = -1
-        told = self._extra.get
-        tier, fingerprint = told("service_tier"), told("system_fingerprint")
         for piece, data in zip(pieces, payloads, strict=False):
             choices = piece.choices
-            same = piece.service_tier == tier and piece.system_fingerprint == fingerprint
-            if same and len(choices) == 1 and piece.usage is None:
+            if len(choices) == 1 and piece.usage is None:
                 choice = choices[0]
                 index = choice.index
                 if answer is None or index != answer.index:
@@ -104,7 +105,16 @@ class Stream(StreamBase):
                             continue
             self.take(None, data, out)
             answer = None
-            tier, fingerprint = told("service_tier"), told("system_fingerprint")
+        for member in CARRIED:
+            for piece in reversed(pieces):
+                if (value := getattr(piece, member)) is not None:
+                    self._extra[member] = value
+                    break
+
+    def _identify(self, said: Iterable[Piece | Body]) -> None:
+        """The first id and the first model count; of all other members of chunks the last."""
+        self._id = self._id or next((one.id for one in said if one.id), None)
+        self._model = self._model or next((one.model for one in said if one.model), None)
 
     def _say_more(self, answer: Answer, delta: DeltaPiece, out: list[Event]) -> bool:
         """Whether a piece was more text or more reasoning, and nothing else; if not, nothing was done with it."""
@@ -161,9 +171,8 @@ class Stream(StreamBase):
             self._count(usage_beside(chunk), out)
         if chunk.error or (choices is None and chunk.usage is None):
             self._odd(name, chunk, data, out)
-        if self._id is None:
-            self._id = chunk.id or None
-            self._model = self._model or chunk.model or None
+        if self._id is None or self._model is None:
+            self._identify((chunk,))
         self._extra.update(carry_body(chunk))
 
     def _begin(self, index: int) -> Answer:
