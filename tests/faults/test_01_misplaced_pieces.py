@@ -95,6 +95,29 @@ def test_arguments_before_their_start_are_those_of_the_call(id: str | None) -> N
     assert ran(response) == ["c0"]
 
 
+@pytest.mark.parametrize("text", ['{"x":1}{"y":2}', '{"x":1} {}'])
+def test_a_call_without_arguments_does_not_run_beside_one_that_has_two(text: str) -> None:
+    events = [added(0, begun(0)), added(1, begun(1)), arguments(0, text)]
+    ends = [done(0, {**begun(0), "arguments": text}), done(1, begun(1, status="completed"))]
+    response = read(*events, *ends)
+    assert [(call.id, call.status) for call in response.calls] == [("c0", "invalid"), ("c1", "truncated")]
+    assert_not_executed(response, calls=2)
+
+
+def test_a_call_without_arguments_does_not_run_beside_arguments_under_an_index_that_no_item_has() -> None:
+    response = read(added(0, begun(0)), done(0, begun(0, status="completed")), arguments(7, '{"x":1}'))
+    assert_not_executed(response, calls=2)
+    assert "arguments-misplaced" in codes(response)
+
+
+@pytest.mark.parametrize("id", [None, "fc_0", "rotated"])
+def test_pieces_without_start_and_end_are_those_of_the_call_in_the_final_output(id: str | None) -> None:
+    calls = [function_call("c0", "f", '{"x": 1}', id="fc_0"), function_call("c1", "g", "{}", id="fc_1")]
+    response = read(arguments(0, '{"x":1}', **({} if id is None else {"item_id": id})), output=calls)
+    assert [(call.id, call.status) for call in response.calls] == [("c0", "complete"), ("c1", "complete")]
+    assert set(codes(response)) == {"index-changed", "arguments-disagree"}
+
+
 _KINDS = ("message", "reasoning", "call", "bare")
 _PIECES = {"message": words, "reasoning": thought, "call": arguments}
 

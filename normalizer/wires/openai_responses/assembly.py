@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ... import jsontext
-from ...arguments import by_value
+from ...arguments import by_value, parse
 from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
 from .items import is_hosted
@@ -113,16 +113,28 @@ def is_another(opened: Open, item: Any) -> bool:
     )
 
 
-def mistrust(item: Any, find: _Find) -> Any:
-    """A client call that asks for nothing, in an answer whose arguments came for another item, is not whole."""
-    if type(item) not in _GROWING - {s.McpCall} or item.status == "incomplete" or asked(item).strip() not in _NOTHING:
-        return item
-    return _not_whole(item, find)
+def mistrusted(items: list[Any], astray: bool, find: _Find) -> list[Any]:
+    """The items. A client call that asks for nothing is not whole where arguments are elsewhere.
+
+    ``astray``: whether some came for an item that takes none. Others are in a call without a name, or behind those of
+    another call.
+    """
+    calls = [item for item in items if type(item) in _GROWING and type(item) is not s.McpCall]
+    bare = {id(item) for item in calls if item.status != "incomplete" and asked(item).strip() in _NOTHING}
+    surplus = astray or (bool(bare) and any(map(_has_too_much, calls)))
+    whole = []
+    for item in items:
+        if surplus and (id(item) in bare or (astray and type(item) in _CALLS and item.status == "incomplete")):
+            find("arguments-misplaced", f"{getattr(item, 'name', None) or item_type(item)}: they came for another item")
+            whole.append(msgspec.structs.replace(item, status="incomplete"))
+        else:
+            whole.append(item)
+    return whole
 
 
-def _not_whole(item: Any, find: _Find) -> Any:
-    find("arguments-misplaced", f"{item_type(item)} {getattr(item, 'name', None) or ''}: they came for another item")
-    return msgspec.structs.replace(item, status="incomplete")
+def _has_too_much(call: Any) -> bool:
+    text = asked(call)
+    return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code == "arguments-glued"))
 
 
 def compare(opened: Open, item: Any, find: _Find) -> None:
@@ -169,7 +181,7 @@ def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     """An item from its pieces, where its own end did not come. ``ended``: the status that the answer ended with."""
     item = _pieced(opened, ended, last, find)
     if opened.doubtful and type(item) in _CALLS and (opened.filled or not opened.done):
-        return _not_whole(item, find)
+        return msgspec.structs.replace(item, status="incomplete")
     return item
 
 
@@ -255,12 +267,14 @@ def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
         return list(range(len(final)))
     mates: list[int | None] = [None] * len(streamed)
     free = dict.fromkeys(range(len(final)))
-    for key in (_identity, _own_ids(final, streamed), _content, _request, _kind):
+    own_id = _own_ids(final, streamed)
+    same = ((key, key) for key in (_identity, own_id, _content, _request))
+    for key, of_streamed in (*same, (_arguments, _unnamed), (_kind, _kind)):
         waiting: dict[Hashable, list[int]] = {}
         for place in reversed(free):
             waiting.setdefault(key(final[place]), []).append(place)
         for number, item in enumerate(streamed):
-            if mates[number] is None and (label := key(item)) is not None and waiting.get(label):
+            if mates[number] is None and (label := of_streamed(item)) is not None and waiting.get(label):
                 place = mates[number] = waiting[label].pop()
                 del free[place]
         if not free:
@@ -319,6 +333,15 @@ def _request(item: Any) -> Hashable:
     if parts is None:
         return None
     return item_type(item), _member(item, "name"), tuple(by_value(_spelled(item, part)) for part in parts)
+
+
+def _arguments(item: Any) -> Hashable:
+    return (item_type(item), by_value(asked(item))) if type(item) in _ASKED else None
+
+
+def _unnamed(item: Any) -> Hashable:
+    """What a call asks for whose start and end are missing, so that it has no name and no call id."""
+    return _arguments(item) if type(item) in _GROWING and not item.name else None
 
 
 def _spelled(item: Any, part: str) -> str:

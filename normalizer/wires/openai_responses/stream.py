@@ -18,7 +18,7 @@ from ...model import Reasoning, Refusal, Response, Text
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase
 from ..schema import Reader, Wire
 from . import schema as s
-from .assembly import Open, assembled, changed, compare, is_another, item_type, merged, mistrust, same
+from .assembly import Open, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
 from .decode import UNFINISHED, custom_tools, later, respond, usage
 from .events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
 from .items import Customs, Reading, convert, is_hosted
@@ -364,8 +364,7 @@ class Stream(StreamBase):
             items = streamed
             if self._terminal is not None:
                 context.find("output-empty", f"{len(streamed)} items were streamed")
-        if self._astray:
-            items = [mistrust(item, context.find) for item in items]
+        items = mistrusted(items, self._astray, context.find)
         if self._odd:
             body.extra_ = {**(body.extra_ or {}), "events": self._odd}
         return respond(context, body, items, complete)
