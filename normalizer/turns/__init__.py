@@ -11,6 +11,7 @@ undone.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .backoff import Backoff
     from .execution import Executor, kept
     from .observer import Observer
     from .outcome import Outcome, Waiting
@@ -29,6 +30,7 @@ __all__ = [
     "Tool",
     "Fallback",
     "ToolFailed",
+    "Backoff",
     "current_call",
     "Executor",
     "kept",
@@ -46,6 +48,7 @@ _HOMES = {
     "Tool": "tools",
     "Fallback": "tools",
     "ToolFailed": "outcomes",
+    "Backoff": "backoff",
     "current_call": "running",
     "Executor": "execution",
     "kept": "execution",

@@ -30,7 +30,7 @@ from .events import (
 )
 from .happenings import Decided, Finished, Happening, Progressed, Starting, Supplied
 from .places import called, place
-from .state import TOOL_FAILURES, CallState, How, Status, TurnState
+from .state import CallState, How, Status, TurnState
 from .work import Work
 
 #: What a call is at when it came to its result in some way.
@@ -253,8 +253,7 @@ def recover(work: Work, rerun: list[str]) -> None:
 def _finish(work: Work) -> None:
     """All calls are answered: on to the next round, unless every tool failed."""
     settings = work.state.settings
-    own = [call for call in work.round.calls if call.server is None]
-    failed = bool(own) and all(call.how in TOOL_FAILURES for call in own)
+    failed = work.round.all_failed
     if failed and settings.on_all_failed == "stop":
         end(work, "all_tools_failed")
         return

@@ -12,6 +12,7 @@ from ..errors import ToolLimitReached
 from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
+from .backoff import demanded
 from .cancelling import is_failure
 from .happenings import Broke, Happening
 from .listening import Listener
@@ -64,6 +65,8 @@ class Asking:
         self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
+        #: Seconds that a refusal demands to wait.
+        self.retry_after: float | None = None
 
     async def run(self, post: Post) -> Response | list[Happening]:
         """The whole answer, its blocks told before; or what is to be told where it broke, `Broke` at its end."""
@@ -73,6 +76,7 @@ class Asking:
             async for piece in pieces:
                 if isinstance(piece, Response):
                     self._whole = piece
+                    self.retry_after = demanded(piece)
                     continue
                 events = [piece] if isinstance(piece, Event) else self._decoder.feed(piece)
                 if happened := self._listener.feed(events):
@@ -106,7 +110,7 @@ class Asking:
     def broke(self, error: BaseException) -> list[Happening]:
         """What is to be told where this ended the answer: the rows that were open, and that it broke."""
         happened, response = self.arrived()
-        return [*happened, Broke(broken(error), response)]
+        return [*happened, Broke(broken(error), response, demanded(error))]
 
     def _finish(self) -> Response:
         self._finished = True
@@ -140,8 +144,12 @@ def broken(error: BaseException) -> Error:
 
 
 def _status(error: BaseException) -> int | None:
-    try:
-        status = getattr(error, "status_code", None)
-    except Exception:  # a property that fails
-        return None
-    return status if isinstance(status, int) and not isinstance(status, bool) else None
+    """The HTTP status of a client's exception: ``status_code`` (httpx), ``status`` (aiohttp), ``code`` (urllib)."""
+    for name in ("status_code", "status", "code"):
+        try:
+            status = getattr(error, name, None)
+        except Exception:  # a property that fails
+            continue
+        if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600:
+            return status
+    return None

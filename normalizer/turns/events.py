@@ -45,8 +45,9 @@ class TurnStarted(_Event, tag="turn_started", frozen=True, gc=False):
 
 
 class RoundStarted(_Event, tag="round_started", frozen=True, gc=False):
-    """The model is asked. ``attempt`` above 1: it was asked before and the process ended; all blocks from
-    ``first_block`` on are void, and come again under the same numbers. ``last``: it may not call any more.
+    """The model is asked. ``attempt`` above 1: it was asked before, and the process ended, the answer broke off, or the
+    provider was overloaded; all blocks from ``first_block`` on are void, and come again under the same numbers.
+    ``last``: it may not call any more.
     """
 
     round: int
@@ -126,7 +127,11 @@ class LoopSuspected(_Event, tag="loop_suspected", frozen=True, gc=False):
 
 
 class Noted(_Event, tag="noted", frozen=True, gc=False):
-    """Whoever directs the turn says what it does: ``note`` names it, ``data`` is its own (`orchestration.messages`)."""
+    """A turn, or the caller that directs it, says what it does: ``note`` names it, ``data`` belongs to it.
+
+    "retry": the provider is overloaded and is asked again after ``data["seconds"]``. For the other notes, and all of
+    them as structs, see `orchestration.messages`.
+    """
 
     round: int
     note: str

@@ -77,19 +77,24 @@ class Settled(_Happening, tag="settled", frozen=True, gc=False):
 
 class Answered(_Happening, tag="answered", frozen=True, gc=False):
     """The answer arrived, whole or not: it says so itself. ``needs_approval``: ids of calls that wait for a yes.
-    ``deferred``: ids of calls that are run elsewhere.
+    ``deferred``: ids of calls that are run elsewhere. ``retry_after``: seconds that a refusal demands to wait.
     """
 
     response: Response
     needs_approval: list[str] = []
     deferred: list[str] = []
+    retry_after: float | None = None
 
 
 class Broke(_Happening, tag="broke", frozen=True, gc=False):
-    """The provider could not be asked, or the connection broke. ``response``: what had arrived, where any had."""
+    """The provider could not be asked, or the connection broke. ``response``: what had arrived, where any had.
+
+    ``retry_after``: seconds that a refusal demands to wait.
+    """
 
     error: Error
     response: Response | None = None
+    retry_after: float | None = None
 
 
 class Again(_Happening, tag="again", frozen=True, gc=False):

@@ -71,7 +71,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     ``max_rounds``: answers with calls that are acted on, before the model is asked a last time and may not call.
     ``limit``: kept calls of one answer. ``on_error``: under `batch`, whether the calls behind a failed one are run.
-    ``on_all_failed``: "stop" ends the turn, "answer" asks a last time, "continue" goes on as if nothing were.
+    ``on_all_failed``: where all tools of a round failed, "continue" lets the model see the errors and go on, "answer"
+    asks a last time, "stop" ends the turn. A `Turn` continues unless its caller says otherwise; "stop" is the value of
+    a kept state that names none, because earlier versions did not write it.
     ``budget``: tokens of all rounds; above it nothing is run or asked any more. ``loop_after``: from which identical
     call on `loop_suspected` is told; ``loop_limit``: from which one on it is not run. ``max_pauses``: how often in a
     turn a provider's pause is gone on from.
@@ -177,6 +179,12 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
                 return turn.results
         return [call.result for call in self.calls if call.result is not None]
 
+    @property
+    def all_failed(self) -> bool:
+        """Whether every call that was to run here or elsewhere failed, and there was one."""
+        own = [call for call in self.calls if call.server is None]
+        return bool(own) and all(call.how in TOOL_FAILURES for call in own)
+
     def call(self, id: str) -> CallState | None:
         """The kept call of that id."""
         return next((call for call in self.calls if call.id == id), None)
@@ -202,7 +210,7 @@ class TurnState(Struct, frozen=True):
     id: str
     wire: str
     request: Request
-    settings: Settings = Settings()
+    settings: Settings = Settings(on_all_failed="continue")
     version: int = VERSION
     phase: Phase = "new"
     rounds: list[RoundState] = []

@@ -27,6 +27,7 @@ from ..requests import RequestWriter
 from .acting import CANCELLED_RUNNING, awaited, is_late
 from .asides import Acknowledger, Approver, acknowledgement, decide, written
 from .asking import Asking, Prepare, Reader, broken
+from .backoff import DEFAULT, Backoff, Retries
 from .cancelling import EXITS, is_failure
 from .effects import Approve, Ask, Effect, Execute, Save, Tell, Wait
 from .events import TurnEvent
@@ -34,6 +35,7 @@ from .execution import Executor, Ran
 from .gate import Gate
 from .happenings import (
     Acknowledging,
+    Again,
     Answered,
     Begun,
     Broke,
@@ -78,9 +80,10 @@ class Turn:
     ``tools``: beside those that the request declares itself. ``approve`` decides on calls that want it; without it, or
     where it returns null, the turn waits: `decide`, then run again. ``acknowledge`` writes what the user is told while
     calls run. ``observers`` are told before anything happens (`Observer`). ``executor``: to share threads among turns,
-    or to wrap calls. ``prepare`` makes of each request what is sent, ``reader`` reads its answer (`asking`). ``direct``
-    hears whatever happens before the machine does, and says what that is told instead. ``state``: of a turn to go on
-    with, of any provider; its settings hold then. For the rest, see `state.Settings`.
+    or to wrap calls. ``prepare`` makes of each request what is sent, ``reader`` reads its answer (`asking`).
+    ``backoff``: when an overloaded provider is asked again, None for never. ``direct`` hears whatever happens before
+    the machine does, and says what that is told instead. ``state``: of a turn to go on with, of any provider; its
+    settings hold then. For the rest, see `state.Settings`.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class Turn:
         max_rounds: int = 8,
         limit: int | None = None,
         on_error: OnError = "continue",
-        on_all_failed: OnAllFailed = "stop",
+        on_all_failed: OnAllFailed = "continue",
         budget: int | None = None,
         loop_after: int = 3,
         loop_limit: int | None = None,
@@ -102,6 +105,7 @@ class Turn:
         executor: Executor | None = None,
         prepare: Prepare | None = None,
         reader: Reader | None = None,
+        backoff: Backoff | None = DEFAULT,
         direct: Direct | None = None,
         id: str | None = None,
         state: TurnState | None = None,
@@ -118,6 +122,8 @@ class Turn:
         self._reader = reader
         self._direct = direct
         self._state = state
+        self._retries = Retries(backoff)
+        self._refused: Response | None = None  # what had arrived of the answer that is asked for again
         self._writer = RequestWriter(provider.wire, provider=provider.name)
         self._said: list[Decided | Supplied] = []  # while it was not running
         self._answered: set[str] = set()  # calls whose results the machine has still to be told
@@ -236,6 +242,7 @@ class Turn:
         finally:
             self._mail = None
             self._asking = None
+            self._refused = None
             self._answered.clear()
             self._unwanted.clear()
             await self._tasks.stop()
@@ -254,7 +261,7 @@ class Turn:
         return [resumed, *said]
 
     def _given_up(self, reason: str | None) -> list[Happening]:
-        happened, response = self._asking.arrived() if self._asking is not None else ([], None)
+        happened, response = self._asking.arrived() if self._asking is not None else ([], self._refused)
         return [*happened, Cancelled(reason, response)]
 
     def _say(self, happening: Decided | Supplied) -> None:
@@ -276,10 +283,39 @@ class Turn:
             self._answered.discard(happening.call_id)
         elif isinstance(happening, (Answered, Broke)):
             self._asking = None
+            retry = self._retries.after(self.state, happening)
+            if retry is not None:
+                events = await self._directed(retry[0])
+                self._refused = happening.response
+                usage = happening.response.usage if happening.response is not None else None
+                self._later(retry[1], [Again(usage)])
+                return events
         if is_late(self.state, happening):
             return []
+        return await self._directed(happening)
+
+    async def _directed(self, happening: Happening) -> list[TurnEvent]:
         directed = [happening] if self._direct is None else await self._direct(self.state, happening)
-        return [event for one in directed for event in await self._step(one)]
+        demanded = happening.retry_after if isinstance(happening, (Answered, Broke)) else None
+        at = next((place for place, one in enumerate(directed) if isinstance(one, Again)), len(directed))
+        now, later = (directed[:at], directed[at:]) if demanded else (directed, [])
+        events = [event for one in now for event in await self._step(one)]
+        if demanded and later:
+            self._later(demanded, later)
+        return events
+
+    def _later(self, seconds: float, happenings: list[Happening]) -> None:
+        """The provider is asked again, when it has had the time that it demands."""
+
+        def ask(_: BaseException | None = None) -> None:
+            self._refused = None
+            self._post(*happenings)
+
+        async def wait() -> None:
+            await self._retries.wait(seconds)
+            ask()
+
+        self._tasks.spawn(wait, lost=ask)
 
     async def _step(self, happening: Happening) -> list[TurnEvent]:
         """One step of the machine, told and kept, and then what it wants done."""
@@ -355,7 +391,7 @@ class Turn:
         wants = [call.id for call in calls if self.tools[call.name].needs_approval(call.arguments or {})]
         away = [call for call in calls if self.tools[call.name].function is None]
         fit = [call.id for call in away if self._executor.refused(call) is None]
-        self._post(Answered(response, wants, fit))
+        self._post(Answered(response, wants, fit, asking.retry_after))
 
     def _lost_answer(self, error: BaseException) -> None:
         """The provider, or a hook beside it, cancelled the task that asks."""

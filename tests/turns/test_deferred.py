@@ -189,7 +189,7 @@ def test_whatever_came_of_it_elsewhere_is_what_it_would_be_here(made: Callable[[
 
 
 def test_where_all_of_them_failed_elsewhere_all_tools_failed() -> None:
-    turn, _, _ = waiting(played=ONE)
+    turn, _, _ = waiting(played=ONE, on_all_failed="stop")
     turn.answer(turn.outcome.waiting[0].id, ToolFailed("the mail server is down"))
     at_once(turn.run())
     assert turn.outcome.termination == "all_tools_failed"

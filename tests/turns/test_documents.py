@@ -285,9 +285,7 @@ def test_004_tool_execution_fails(wire: str) -> None:
     def missing(**_: Any) -> Any:
         raise FileNotFoundError("File not found: /path/to/file.txt")
 
-    turn, _ = turn_of(
-        wire, [call("look")], [Say("There is no such file.")], counting=Counting(look=missing), on_all_failed="continue"
-    )
+    turn, _ = turn_of(wire, [call("look")], [Say("There is no such file.")], counting=Counting(look=missing))
     events = at_once(play(turn))
     [block] = [one.block for one in only(events, told.BlockStop) if one.block.block_type == "tool_result"]
     assert block.content == {
@@ -310,7 +308,7 @@ def test_004_tool_timeout() -> None:
 
     assert Tool(name="look", function=hang).timeout == 30.0
     provider = Emulated("openai.chat", script([call("look")], [Say("It took too long.")], tools=["look"]))
-    turn = Turn(provider, [Tool(name="look", function=hang, timeout=0.05)], on_all_failed="continue")
+    turn = Turn(provider, [Tool(name="look", function=hang, timeout=0.05)])
     events = at_once(play(turn, "Go."))
     [block] = [one.block for one in only(events, told.BlockStop) if one.block.block_type == "tool_result"]
     assert block.content["content"] == "Tool execution timed out after 0.05s."

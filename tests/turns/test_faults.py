@@ -77,8 +77,9 @@ def test_a_blocking_tool_that_hangs_does_not_hold_the_turn() -> None:
     tools = [Tool(name=name, function=_blocks, timeout=0.02) for name in ("look", "count", "post")]
     turn = Turn(Emulated("openai.chat", LONG), tools)
     at_once(turn.run("Go."))
-    assert turn.outcome.termination == "all_tools_failed"
-    assert "Tool execution timed out after 0.02s." in turn.outcome.text
+    results = [result for round in turn.state.rounds for result in round.tool_results]
+    assert len(results) == 4
+    assert all("Tool execution timed out after 0.02s." in str(result.parts) for result in results)
 
 
 @pytest.mark.parametrize("after", [0, 2])
@@ -109,7 +110,7 @@ def test_a_provider_that_fails_in_any_round_ends_the_turn_and_nothing_of_that_ro
 def test_a_stream_that_breaks_after_a_call_runs_nothing(wire: str, kind: Any) -> None:
     broken = Round([Say("Wait."), call("look", at=1), call("count")], fault=Fault(kind, after=2))
     counting = Counting()
-    turn = Turn(Emulated(wire, script(broken)), counting.tools())
+    turn = Turn(Emulated(wire, script(broken)), counting.tools(), backoff=None)
     events = at_once(playing.play(turn))
     assert turn.outcome.termination in ("provider_failed", "incomplete")
     assert counting.ran == []

@@ -53,7 +53,7 @@ Told = list[dict[str, Any]]
 
 def turn_of(provider: Provider, script: Script, **options: Any) -> tuple[Turn, Returning]:
     returning = Returning(script)
-    settings = {"on_all_failed": "continue", "max_rounds": 30, "acknowledge": acknowledge, **options}
+    settings = {"backoff": None, "max_rounds": 30, "acknowledge": acknowledge, **options}
     return Turn(provider, returning.tools, **settings), returning
 
 
@@ -142,7 +142,7 @@ async def run_elsewhere(id: str, wire: str, observer: Observer, policy: str) -> 
     provider, script = Recorded(id, wire), scripts()[id]
     own = Returning(script)
     tools = [replace(tool, function=None) for tool in own.tools.values()]
-    settings: Any = {"policy": policy, "on_all_failed": "continue", "max_rounds": 30, "acknowledge": acknowledge}
+    settings: Any = {"policy": policy, "backoff": None, "max_rounds": 30, "acknowledge": acknowledge}
     turn = Turn(provider, tools, observers=[observer], **settings)
     outcome = await turn.run(opening(script, SURFACES[wire], stream=True))
     while outcome.waiting:

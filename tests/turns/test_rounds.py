@@ -157,7 +157,7 @@ def test_a_refusal_of_the_provider_is_told_with_its_status() -> None:
         async def ask(self, _: Any) -> Any:
             yield normalize({"error": {"type": "rate_limit", "message": "slow down"}}, self.wire, status=429)
 
-    turn = Turn(Refuses())
+    turn = Turn(Refuses(), backoff=None)
     events = at_once(playing.play(turn))
     failed = events[-1]
     assert isinstance(failed, told.TurnFailed)

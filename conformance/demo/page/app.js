@@ -176,6 +176,7 @@ class Shown {
 
   noted(event) {
     if (event.note === "recovery") this.say("quiet", `Recovered (${event.data.level}): ${event.data.why}`);
+    if (event.note === "retry") this.say("quiet", `Asked again in ${event.data.seconds.toFixed(1)} s: ${event.data.why}`);
   }
 
   acknowledged(event) {

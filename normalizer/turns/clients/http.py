@@ -9,6 +9,7 @@ from typing import Any
 
 from ...decoder import normalize
 from ...model import Response
+from ..backoff import with_retry_after
 from .sdk import SdkClient
 
 
@@ -37,9 +38,9 @@ async def pieces(
 
 
 def _refusal(client: SdkClient, body: dict[str, Any], error: Any) -> Response:
-    return normalize(
-        error.response.content, client.wire, provider=client.name, request=body, status=error.response.status_code
-    )
+    answer = error.response
+    refusal = normalize(answer.content, client.wire, provider=client.name, request=body, status=answer.status_code)
+    return with_retry_after(refusal, answer.headers)
 
 
 def _arguments(create: Any, body: dict[str, Any]) -> dict[str, Any]:

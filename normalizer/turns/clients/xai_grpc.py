@@ -11,6 +11,7 @@ import xai_sdk
 from ... import jsontext
 from ...decoder import normalize
 from ...model import Response
+from ..backoff import with_retry_after
 from .sdk import SdkClient
 
 #: gRPC's statuses in terms of HTTP, by which errors are told to be worth another try (google.rpc.Code).
@@ -61,7 +62,8 @@ class Client(SdkClient):
         body = jsontext.encode({"code": code.name, "details": error.details() or ""})
         if begun:
             return body
-        return normalize(body, self.wire, provider=self.name, status=_HTTP.get(code.name, 500))
+        refusal = normalize(body, self.wire, provider=self.name, status=_HTTP.get(code.name, 500))
+        return with_retry_after(refusal, error.trailing_metadata())
 
     def _make(self, options: dict[str, Any]) -> Any:
         return xai_sdk.AsyncClient(**options)

@@ -27,6 +27,7 @@ from ...conversation import Assistant, Request
 from ...errors import PolicyError, TurnMisused
 from ...model import Error, ToolCall
 from ..asking import Prepare
+from ..backoff import DEFAULT, Backoff, ran_elsewhere
 from ..cancelling import is_failure
 from ..effects import Ask, Effect, Tell, Wait
 from ..events import ResultNeeded, TurnEvent
@@ -93,7 +94,8 @@ class Limits(Struct, frozen=True):
 
     Where one is used up the model is asked a last time and may not call; that answer has ``last_seconds`` beyond
     ``seconds``. Tokens that a provider does not tell are counted as the context does. ``attempts``: how often a round
-    is asked that breaks, before the turn gives up on rounds.
+    is asked that breaks, and how many rounds in a row all of whose tools fail there may be, before the turn gives up on
+    rounds. An overloaded provider is asked again before that counts (`backoff.Backoff`).
     """
 
     rounds: int = 8
@@ -115,7 +117,8 @@ class Coordinator:
     """One turn, directed. ``breakers``: shared among turns, so that they learn from each other. ``context``: what a
     request holds. ``listeners``: hear each phase; one that fails is logged.
     ``clock``: seconds. ``state``: of a turn to go on with; the limits count from here. Other options are `Turn`'s;
-    ``prepare`` gets what the context made.
+    ``prepare`` gets what the context made, and ``backoff`` waits within the limits. Without ``on_all_failed`` the model
+    sees the errors where all tools of a round failed, until that happened in ``limits.attempts`` rounds in a row.
 
     Raises InvalidTool for a fallback that cannot be one.
     """
@@ -143,6 +146,9 @@ class Coordinator:
         self._clock = clock
         self._untold: list[Message] = []
         self._built: tuple[Request, Built] | None = None
+        backoff: Backoff | None = options.pop("backoff", DEFAULT)
+        self._backoff = replace(backoff, left=self._left) if backoff is not None else None
+        self._bounds_failures = "on_all_failed" not in options
         self._then: Prepare | None = options.pop("prepare", None)
         self._level: Level = "whole"
         self._began: float | None = None
@@ -161,8 +167,9 @@ class Coordinator:
             direct=self._direct,
             executor=Executor(own, most=most, admit=dispatcher.admit, around=dispatcher.around),
             prepare=self._prepare,
+            backoff=self._backoff,
             max_rounds=self.limits.rounds,
-            **{"on_all_failed": "answer", **options},
+            **options,
         )
         state: TurnState | None = options.get("state")
         self.recoveries: list[Recovery] = recoveries(state) if state is not None else []
@@ -212,11 +219,14 @@ class Coordinator:
         if ask is not None and not ask.last and (not all(wanted) or self._spent(after)):
             told = [Bounded("budget_exceeded"), *told]
             after, effects = _ahead(state, told)
+        elif ask is not None and not ask.last and self._all_failed(after):
+            told = [Bounded("all_tools_failed"), *told]
+            after, effects = _ahead(state, told)
         for message in phases(after, effects):
             if isinstance(message, Reasoning):
                 await self._heard(message, after)
         if after.ending == "all_tools_failed" and state.ending is None:
-            self._recover(len(state.rounds), "session", "all tools of a round failed")
+            self._recover(len(state.rounds), "session", "all tools failed, round after round")
         begun = [self._final(one, after) if isinstance(one, FinalResponse) else one for one in phases(after, effects)]
         notes = [noted(one) for one in (*self._untold, *begun)]
         self._untold.clear()
@@ -247,10 +257,14 @@ class Coordinator:
         if error.type not in _OURS and error.retryable is not False:
             self.breakers.failed("provider", self._engine.circuit)
         why = f"{error.type}: {error.message}"
+        demanded = happening.retry_after
+        if demanded is not None and self._backoff is not None and not self._backoff.allows(demanded):
+            return [happening]  # it would be asked before the time that it demands is over
         if error.type == "CircuitOpen" or error.status in _HOPELESS or self._level == "session":
             return [happening]
         self._tries[state.round.round_number] += 1
-        if error.type != "OutOfTime" and self._tries[state.round.round_number] < self.limits.attempts:
+        may_repeat = error.type != "OutOfTime" and not (response is not None and ran_elsewhere(response))
+        if may_repeat and self._tries[state.round.round_number] < self.limits.attempts:
             self._level = "simplified"
             self._recover(state.round.round_number, "round", why)
             return [Again(usage)]
@@ -283,6 +297,12 @@ class Coordinator:
         if limit is not None and used >= limit:
             return f"the limit of {limit} tokens is used up"
         return self._forbidden(None)
+
+    def _all_failed(self, state: TurnState) -> bool:
+        """Whether the tools of so many rounds in a row all failed that the model is asked a last time."""
+        closed = state.rounds[:-1]
+        failed = [round.all_failed for round in closed[-max(self.limits.attempts, 1) :]]
+        return self._bounds_failures and len(failed) >= max(self.limits.attempts, 1) and all(failed)
 
     def _forbidden(self, call: ToolCall | None) -> str | None:
         """Why a call must not run. One that may is counted."""

@@ -67,8 +67,21 @@ class Recovery(_Message, tag="recovery", frozen=True, gc=False):
     tool: str | None = None
 
 
+class Retry(_Message, tag="retry", frozen=True, gc=False):
+    """The provider is overloaded: the same request is sent again after ``seconds``, as the ``attempt``-th of its round.
+
+    ``demanded``: seconds that the provider asked for, None where it did not. ``status``: of its refusal.
+    """
+
+    attempt: int
+    seconds: float
+    why: str
+    demanded: float | None = None
+    status: int | None = None
+
+
 Phase = Reasoning | ToolExecution | Synthesis | FinalResponse
-Message = Phase | Recovery
+Message = Phase | Recovery | Retry
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:

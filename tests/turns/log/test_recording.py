@@ -169,7 +169,7 @@ def test_a_state_that_somebody_put_in_its_place_is_found(log: Log, url: URL) -> 
         id = await killed(log, 12)
         assert id is not None
         limited = "UPDATE states SET state = replace(state, :before, :after)"
-        rows(url, limited, before='"settings":{}', after='"settings":{"max_rounds":7}')
+        rows(url, limited, before='"settings":{', after='"settings":{"max_rounds":7,')
         async with log.take(id, force=True) as recorder:
             assert recorder.state is not None
             assert recorder.state.settings.max_rounds == 7

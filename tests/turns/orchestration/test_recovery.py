@@ -129,12 +129,42 @@ def test_a_tool_that_fails_leaves_its_siblings_and_the_answer_alone(wire: str, t
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_all_tools_of_a_round_fail_the_model_says_what_it_knows(wire: str) -> None:
-    provider = Sequenced(wire, script([call("look", at=1)], [Say("I could not look.")]))
-    coordinator = Coordinator(provider, Counting(look=_raises).tools())
+def test_where_all_tools_of_a_round_fail_the_model_adjusts(wire: str) -> None:
+    counting = Counting(look=_raises)
+    provider = Sequenced(wire, script([call("look", at=1)], [call("count")], [Say("Two.")]))
+    coordinator = Coordinator(provider, counting.tools())
+    directed(coordinator)
+    done = coordinator.orchestrated
+    assert (done.answer, done.level, done.outcome.termination) == ("Two.", None, "natural_completion")
+    assert counting.names == ["look", "count"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_where_all_tools_of_two_rounds_fail_the_model_says_what_it_knows(wire: str) -> None:
+    counting = Counting(look=_raises)
+    provider = Sequenced(wire, script([call("look", at=1)], [call("look", at=2)], [Say("I could not look.")]))
+    coordinator = Coordinator(provider, counting.tools())
     directed(coordinator)
     done = coordinator.orchestrated
     assert (done.answer, done.level, done.outcome.termination) == ("I could not look.", "session", "all_tools_failed")
+    assert counting.names == ["look", "look"]
+
+
+def test_a_round_between_whose_tools_work_counts_from_the_beginning() -> None:
+    counting = Counting(look=_raises)
+    rounds = [[call("look", at=1)], [call("count")], [call("look", at=2)], [call("count")], [Say("Done.")]]
+    coordinator = Coordinator(Sequenced("openai.chat", script(*rounds)), counting.tools())
+    directed(coordinator)
+    assert coordinator.orchestrated.outcome.termination == "natural_completion"
+
+
+def test_whoever_says_what_to_do_where_all_tools_fail_is_heeded() -> None:
+    played = script([call("look", at=1)], [Say("I could not look.")])
+    for given, rounds in (("stop", 1), ("answer", 2)):
+        coordinator = Coordinator(Sequenced("openai.chat", played), Counting(look=_raises).tools(), on_all_failed=given)
+        directed(coordinator)
+        done = coordinator.orchestrated
+        assert (done.outcome.termination, len(done.outcome.state.rounds)) == ("all_tools_failed", rounds)
 
 
 def test_an_open_breaker_keeps_a_provider_from_being_asked_and_there_is_an_answer_all_the_same() -> None:
