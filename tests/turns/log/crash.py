@@ -97,14 +97,14 @@ def tools(side: Path, point: Callable[[], None]) -> Tools:
         point()
         return f"{name} ran"
 
-    async def look(city: str = "") -> str:
+    async def look(**_: Any) -> str:
         return done("look")
 
-    async def count(of: str = "") -> str:
+    async def count(**_: Any) -> str:
         await asyncio.sleep(0.005)
         return done("count")
 
-    def post(text: str = "") -> str:
+    def post(**_: Any) -> str:
         time.sleep(0.002)
         return done("post")
 

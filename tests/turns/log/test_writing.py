@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.exc import OperationalError
 
-from normalizer.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
+from normalizer.errors import InvalidState, LogFailed, MalformedBody, TurnHeld, UnknownTurn
 from normalizer.turns import events as told
 from normalizer.turns.events import BlockDelta, BlockStop, TurnBlock, TurnStarted
 from normalizer.turns.log import Log
@@ -87,7 +87,7 @@ def test_what_goes_wrong_in_a_step_leaves_nothing_of_it(log: Log) -> None:
         async with log.record() as recorder:
             await recorder.event(began())
             bad = BlockStop(2, 1, TurnBlock(0, "text", "words", object()))
-            with pytest.raises(TypeError):
+            with pytest.raises(MalformedBody):
                 await recorder.keep([BlockDelta(1, 1, 0, "words"), bad], None)
             page = await log.events("turn")
             assert [row.type for row in page.events] == ["turn_started"]
