@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,10 +25,12 @@ from normalizer.errors import UnknownTurn
 from normalizer.turns.log import KeptTurn, Log
 from normalizer.turns.orchestration import replay
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
-from tests.turns.log.shared import assert_whole
+from tests.turns.log.shared import assert_whole, rows
 
 #: Points of a turn, by the database: the slower one is killed at fewer of the same. More than 200 in all.
 _SOME = {"sqlite": 24, "postgresql": 11}
+#: The name of the killed processes at the server.
+CHILD = "toolparity killed"
 Run = Callable[[Job], Report]
 
 
@@ -57,6 +60,14 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 def ran(side: Path) -> Counter[str]:
     """How often each call was run, by its key."""
     return Counter(line.split()[0] for line in side.read_text().splitlines()) if side.exists() else Counter()
+
+
+def settle(url: URL) -> None:
+    """Wait until the server has ended what the killed process began: it may still commit what it was sent."""
+    if url.get_backend_name() == "postgresql":
+        left = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{CHILD}'"
+        while rows(url, left) != [(0,)]:
+            time.sleep(0.001)
 
 
 def assert_readable(log: Log, id: str) -> KeptTurn | None:
@@ -94,7 +105,8 @@ def assert_at_most_once(kept: KeptTurn, times: Counter[str]) -> None:
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
 def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, run: Run, policy: str, wire: str) -> None:
-    where, some = url.render_as_string(hide_password=False), _SOME[url.get_backend_name()]
+    child = url.update_query_dict({"application_name": CHILD}) if url.get_backend_name() == "postgresql" else url
+    where, some = child.render_as_string(hide_password=False), _SOME[url.get_backend_name()]
 
     def job(act: str, id: str, kill: int = 0) -> Job:
         return Job(act, where, id, wire, policy, str(tmp_path / f"{id}.ran"), kill)
@@ -110,8 +122,9 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
             id = f"killed at {point}"
             side = tmp_path / f"{id}.ran"
             first = run(job("run", id, point))
-            assert first.code in (-signal.SIGKILL, 0)
-            killed += first.code != 0
+            settle(url)
+            killed += first.code == -signal.SIGKILL
+            assert first.code == -signal.SIGKILL or (first.code == 0 and first.points < point)
             if assert_readable(log, id) is None:
                 assert not side.exists()  # nothing was run that was not written down
                 continue
@@ -119,6 +132,7 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
                 assert_replays(log, id)
             if number % 2:
                 again = run(job("resume", id, 1 + point % 40))  # and killed again
+                settle(url)
                 assert again.code in (-signal.SIGKILL, 0)
                 assert assert_readable(log, id) is not None
             last = run(job("resume" if number % 3 else "close", id))
@@ -129,5 +143,6 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
             assert_whole(kept)
             assert_at_most_once(kept, ran(side))
             assert kept.termination == "natural_completion" or number % 3 == 0
-        assert killed >= min(len(points), some) - 2  # a turn may have done with fewer points than the first
+        # How many points a turn has depends on which writes share a transaction, and so on how busy the machine is.
+        assert killed >= min(len(points), some) // 2
         assert asyncio.run(log.left()) == []
