@@ -8,41 +8,53 @@ lost when the machine (not the program) goes down, which saves waiting for the d
 from __future__ import annotations
 
 import importlib.util
+import math
+import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
 from ... import jsontext
 from ...errors import LogFailed, MissingExtra
 
-#: How long a writer waits for another process on SQLite, in seconds.
-_BUSY = 30.0
+#: How long the program waits for a database that does not answer, in seconds.
+PATIENCE = 30.0
+#: Of a server whose machine is gone, as the keywords of libpq.
+_GONE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
+#: SQLite's codes for a file that another connection has locked.
+_LOCKED = (5, 6)
+#: SQLSTATEs of PostgreSQL after which the same transaction may succeed: no connection, serialization, deadlock, lock
+#: not available, too many connections, a server that stops or starts.
+_PASSING = ("08", "40001", "40P01", "55P03", "53300", "57P0")
 #: Connections that read at once.
 READERS = 4
 
 
-def make_engine(url: str | URL | Path) -> Engine:
+def make_engine(url: str | URL | Path, patience: float = PATIENCE) -> Engine:
     """An engine for the database of that URL, or for the SQLite file of that path. Connects to nothing yet.
 
-    Raises LogFailed for a URL that is none, or of another database; MissingExtra without psycopg.
+    ``patience``: seconds to wait for a connection, and for a lock on the SQLite file. Raises LogFailed for a URL that
+    is none, or of another database; MissingExtra without psycopg.
     """
     made = _url(url)
     json = {"json_serializer": jsontext.text, "json_deserializer": jsontext.decode}
     if made.get_backend_name() == "sqlite":
-        engine = sa.create_engine(
-            made, connect_args={"timeout": _BUSY}, pool_size=READERS + 1, hide_parameters=True, **json
-        )
+        busy = {"timeout": patience}
+        engine = sa.create_engine(made, connect_args=busy, pool_size=READERS + 1, hide_parameters=True, **json)
         event.listen(engine, "connect", _sqlite_connected)
         event.listen(engine, "begin", _sqlite_begin)
         return engine
     if importlib.util.find_spec("psycopg") is None:
         raise MissingExtra("a turn log in PostgreSQL needs psycopg", hint="pip install 'toolparity[postgres]'")
-    engine = sa.create_engine(made, pool_size=READERS + 1, pool_pre_ping=True, hide_parameters=True, **json)
+    waits = {"connect_timeout": max(2, math.ceil(patience)), "tcp_user_timeout": math.ceil(patience * 1000), **_GONE}
+    waits = {name: value for name, value in waits.items() if name not in made.query}
+    engine = sa.create_engine(made, connect_args=waits, pool_size=READERS + 1, hide_parameters=True, **json)
     event.listen(engine, "begin", _postgres_begin)
     return engine
 
@@ -56,6 +68,29 @@ def failing(engine: Engine) -> Iterator[None]:
         cause = getattr(error, "orig", None) or error
         where = engine.url.render_as_string(hide_password=True)
         raise LogFailed(f"the turn log failed: {type(cause).__name__}: {cause}", where=where) from error
+
+
+def passes(error: BaseException | None) -> bool:
+    """Whether the database may do later what it could not do now: the same transaction is worth another try."""
+    cause = error.__cause__ if isinstance(error, LogFailed) else error
+    if not isinstance(cause, DBAPIError):
+        return False
+    if cause.connection_invalidated:
+        return True
+    if not isinstance(cause, OperationalError):
+        return False
+    code = getattr(cause.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in _LOCKED
+    state = getattr(cause.orig, "sqlstate", "")
+    return state is None or (bool(state) and state.startswith(_PASSING))
+
+
+def cut(connection: Any) -> None:
+    """End what a connection waits for: its server does not answer. SQLite's waits end by themselves."""
+    if hasattr(connection, "fileno"):
+        with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as known:
+            known.shutdown(socket.SHUT_RDWR)
 
 
 def _url(url: str | URL | Path) -> URL:
