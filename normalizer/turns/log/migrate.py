@@ -19,7 +19,7 @@ from .engine import failing, make_engine
 
 VERSION_TABLE = "toolparity_version"
 #: The last migration, so that opening a log that is up to date need not load alembic.
-LATEST = "0002"
+LATEST = "0003"
 #: alembic holds what it migrates in globals: threads that open other databases would get into each other's.
 _alembic = threading.Lock()
 #: Of the lock in PostgreSQL under which one process migrates and the others wait. Any number, but always the same.

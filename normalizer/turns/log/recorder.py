@@ -3,6 +3,10 @@
 What one step of the turn told and the state behind it are one transaction, and every transaction begins by asking
 whether this is still the runner, and whether the events go on where they ended. So a log never holds a state that
 knows of events which it does not hold, and whoever was overtaken writes nothing any more, and starts nothing.
+
+A transaction holds only what is new: of a state, its difference from the state before, and of a long value that was
+written before, a reference. So what a turn writes is in proportion to its length. A transaction may be tried again
+after the connection broke: it finds out whether the database committed it after all.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 from msgspec.structs import asdict, replace
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Executable
 
+from ... import jsontext
 from ...errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from ..events import (
     BlockDelta,
@@ -35,14 +40,21 @@ from ..events import (
 )
 from ..happenings import Happening
 from ..observer import Observer
-from ..state import TurnState, dump, load
+from ..state import TurnState
+from .changes import changes
 from .database import Database
-from .rows import EventRow, block_row, call_rows, event_row
+from .parts import Parts
+from .rows import block_row, call_rows, event_row
 from .steps import Steps
+from .stored import state_of
 from .tables import states, steps, turns
 
 #: What may be lost if the machine goes down: the answer that it is of is void then, and the model is asked again.
 _SOFT = (BlockStart, BlockDelta, BlockReset, CallProgress, Noted)
+
+
+#: A statement and the rows that it writes.
+_Writing = tuple[Executable, list[dict[str, Any]]]
 
 
 class Recorder(Observer):
@@ -62,7 +74,10 @@ class Recorder(Observer):
         self._lease = lease
         self._owner = uuid.uuid4().hex
         self._next: int | None = None  # the number of the next event; null while the turn has no row
-        self._calls: dict[str, dict[str, Any]] = {}  # by key, as they were written last
+        self._written = 0  # transactions of this turn
+        self._kept: TurnState | None = None  # the state that was written last
+        self._number = 0  # of that state
+        self._parts = Parts()
         self._steps = Steps()
         self._renewing: asyncio.Task[None] | None = None
 
@@ -91,58 +106,81 @@ class Recorder(Observer):
         await self.keep([], state)
 
     async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
-        """Write what happened, events, their blocks, and the state, all of it or nothing."""
+        """Write what happened, events, their blocks, and the state, all of it or nothing.
+
+        Raises LogFailed also where the database does not answer in time. It gets everything nevertheless, in order, as
+        soon as it answers: a result that was given here is not lost while this process lives.
+        """
         if not events and state is None:
             return
         turn = self.turn = self.turn or _turn_of(events, state)
-        rows = [event_row(event) for event in events]
-        changed: list[dict[str, Any]] = []
-        for row in call_rows(state) if state is not None else ():
-            if self._calls.get(row["key"]) != row:
-                self._calls[row["key"]] = row
-                changed.append(row)
-        first = self._next
+        first, self._written = self._next, self._written + 1
         follow = (first or 0) if not events else events[0].seq
         # What is given to the database is written in order, whether or not anybody waits for it: so this is now so.
         self._next = events[-1].seq + 1 if events else follow
-        steps_of = self._steps.rows(follow, events, state)
+        written, writing = self._written, self._writing(turn, follow, events, state)
 
         def write(connection: Connection) -> None:
             if first is None:
-                self._insert(connection, turn, events, state)
+                new = self._insert(connection, turn, events, state)
             else:
-                self._advance(connection, turn, first, follow, events, state)
-            self._write_events(connection, turn, events, rows)
-            for row in changed:
-                connection.execute(self._statements.call, {"turn_id": turn, **row})
-            dumped = dump(state) if state is not None else b""
-            if state is not None:
-                written = {"turn_id": turn, "seq": state.seq, "state": dumped.decode()}
-                connection.execute(self._statements.state, written)
-            for step in steps_of(dumped):
-                connection.execute(self._statements.step, {"turn_id": turn, **asdict(step)})
+                new = self._advance(connection, turn, first, follow, written, events, state)
+            for statement, rows in writing if new else ():
+                connection.execute(statement, rows)
 
         soft = state is None and all(isinstance(event, _SOFT) for event in events)
         try:
-            await self._database.write(write, soft=soft)
+            await self._database.write(write, soft=soft, first=first is None)
         finally:
             self._ring(turn)
+
+    def _writing(self, turn: str, follow: int, events: Sequence[TurnEvent], state: TurnState | None) -> list[_Writing]:
+        """The statements of a transaction, each with its rows. Made once, whatever becomes of the transaction."""
+        statements, pack = self._statements, self._parts.pack
+        rows = [event_row(event) for event in events]
+        writing: list[_Writing] = [
+            (statements.event, [{"seq": r.seq, "type": r.type, "data": pack(r.data)} for r in rows])
+        ]
+        for event in events:
+            if isinstance(event, (BlockStop, BlockSettled)):
+                block = block_row(event.block, event.round, isinstance(event, BlockStop) and event.cut)
+                block["exact"] = None if block["exact"] is None else pack(block["exact"])
+                writing.append((statements.block, [block]))
+            elif isinstance(event, RoundStarted) and event.attempt > 1:
+                writing.append((statements.void, [{"turn": turn, "first_block": event.first_block}]))
+        begins_with, ends_with = self._number, None
+        if state is not None:
+            writing.append((statements.call, list(call_rows(self._kept, state))))
+            changed = [_began(self.state, state)] if self._steps.begins else []
+            writing.append((statements.state, [self._change(one) for one in (*changed, state)]))
+            begins_with, ends_with = begins_with + len(changed), self._number
+        steps = self._steps.rows(follow, events, begins_with, ends_with)
+        writing.append((statements.step, [{**asdict(step), "happening": pack(step.happening)} for step in steps]))
+        writing.insert(0, (statements.part, self._parts.take()))
+        return [(statement, [{"turn_id": turn, **row} for row in rows]) for statement, rows in writing if rows]
+
+    def _change(self, state: TurnState) -> dict[str, Any]:
+        """The row of the next state."""
+        changed = jsontext.text(changes(self._kept, state))
+        self._kept, self._number = state, self._number + 1
+        return {"number": self._number, "seq": state.seq, "change": self._parts.pack(changed)}
 
     async def claim(self, turn: str, *, force: bool = False) -> None:
         """Become the runner of a turn that is there. ``force``: whoever held it is known to be gone.
 
         Raises UnknownTurn, TurnHeld, InvalidState for a state that this program cannot read, LogFailed.
         """
-        found: list[tuple[int, int, TurnState | None]] = []
+        found: list[tuple[Any, int, int, TurnState | None]] = []
 
         def write(connection: Connection) -> None:
             now = self._database.now()
-            free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now)
+            mine = turns.c.owner == self._owner  # a transaction before this one was committed, and nobody heard of it
+            free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
             taken = connection.execute(
                 sa.update(turns)
                 .where(turns.c.id == turn, free)
                 .values(owner=self._owner, lease_until=now + self._lease)
-                .returning(turns.c.seq)
+                .returning(turns.c.seq, turns.c.written)
             ).first()
             if taken is None:
                 held = connection.execute(sa.select(turns.c.lease_until - now).where(turns.c.id == turn)).first()
@@ -152,17 +190,19 @@ class Recorder(Observer):
                     f"turn {turn!r} is run by somebody else",
                     hint=f"their lease ends in {held[0]:.0f} s if it is not renewed; force=True if they are gone",
                 )
-            text = connection.scalar(sa.select(states.c.state).where(states.c.turn_id == turn))
             number = connection.scalar(sa.select(sa.func.max(steps.c.number)).where(steps.c.turn_id == turn))
-            found[:] = [(taken.seq, (number or 0) + 1, None if text is None else load(text))]
+            last = connection.scalar(sa.select(sa.func.max(states.c.number)).where(states.c.turn_id == turn))
+            found[:] = [(taken, (number or 0) + 1, last or 0, state_of(connection, turn))]
 
-        await self._database.write(write)
-        self.turn, (self._next, number, state) = turn, found[0]
+        await self._database.write(write, first=True)
+        self.turn, (taken, number, self._number, state) = turn, found[0]
+        self._next, self._written = taken.seq, taken.written
+        self._kept = state
         if state is not None:
             # Events that came after the state was kept were seen: their numbers are taken.
-            state = replace(state, seq=max(state.seq, self._next))
+            state = replace(state, seq=max(state.seq, taken.seq))
         self.state = state
-        self._steps = Steps(number, state)
+        self._steps = Steps(number)
 
     async def _release(self) -> None:
         def write(connection: Connection) -> None:
@@ -187,12 +227,10 @@ class Recorder(Observer):
                     if lost[0]:
                         return  # the next event tells
 
-    def _insert(self, connection: Connection, turn: str, events: Sequence[TurnEvent], state: TurnState | None) -> None:
+    def _insert(self, connection: Connection, turn: str, events: Sequence[TurnEvent], state: TurnState | None) -> bool:
+        """Begin the turn. False where that was done before (see `_is_written`)."""
         if events and events[0].seq != 0:
             raise InvalidState(f"a turn that begins with event {events[0].seq}", where=turn)
-        if connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is not None:
-            raise TurnHeld(f"turn {turn!r} stands in the log", hint="take it, or give the new turn another id")
-        now = self._database.now()
         started = next((event for event in events if isinstance(event, TurnStarted)), None)
         status, termination = _standing(events, state) or ("open", None)
         row = {
@@ -203,11 +241,14 @@ class Recorder(Observer):
             "termination": termination,
             "seq": events[-1].seq + 1 if events else 0,
             "owner": self._owner,
-            "lease_until": now + self._lease,
-            "created": now,
-            "updated": now,
+            "written": 1,
+            "lease": self._lease,
         }
-        connection.execute(sa.insert(turns).values(row))
+        if connection.scalar(self._statements.begin, {**row, **self._database.times()}) is not None:
+            return True
+        if self._is_written(connection, turn, 1):
+            return False
+        raise TurnHeld(f"turn {turn!r} stands in the log", hint="take it, or give the new turn another id")
 
     def _advance(
         self,
@@ -215,38 +256,32 @@ class Recorder(Observer):
         turn: str,
         first: int,
         follow: int,
+        written: int,
         events: Sequence[TurnEvent],
         state: TurnState | None,
-    ) -> None:
-        """The turn goes on, if it is still this one's, and where it ended."""
+    ) -> bool:
+        """The turn goes on, if it is still this one's, and where it ended. False where it did so before."""
         after = events[-1].seq + 1 if events else first
         values = {"turn": turn, "mine": self._owner, "first": first, "next_seq": after, "lease": self._lease}
-        values.update(self._database.times())
+        values.update(self._database.times(), before=written - 1)
         statement, standing = self._statements.advance, _standing(events, state)
         if standing is not None:
             statement = self._statements.settle
             values["now_status"], values["now_termination"] = standing
-        if follow == first and connection.execute(statement, values).rowcount == 1:
-            return
+        if follow == first:
+            if connection.execute(statement, values).rowcount == 1:
+                return True
+            if self._is_written(connection, turn, written):
+                return False
         found = connection.execute(sa.select(turns.c.owner, turns.c.seq).where(turns.c.id == turn)).first()
         if found is not None and found.owner == self._owner:
             raise InvalidState(f"event {follow} where event {found.seq} is the next", where=turn)
         raise TurnHeld(f"turn {turn!r} was taken over by somebody else", hint="leave it to them")
 
-    def _write_events(
-        self, connection: Connection, turn: str, told: Sequence[TurnEvent], rows: Sequence[EventRow]
-    ) -> None:
-        if rows:
-            values = [{"turn_id": turn, "seq": row.seq, "type": row.type, "data": row.data} for row in rows]
-            connection.execute(self._statements.event, values)
-        for event in told:
-            if isinstance(event, (BlockStop, BlockSettled)):
-                cut = isinstance(event, BlockStop) and event.cut
-                connection.execute(
-                    self._statements.block, {"turn_id": turn, **block_row(event.block, event.round, cut)}
-                )
-            elif isinstance(event, RoundStarted) and event.attempt > 1:
-                connection.execute(self._statements.void, {"turn": turn, "first_block": event.first_block})
+    def _is_written(self, connection: Connection, turn: str, written: int) -> bool:
+        """Whether this transaction was committed at an earlier try, and only the answer of the database was lost."""
+        found = connection.execute(sa.select(turns.c.owner, turns.c.written).where(turns.c.id == turn)).first()
+        return found is not None and found.owner == self._owner and found.written >= written
 
 
 def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
@@ -269,3 +304,10 @@ def _standing(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str
     open_calls = [call for call in state.rounds[-1].calls if not call.settled] if state.phase == "acting" else []
     waits = any(call.waits for call in open_calls) and not any(call.given for call in open_calls)
     return ("waiting" if waits else "open"), None
+
+
+def _began(before: TurnState | None, state: TurnState) -> TurnState:
+    """The state in front of the first step: that changes nothing of these, but another provider may go on."""
+    if before is None:
+        return TurnState(state.id, state.wire, state.request, state.settings, state.version)
+    return replace(before, wire=state.wire, request=state.request)

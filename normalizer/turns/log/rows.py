@@ -8,7 +8,7 @@ they come back as integers. Where a column would not give back what was told, th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ... import jsontext
 from ..events import CallProgress, TurnBlock, TurnEvent
 from ..state import CallState, RoundState, TurnState
+from .parts import unpack
 
 _UNSAYABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -75,18 +76,21 @@ def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
     }
 
 
-def block_of(row: Any) -> TurnBlock:
-    """The block of a row."""
+def block_of(row: Any, stored: Mapping[str, str]) -> TurnBlock:
+    """The block of a row. ``stored``: the turn's parts by their digests."""
     if row.exact is not None:
-        return msgspec.convert(jsontext.decode(row.exact), TurnBlock)
+        return msgspec.convert(jsontext.decode(unpack(row.exact, stored)), TurnBlock)
     return TurnBlock(row.sequence, row.block_type, row.text_content, row.content)
 
 
-def call_rows(state: TurnState) -> Iterable[dict[str, Any]]:
-    """The columns of every kept call of a turn."""
-    for round in state.rounds:
-        for call in round.calls:
-            yield _call_row(round, call)
+def call_rows(before: TurnState | None, state: TurnState) -> Iterable[dict[str, Any]]:
+    """The columns of every kept call that changed since the state before."""
+    earlier = before.rounds if before is not None else []
+    for number, round in enumerate(state.rounds):
+        known = earlier[number].calls if number < len(earlier) else []
+        for place, call in enumerate(round.calls):
+            if place >= len(known) or known[place] is not call:
+                yield _call_row(round, call)
 
 
 def plain(text: str) -> str:

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ... import jsontext
 from ...errors import InvalidState
@@ -30,7 +30,8 @@ from ..events import (
 )
 from ..happenings import Acknowledging, Closed, Grew, Happening, Opened, Progressed, Replaced, Settled
 from ..orchestration.recording import head_line, step_line
-from ..state import TurnState
+from ..state import dump, load
+from .changes import applied
 from .rows import EventRow
 
 #: What its one event tells word for word.
@@ -39,8 +40,9 @@ TOLD = (Opened, Grew, Replaced, Closed, Settled, Progressed, Acknowledging)
 
 class StepRow(Struct, frozen=True, gc=False):
     """A step of which more is to be known than its events. ``seq``: the number of the first of its ``told`` events, or
-    of the next event where it told none. ``happening``: JSON. ``state``: the digest of the state, where that was kept.
-    ``begins``: the state before it, where the turn began or was gone on with.
+    of the next event where it told none. ``happening``: JSON. ``ends_with``: the number of the state that was kept.
+    ``begins_with``: that of the state before it, where the turn began or was gone on with. ``state``: the digest of the
+    state in steps of version 2, which kept no states.
     """
 
     number: int
@@ -48,17 +50,22 @@ class StepRow(Struct, frozen=True, gc=False):
     told: int
     happening: str
     state: str | None = None
-    begins: str | None = None
+    begins_with: int | None = None
+    ends_with: int | None = None
 
 
 class Steps:
-    """Follows one runner of a turn. ``number``: that of its first step. ``before``: the state that it goes on from."""
+    """Follows one runner of a turn. ``number``: that of its first step."""
 
-    def __init__(self, number: int = 1, before: TurnState | None = None) -> None:
+    def __init__(self, number: int = 1) -> None:
         self._number = number
-        self._before = before
-        self._begun = False
         self._told: list[Happening] = []
+        self._begun = False  # a step of this runner has been written
+
+    @property
+    def begins(self) -> bool:
+        """Whether the next state is the first that a step of this runner ends with."""
+        return not self._begun and bool(self._told)
 
     def happened(self, happening: Happening) -> None:
         """Take it down; what comes of it follows."""
@@ -66,43 +73,40 @@ class Steps:
             self._told.pop()  # it changed nothing, or is told
         self._told.append(happening)
 
-    def rows(self, seq: int, events: Sequence[TurnEvent], state: TurnState | None) -> Callable[[bytes], list[StepRow]]:
-        """What is to be written with these events, the first of which has the number ``seq``, and with this state.
+    def rows(
+        self, seq: int, events: Sequence[TurnEvent], begins_with: int | None, ends_with: int | None
+    ) -> list[StepRow]:
+        """Return what is to be written with these events, the first of which has the number ``seq``.
 
-        Gives what makes the rows of the state's JSON, at the time when they are written.
+        ``ends_with``: the number of the state that is kept with them. ``begins_with``: that of the state before the
+        first step; where no state is kept yet, no step is.
         """
         steps: list[Happening] = [one for one in self._told[:-1] if not isinstance(one, TOLD)]
-        says = bool(self._told) and not (isinstance(self._told[-1], TOLD) and state is None and len(events) == 1)
+        says = bool(self._told) and not (isinstance(self._told[-1], TOLD) and ends_with is None and len(events) == 1)
         if says:  # else the one event is all there is to know of the last step; those before it told nothing
             steps.append(self._told[-1])
         self._told = []
-        if not steps or (not self._begun and state is None):
-            return lambda dumped: []
-        begins = None if self._begun or state is None else _began(self._before, state)
-        first, self._number, self._begun = self._number, self._number + len(steps), True
-
-        def made(dumped: bytes) -> list[StepRow]:
-            found = [StepRow(first + place, seq, 0, jsontext.text(one)) for place, one in enumerate(steps)]
-            if says:
-                digest = hashlib.sha256(dumped).hexdigest() if state is not None else None
-                found[-1] = msgspec.structs.replace(found[-1], told=len(events), state=digest)
-            if begins is not None:
-                found[0] = msgspec.structs.replace(found[0], begins=jsontext.text(begins))
-            return found
-
-        return made
+        if not steps or (not self._begun and ends_with is None):
+            return []
+        found = [StepRow(self._number + place, seq, 0, jsontext.text(one)) for place, one in enumerate(steps)]
+        if says:
+            found[-1] = replace(found[-1], told=len(events), ends_with=ends_with)
+        if not self._begun:
+            found[0] = replace(found[0], begins_with=begins_with)
+        self._begun = True
+        self._number += len(found)
+        return found
 
 
-def _began(before: TurnState | None, state: TurnState) -> TurnState:
-    """The state in front of the first step: that changes nothing of these, but another provider may go on."""
-    if before is None:
-        return TurnState(state.id, state.wire, state.request, state.settings, state.version)
-    return msgspec.structs.replace(before, wire=state.wire, request=state.request)
+def recording(
+    steps: Iterable[StepRow], events: Iterable[EventRow], states: Iterable[tuple[int, str]]
+) -> Iterator[bytes]:
+    """Yield the lines of a recording. Raises InvalidState where the log does not hold every step.
 
-
-def recording(steps: Iterable[StepRow], events: Iterable[EventRow]) -> Iterator[bytes]:
-    """The lines of a recording. Raises InvalidState where the log does not hold every step."""
+    ``states``: the number and the change of each, in order.
+    """
     left = deque(events)
+    chain = _Chain(states)
     blocks: dict[int, int] = {}  # round -> its first block
     begun = False
     for step in steps:
@@ -110,17 +114,32 @@ def recording(steps: Iterable[StepRow], events: Iterable[EventRow]) -> Iterator[
             row = left.popleft()
             if begun:  # else it was told before steps were kept
                 yield step_line(_told_by(row, blocks), [jsontext.decode(row.data)], None)
-        if step.begins is not None:
+        if step.begins_with is not None:
             begun = True
-            yield head_line(jsontext.decode(step.begins))
+            yield head_line(jsontext.decode(chain.dumped(step.begins_with)))
         told = [left.popleft() for _ in range(min(step.told, len(left)))]
         for row in told:
             if row.type == "round_started":
                 started = cast(RoundStarted, row.event)
                 blocks[started.round] = started.first_block
-        yield step_line(jsontext.decode(step.happening), [jsontext.decode(row.data) for row in told], step.state)
+        digest = step.state if step.ends_with is None else hashlib.sha256(chain.dumped(step.ends_with)).hexdigest()
+        yield step_line(jsontext.decode(step.happening), [jsontext.decode(row.data) for row in told], digest)
     for row in left:
         yield step_line(_told_by(row, blocks), [jsontext.decode(row.data)], None)
+
+
+class _Chain:
+    """The states of a turn, one after the other."""
+
+    def __init__(self, states: Iterable[tuple[int, str]]) -> None:
+        self._left = deque(states)
+        self._document: Any = None
+
+    def dumped(self, number: int) -> bytes:
+        """The JSON of the state of that number. They can only be read in order."""
+        while self._left and self._left[0][0] <= number:
+            self._document = applied(self._document, jsontext.decode(self._left.popleft()[1]))
+        return dump(load(jsontext.encode(self._document)))
 
 
 def _told_by(row: EventRow, blocks: dict[int, int]) -> Happening:

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import URL, Connection
 
 from ...errors import InvalidState, TurnHeld, UnknownTurn
@@ -18,15 +19,17 @@ from ..effects import Tell
 from ..events import TurnBlock, TurnFailed
 from ..happenings import Cancelled, Resumed
 from ..machine import step
-from ..state import TurnState, load
+from ..state import TurnState
 from .bells import Bells
 from .database import Clock, Database
-from .engine import make_engine
+from .engine import PATIENCE, make_engine
 from .migrate import migrate
+from .parts import unpack
 from .recorder import Recorder
 from .rows import CallRow, EventRow, block_of
 from .steps import StepRow, recording
-from .tables import calls, events, states, steps, turn_blocks, turns
+from .stored import changes_of, parts_of, state_of
+from .tables import calls, events, steps, turn_blocks, turns
 
 #: How long a runner may be silent before others may take its turn, in seconds. It renews in a third of that.
 LEASE = 60.0
@@ -67,16 +70,26 @@ class Log:
     Opening makes the tables or brings them to the present version. ``lease``: see `LEASE`. ``clock``: for tests; the
     leases of all processes go by the database's clock. Serves any number of event loops. Every method raises LogFailed
     where the database fails; opening also NewerLog and MissingExtra.
+
+    ``patience``: seconds that a method waits for a database that does not answer before it raises LogFailed. What it
+    was given to write stays in line, and is written as soon as the database answers, while the log is open.
     """
 
-    def __init__(self, url: str | URL | Path, *, lease: float = LEASE, clock: Clock | None = None) -> None:
-        engine = make_engine(url)
+    def __init__(
+        self,
+        url: str | URL | Path,
+        *,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+        clock: Clock | None = None,
+    ) -> None:
+        engine = make_engine(url, patience)
         try:
             migrate(engine)
         except BaseException:
             engine.dispose()
             raise
-        self._database = Database(engine, clock)
+        self._database = Database(engine, clock, patience)
         self._bells = Bells()
         self._lease = lease
 
@@ -167,7 +180,7 @@ class Log:
             if limit and after + 1 < found.seq:
                 chosen = sa.select(events.c.seq, events.c.type, events.c.data)
                 chosen = chosen.where(events.c.turn_id == turn, events.c.seq > after)
-                rows = [EventRow(*row) for row in connection.execute(chosen.order_by(events.c.seq).limit(limit))]
+                rows = _event_rows(connection, turn, chosen.order_by(events.c.seq).limit(limit))
             return Page(rows, found.seq, found.status == "over")
 
         return await self._database.read(read)
@@ -187,8 +200,10 @@ class Log:
             if not happened:
                 raise InvalidState("the log holds no steps of this turn", where=turn)
             told = sa.select(events.c.seq, events.c.type, events.c.data).where(events.c.turn_id == turn)
-            rows = (EventRow(*row) for row in connection.execute(told.order_by(events.c.seq)))
-            return b"".join(recording((StepRow(*row) for row in happened), rows))
+            rows = _event_rows(connection, turn, told.order_by(events.c.seq))
+            stored = parts_of(connection, turn, (row.happening for row in happened))
+            taken = [replace(StepRow(*row), happening=unpack(row.happening, stored)) for row in happened]
+            return b"".join(recording(taken, rows, changes_of(connection, turn)))
 
         return await self._database.read(read)
 
@@ -216,8 +231,9 @@ class Log:
             raise _unknown(turn)
         blocks = sa.select(turn_blocks).where(turn_blocks.c.turn_id == turn).order_by(turn_blocks.c.sequence)
         called = sa.select(calls).where(calls.c.turn_id == turn).order_by(calls.c.round)
-        text = connection.scalar(sa.select(states.c.state).where(states.c.turn_id == turn))
-        state = None if text is None else load(text)
+        found = connection.execute(blocks).all()
+        stored = parts_of(connection, turn, (block.exact for block in found))
+        state = state_of(connection, turn)
         order = [call.key for round in (state.rounds if state is not None else ()) for call in round.calls]
         known = {row.key: CallRow(*row[1:]) for row in connection.execute(called)}
         return KeptTurn(
@@ -230,10 +246,17 @@ class Log:
             bool(row.held),
             row.created,
             row.updated,
-            [block_of(block) for block in connection.execute(blocks)],
+            [block_of(block, stored) for block in found],
             [known.pop(key) for key in order if key in known] + list(known.values()),
             state,
         )
+
+
+def _event_rows(connection: Connection, turn: str, chosen: sa.Select[Any]) -> list[EventRow]:
+    """The events that a statement finds, each with its long values."""
+    found = connection.execute(chosen).all()
+    stored = parts_of(connection, turn, (row.data for row in found))
+    return [EventRow(row.seq, row.type, unpack(row.data, stored)) for row in found]
 
 
 def _unknown(turn: str) -> UnknownTurn:

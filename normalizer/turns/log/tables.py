@@ -6,8 +6,9 @@
 | `turn_blocks` | what was thought, said, called or returned, in sequence | when the block stops |
 | `events` | an event as it was told, as JSON | before anybody sees it |
 | `calls` | a kept call and what it is at; `key` names it for ever | before it starts, when it has its result |
-| `states` | the state of the turn (`turns.state`), as JSON: what it is resumed from | with the calls |
-| `steps` | what the machine was told, unless its event says it: for running the turn again | with the events |
+| `states` | how one state of the turn (`turns.state`) differs from the state before (`changes`) | with the calls |
+| `steps` | an input of the machine that no event repeats in full: for running the turn again | with the events |
+| `parts` | a long value that events, steps and states refer to, once (`parts`) | with the first of them |
 
 Times are seconds since 1970. What the migrations make is the same; a test holds them together.
 """
@@ -28,7 +29,8 @@ def _turn() -> Column[str]:
 
 
 # `status`: open, waiting (for a decision), over. `seq`: the number of the next event. `owner`: a token of whoever runs
-# the turn, until `lease_until`.
+# the turn, until `lease_until`. `written`: the number of transactions of its runners. A runner that lost the connection
+# reads from it whether its last transaction was committed.
 turns = Table(
     "turns",
     metadata,
@@ -42,6 +44,7 @@ turns = Table(
     Column("lease_until", Double),
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
+    Column("written", Integer, nullable=False, server_default="0"),
     Index("turns_by_status", "status"),
 )
 
@@ -82,16 +85,19 @@ calls = Table(
     Column("server", Text),
 )
 
+# `change`: JSON pointers and the values there. The changes of a turn, applied in order, are its state.
 states = Table(
     "states",
     metadata,
     _turn(),
+    Column("number", Integer, primary_key=True),
     Column("seq", Integer, nullable=False),
-    Column("state", Text, nullable=False),
+    Column("change", Text, nullable=False),
 )
 
-# `happening`, `begins`: text, and not JSONB, which keeps neither the order of members nor every number and character:
-# a state that is made again of those would not be the same.
+# `happening`: text, and not JSONB, which keeps neither the order of members nor every number and character: a state
+# that is made again of those would not be the same. `begins_with`, `ends_with`: numbers of `states`. `state`: the
+# digest of the state where version 2 kept no more.
 steps = Table(
     "steps",
     metadata,
@@ -101,5 +107,14 @@ steps = Table(
     Column("told", Integer, nullable=False),
     Column("happening", Text, nullable=False),
     Column("state", Text),
-    Column("begins", Text),
+    Column("begins_with", Integer),
+    Column("ends_with", Integer),
+)
+
+parts = Table(
+    "parts",
+    metadata,
+    _turn(),
+    Column("digest", Text, primary_key=True),
+    Column("value", Text, nullable=False),
 )

@@ -36,6 +36,12 @@ PLAYED_BY_VERSION_1 = script(
     [Say("Let me look."), call("look", city="Ulm"), call("post", text="hello")], [Say("Done.")]
 )
 
+#: What it does in the turn of `v0002.jsonl` that waits, and waited before for a decision on `post`.
+PLAYED_BY_VERSION_2 = script(
+    [Say("Let me look."), call("look", city="Ulm"), call("post", text="hello"), call("count")], [Say("Done.")]
+)
+LONG = "NUL \x00, half a pair \ud800, and more; " * 100
+
 MIGRATIONS = Path(package.__file__).parent / "migrations"
 
 
@@ -101,21 +107,21 @@ def migrated(url: URL, to: str) -> None:
     made.dispose()
 
 
-def written_by_version_1(url: URL) -> None:
-    """What the first version of the log wrote: one turn that is over, and one that waits for a decision."""
-    migrated(url, "0001")
+def written_by(version: str, url: URL) -> None:
+    """What a version of the log wrote: one turn that is over, and one that waits for a decision."""
+    migrated(url, version)
     made = make_engine(url)
     tables = sa.MetaData()
     tables.reflect(made)
     with made.begin() as connection:
-        for line in (Path(__file__).parent / "v0001.jsonl").read_text("ascii").splitlines():
+        for line in (Path(__file__).parent / f"v{version}.jsonl").read_text("ascii").splitlines():
             kept = jsontext.decode(line)
             connection.execute(sa.insert(tables.tables[kept["table"]]), kept["row"])
     made.dispose()
 
 
 def test_a_log_of_version_1_goes_on_and_its_turns_are_recorded_from_there(url: URL) -> None:
-    written_by_version_1(url)
+    written_by("0001", url)
     counting = Counting()
 
     async def run() -> None:
@@ -146,6 +152,71 @@ def test_a_log_of_version_1_goes_on_and_its_turns_are_recorded_from_there(url: U
 
     asyncio.run(run())
     assert differences(url) == []
+
+
+def test_a_log_of_version_2_goes_on_and_its_turns_can_be_run_again(url: URL) -> None:
+    written_by("0002", url)
+    counting = Counting()
+
+    async def run() -> None:
+        with Log(url) as log:
+            assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(LATEST,)]
+            assert_whole(await log.turn("over"))
+            for id in ("over", "waits"):
+                again = replay(await log.recording(id))
+                assert again.difference is None
+                assert again.events == [row.event for row in (await log.events(id)).events]
+                assert again.state == (await log.turn(id)).state
+            options: Any = {"counting": counting, "tools": {"count": {"approval": True}}}
+            async with log.take("waits") as recorder:
+                went = turn(recorder, PLAYED_BY_VERSION_2, **options)
+                went.decide(went.outcome.waiting[0].id, True)
+                await went.run()
+            kept = await log.turn("waits")
+            assert_whole(kept)
+            assert (kept.termination, counting.names) == ("natural_completion", ["count"])
+            assert "a long result; " * 100 in [(block.content or {}).get("content") for block in kept.blocks]
+            again = replay(await log.recording("waits"))
+            assert again.difference is None
+            assert again.state == kept.state
+
+    asyncio.run(run())
+    assert differences(url) == []
+
+
+def test_what_version_2_kept_of_a_state_is_still_compared(url: URL) -> None:
+    """It kept the digests of states, and not the states."""
+    written_by("0002", url)
+    rows(url, "UPDATE steps SET state = 'another' WHERE turn_id = 'over' AND number = 4")
+    with Log(url) as log:
+        difference = replay(asyncio.run(log.recording("over"))).difference
+        assert difference is not None
+        assert (difference.place, difference.recorded) == ("state", "another")
+
+
+def test_a_log_goes_back_to_version_2_and_forward_again(url: URL) -> None:
+    long = Counting(look=lambda **_: LONG)
+
+    async def run() -> str:
+        with Log(url) as log:
+            async with log.record() as recorder:
+                await turn(recorder, PLAYED_BY_VERSION_2, counting=long, tools={"post": {"approval": True}}).run("Go.")
+            async with log.take(recorder.turn or "") as later:  # a second beginning
+                await turn(later, PLAYED_BY_VERSION_2, counting=long, tools={"post": {"approval": True}}).run()
+            return recorder.turn or ""
+
+    async def read(id: str) -> Any:
+        with Log(url) as log:
+            again = replay(await log.recording(id))
+            assert again.difference is None
+            return await log.turn(id), again.events
+
+    id = asyncio.run(run())
+    before = asyncio.run(read(id))
+    migrated(url, "0002")
+    assert rows(url, "SELECT count(*) FROM steps WHERE begins IS NOT NULL") == [(2,)]
+    assert rows(url, "SELECT count(*) FROM events WHERE data LIKE '[%'") == [(0,)]
+    assert asyncio.run(read(id)) == before
 
 
 def test_what_the_second_version_added_can_be_taken_back_and_the_turns_stay(url: URL) -> None:

@@ -265,7 +265,7 @@ def test_the_state_of_a_later_program_is_refused_and_left_alone(log: Log, url: U
         async with log.record() as recorder:
             await turn(recorder).run("Go.")
         id = recorder.turn or ""
-        rows(url, "UPDATE states SET state = '{\"version\": 99}'")
+        rows(url, 'UPDATE states SET change = \'{"": {"version": 99}}\'')
         for attempt in (log.take(id).__aenter__(), log.close(id), log.turn(id)):
             with pytest.raises(InvalidState, match="99"):
                 await attempt

@@ -1,0 +1,79 @@
+"""The difference between two values as JSON pointers, and a value rebuilt from such differences.
+
+    changes(before, after)          # {"/phase": "acting", "/rounds/0/calls/1/status": "started"}
+    applied(document, changed)      # the document after the change
+
+States share what did not change, so a comparison costs as much as the change. A list only grows: a list that became
+shorter is written whole. Pointers are those of RFC 6901; the index behind the last item appends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def changes(before: Any, after: Any) -> dict[str, Any]:
+    """Return each pointer at which the two differ, with the value of ``after`` there. Pointer "" is the whole."""
+    found: dict[str, Any] = {}
+    _compare(before, after, "", found)
+    return found
+
+
+def applied(document: Any, changed: Mapping[str, Any]) -> Any:
+    """Change a document of plain values in place, and return it. Raises LookupError for a place that it lacks."""
+    for pointer, value in changed.items():
+        if not pointer:
+            document = value
+            continue
+        *way, last = (name.replace("~1", "/").replace("~0", "~") for name in pointer[1:].split("/"))
+        inner = document
+        for name in way:
+            inner = inner[int(name)] if isinstance(inner, list) else inner[name]
+        if not isinstance(inner, list):
+            inner[last] = value
+        elif int(last) == len(inner):
+            inner.append(value)
+        else:
+            inner[int(last)] = value
+    return document
+
+
+def inside(pointer: str, name: str | int) -> str:
+    """Return the pointer of a member or an item."""
+    return f"{pointer}/{name}" if isinstance(name, int) else f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+
+
+def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> None:
+    if before is after:
+        return
+    kind = type(after)
+    if type(before) is not kind:
+        found[pointer] = after
+    elif issubclass(kind, Struct):
+        for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+            _compare(getattr(before, field), getattr(after, field), inside(pointer, name), found)
+    elif kind is list and 0 < len(before) <= len(after):  # an empty one may be missing in the document
+        for number, item in enumerate(after):
+            if number < len(before):
+                _compare(before[number], item, inside(pointer, number), found)
+            else:
+                found[inside(pointer, number)] = item
+    elif kind is dict and before and _continues(before, after):
+        for name, value in after.items():
+            if name in before:
+                _compare(before[name], value, inside(pointer, name), found)
+            else:
+                found[inside(pointer, name)] = value
+    elif kind not in _SCALARS or repr(before) != repr(after):
+        found[pointer] = after
+
+
+def _continues(before: dict[Any, Any], after: dict[Any, Any]) -> bool:
+    """Whether the second has the names of the first, in the same order, and then perhaps others."""
+    names = list(after)
+    return names[: len(before)] == list(before) and all(isinstance(name, str) for name in names)

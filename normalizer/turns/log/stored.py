@@ -1,0 +1,44 @@
+"""Reads what the database holds of a turn: documents with their long values, and states from their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from ... import jsontext
+from ..state import TurnState, load
+from .changes import applied
+from .parts import references, unpack
+from .tables import parts, states
+
+#: Values that one statement asks for.
+_MOST = 500
+
+
+def parts_of(connection: Connection, turn: str, texts: Iterable[str | None]) -> dict[str, str]:
+    """Return the parts that these documents need, by their digests."""
+    found: dict[str, str] = {}
+    wanted = list(references(texts))
+    for first in range(0, len(wanted), _MOST):
+        digests = wanted[first : first + _MOST]
+        chosen = sa.select(parts.c.digest, parts.c.value).where(parts.c.turn_id == turn, parts.c.digest.in_(digests))
+        found.update((digest, value) for digest, value in connection.execute(chosen))
+    return found
+
+
+def changes_of(connection: Connection, turn: str) -> list[tuple[int, str]]:
+    """Return the number and the change of each state that was kept, in order."""
+    chosen = sa.select(states.c.number, states.c.change).where(states.c.turn_id == turn).order_by(states.c.number)
+    rows = connection.execute(chosen).all()
+    stored = parts_of(connection, turn, (row.change for row in rows))
+    return [(row.number, unpack(row.change, stored)) for row in rows]
+
+
+def state_of(connection: Connection, turn: str) -> TurnState | None:
+    """Return the state that was kept last, None where none was. Raises InvalidState."""
+    document = None
+    for _, change in changes_of(connection, turn):
+        document = applied(document, jsontext.decode(change))
+    return None if document is None else load(jsontext.encode(document))

@@ -1,0 +1,199 @@
+"""Item 19: what the log writes grows with the turn, and a long value is stored once for all that refers to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import URL
+
+from benchmarks.log import bytes_written, run
+from normalizer import jsontext
+from normalizer.turns import Turn
+from normalizer.turns.log import Log
+from normalizer.turns.log.changes import applied, changes
+from normalizer.turns.log.engine import make_engine
+from normalizer.turns.log.parts import LONG, Parts, references, unpack
+from normalizer.turns.log.tables import metadata
+from normalizer.turns.observer import Observer
+from normalizer.turns.orchestration import replay
+from normalizer.turns.state import TurnState, dump, load
+from tests.turns.log.conftest import clock, log, postgres, postgres_database, url  # noqa: F401
+from tests.turns.log.shared import turn
+from tests.turns.log.test_rows import VALUES
+from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
+
+ROUNDS = (10, 20, 40)
+
+
+def texts(where: URL) -> Iterator[str]:
+    """Every value of every row, as text."""
+    engine = make_engine(where)
+    with engine.connect() as connection:
+        for table in metadata.tables.values():
+            for row in connection.execute(sa.select(table)):
+                yield from (value if isinstance(value, str) else jsontext.text(value) for value in row)
+    engine.dispose()
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what a process writes")
+@pytest.mark.parametrize("size", [100, 50_000])
+def test_the_bytes_written_to_the_file_and_its_log_are_linear(tmp_path: Path, size: int) -> None:
+    written = []
+    for rounds in ROUNDS:
+        with Log(tmp_path / f"{rounds}.db") as log:  # noqa: F811
+            before = bytes_written()
+            asyncio.run(run(rounds, size, log))
+        written.append(bytes_written() - before)
+    ten, twenty, forty = written
+    assert twenty < 2.5 * ten, written
+    assert forty < 2.5 * twenty, written
+
+
+@pytest.mark.parametrize("size", [100, 5_000])
+def test_the_bytes_in_the_tables_are_linear(url: URL, size: int) -> None:  # noqa: F811
+    held = []
+    with Log(url) as log:  # noqa: F811
+        for rounds in ROUNDS:
+            asyncio.run(run(rounds, size, log))
+            held.append(sum(map(len, texts(url))) - sum(held))
+    ten, twenty, forty = held
+    assert twenty < 2.1 * ten, held
+    assert forty < 2.1 * twenty, held
+
+
+def test_a_turn_that_is_gone_on_with_often_is_linear(log: Log, url: URL) -> None:  # noqa: F811
+    """Each runner begins with a state: it refers to the state that was kept, and does not repeat it."""
+    played = script(*([call("post", number=number)] for number in range(12)), [Say("Done.")])
+    options: Any = {"tools": {"post": {"approval": True}}, "counting": Counting(post=lambda number: "x" * 5000)}
+
+    async def main() -> list[int]:
+        async with log.record() as recorder:
+            await turn(recorder, played, max_rounds=20, **options).run("Go.")
+        held = [sum(map(len, texts(url)))]
+        for _ in range(12):
+            async with log.take(recorder.turn or "") as later:
+                running = turn(later, played, **options)
+                running.decide(running.outcome.waiting[0].id, True)
+                await running.run()
+            held.append(sum(map(len, texts(url))) - sum(held))
+        assert replay(await log.recording(recorder.turn or "")).difference is None
+        return held
+
+    held = asyncio.run(main())
+    assert max(held[2:-1]) < 1.3 * min(held[2:-1]), held
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        pytest.param("long text with a mark; " * 500, id="text"),
+        pytest.param("NUL \x00 and a mark; " * 500, id="text that no column takes"),
+        pytest.param([{"number": number, "name": "a mark"} for number in range(500)], id="small values"),
+        pytest.param([{"number": number, "text": "a mark; " * 500} for number in range(3)], id="long values"),
+    ],
+)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_result_is_stored_once_and_once_as_a_row_to_be_read(
+    log: Log,  # noqa: F811
+    url: URL,  # noqa: F811
+    wire: str,
+    returned: Any,
+) -> None:
+    """As a value also once more where it is shown as text."""
+    size, times = len(jsontext.text(returned)), 2 if isinstance(returned, str) else 3
+
+    async def main() -> None:
+        counting = Counting(look=lambda **_: returned)
+        async with log.record() as recorder:
+            await turn(recorder, script([call("look")], [Say("Done.")]), wire, counting=counting).run("Go.")
+        marked = sum(len(text) for text in texts(url) if "a mark" in text)
+        assert marked < (times + 0.5) * size
+        assert replay(await log.recording(recorder.turn or "")).difference is None
+        [block] = [b for b in (await log.turn(recorder.turn or "")).blocks if b.block_type == "tool_result"]
+        assert block.content["content"] == returned
+
+    asyncio.run(main())
+
+
+def test_a_long_answer_is_stored_once_beside_its_pieces(log: Log, url: URL) -> None:  # noqa: F811
+    said = "words of the model; " * 500 + "and the end"
+
+    async def main() -> None:
+        async with log.record() as recorder:
+            await turn(recorder, script([Say(said)])).run("Go.")
+        assert sum(said in text for text in texts(url)) == 2
+        page = await log.events(recorder.turn or "", limit=100_000)
+        assert said in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
+
+    asyncio.run(main())
+
+
+class Kept(Observer):
+    """Compares each state with what its change makes of the one before."""
+
+    def __init__(self) -> None:
+        self.document: Any = None
+        self.before: TurnState | None = None
+
+    async def save(self, state: TurnState) -> None:
+        change = jsontext.decode(jsontext.encode(changes(self.before, state)))
+        self.document, self.before = applied(self.document, change), state
+        assert dump(load(jsontext.encode(self.document))) == dump(state)
+
+
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_changes_of_a_turn_are_its_states(wire: str, policy: str) -> None:
+    played = script([Say("Well."), call("look"), call("post")], [call("look"), call("look")], [Say("Done.")])
+    kept = Kept()
+    running = Turn(Emulated(wire, played), Counting().tools(post={"approval": True}), policy=policy, observers=[kept])
+    asyncio.run(running.run("Go."))
+    for waiting in running.outcome.waiting:
+        running.decide(waiting.id, waiting.name != "post")
+    asyncio.run(running.run())
+    assert kept.before is not None
+
+
+def test_a_change_is_as_small_as_what_changed() -> None:
+    before = {"list": [{"a": 1}, {"b": [1, 2]}], "same": {"x": "y"}, "t": True}
+    after = {"list": [{"a": 1}, {"b": [1, 2, 3]}, 4], "same": {"x": "y"}, "t": 1, "~/": None}
+    assert changes(before, after) == {"/list/1/b/2": 3, "/list/2": 4, "/t": 1, "/~0~1": None}
+
+
+@given(VALUES, VALUES)
+def test_a_change_makes_the_one_of_the_other(before: Any, after: Any) -> None:
+    change = jsontext.decode(jsontext.encode(changes(before, after)))
+    assert exact(applied(jsontext.decode(jsontext.encode(before)), change)) == exact(after)
+
+
+LONG_VALUES = st.recursive(
+    VALUES | st.text(min_size=1, max_size=3).map(lambda text: text * LONG),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=5), LONG_VALUES, max_size=4), max_size=4))
+def test_what_is_packed_comes_back_as_it_was(documents: list[dict[str, Any]]) -> None:
+    parts, stored = Parts(), {}
+    for document in [*documents, *documents]:
+        text = jsontext.text(document)
+        packed = parts.pack(text)
+        new = {row["digest"]: row["value"] for row in parts.take()}
+        assert not new.keys() & stored.keys()
+        stored.update(new)
+        assert references([packed]) <= stored.keys()
+        assert exact(jsontext.decode(unpack(packed, stored))) == exact(jsontext.decode(text))
+
+
+def exact(value: Any) -> str:
+    """Where 1, 1.0 and true differ, and the order of members counts."""
+    return json.dumps(jsontext.decode(jsontext.encode(value)))
