@@ -16,6 +16,7 @@ import logging
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -231,13 +232,18 @@ class Turn:
                 for event in events:
                     yield event
                 posted.taken()
+        except Exception:
+            with suppress(Exception):  # of the observer that failed before
+                await _each(self._tell_result, (*taking, *mail.rest()))
+            raise
         except (asyncio.CancelledError, GeneratorExit, *EXITS):
-            await self._tell_untold()
-            for happening in (*taking, *mail.rest()):
-                if isinstance(happening, _KNOWN) and not is_late(self.state, happening):
-                    await self._tell(happening, self._stepped(happening))
-            for happening in self._given_up(_INTERRUPTED):
-                await self._take(happening)
+            try:
+                await self._tell_untold()
+            finally:
+                try:
+                    await _each(self._tell_known, (*taking, *mail.rest()))
+                finally:
+                    await _each(self._take, self._given_up(_INTERRUPTED))
             raise
         finally:
             self._mail = None
@@ -348,6 +354,14 @@ class Turn:
             except GeneratorExit as error:  # raised here it would end the reader
                 raise RuntimeError(f"an observer raised {described(error)}") from error
         return events
+
+    async def _tell_known(self, happening: Happening) -> None:
+        if isinstance(happening, _KNOWN) and not is_late(self.state, happening):
+            await self._tell(happening, self._stepped(happening))
+
+    async def _tell_result(self, happening: Happening) -> None:
+        if isinstance(happening, Finished):  # nobody else has it: who supplied a result can do so again
+            await self._tell_known(happening)
 
     async def _tell_untold(self) -> list[TurnEvent]:
         """What was done to the turn while it was not running: all of it, before anybody who listens may go away."""
@@ -470,3 +484,15 @@ class Turn:
         text = await written(writing)
         if text:
             self._post(Acknowledging(text, False, round))
+
+
+async def _each(take: Callable[[Happening], Awaitable[object]], happened: Sequence[Happening]) -> None:
+    """Take each, even where an observer fails at one: a log that cannot write yet keeps what it is given."""
+    failed: Exception | None = None
+    for happening in happened:
+        try:
+            await take(happening)
+        except Exception as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
