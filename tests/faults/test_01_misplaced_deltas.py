@@ -153,6 +153,15 @@ def test_a_call_without_arguments_does_not_run_beside_one_that_has_two() -> None
     assert ran(response) == []
 
 
+def test_a_call_without_arguments_does_not_run_beside_one_that_holds_the_pieces_of_both() -> None:
+    """Without indexes the pieces of two calls that interleave are all taken for the last one's."""
+    pieces = [json_delta(0, text) for text in ('{"x"', '{"y"', ":1}", ":2}")]
+    for piece in pieces:
+        del piece["index"]
+    response = read(tool_start(0, "a", "f"), tool_start(1, "b", "g"), *pieces)
+    assert [(call.id, call.status) for call in response.calls] == [("a", "truncated"), ("b", "invalid")]
+
+
 def test_arguments_of_a_server_call_do_not_become_text() -> None:
     start = block_start(1, type="server_tool_use", id="s", name="web_search", input={})
     response = read(TEXT, start, json_delta(0, '{"query":"x"}'), block_stop(1))

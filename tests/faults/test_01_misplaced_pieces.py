@@ -110,6 +110,15 @@ def test_a_call_without_arguments_does_not_run_beside_arguments_under_an_index_t
     assert "arguments-misplaced" in codes(response)
 
 
+def test_a_call_without_arguments_does_not_run_beside_one_that_holds_the_pieces_of_both() -> None:
+    pieces = [arguments(0, text) for text in ('{"x"', '{"y"', ":1}", ":2}")]
+    for piece in pieces:
+        del piece["output_index"]
+    ends = [done(n, begun(n, status="completed")) for n in range(2)]
+    response = read(added(0, begun(0)), added(1, begun(1)), *pieces, *ends)
+    assert [(call.id, call.status) for call in response.calls] == [("c0", "truncated"), ("c1", "invalid")]
+
+
 @pytest.mark.parametrize("id", [None, "fc_0", "rotated"])
 def test_pieces_without_start_and_end_are_those_of_the_call_in_the_final_output(id: str | None) -> None:
     calls = [function_call("c0", "f", '{"x": 1}', id="fc_0"), function_call("c1", "g", "{}", id="fc_1")]

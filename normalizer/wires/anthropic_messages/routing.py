@@ -36,6 +36,8 @@ class Blocks:
         #: the last block under each index
         self.under: dict[int, Open] = {}
         self._astray = False
+        #: whether arguments came without an index
+        self.unplaced = False
         self._doubted = 0  # how many blocks had begun when arguments last went astray
 
     def begin(self, block: Wire, index: int | None) -> Open:
@@ -120,8 +122,9 @@ class Blocks:
         bare = {one.key for one, _ in calls if one.asks_nothing()}
         if not bare and not self._astray:
             return bare
+        mixed = ("arguments-glued", "arguments-invalid") if self.unplaced else ("arguments-glued",)
         surplus = self._astray or any(
-            block.status == "invalid" and parse(block.arguments_text).code == "arguments-glued" for _, block in calls
+            block.status == "invalid" and parse(block.arguments_text).code in mixed for _, block in calls
         )
         return {
             one.key

@@ -204,6 +204,7 @@ class Stream(StreamBase):
     def _holder(self, index: int | None, delta: Delta, member: str, text: str | None) -> Open | None:
         """The block that a delta belongs to; None for a delta of an unknown type that no block holds."""
         if text or delta.encrypted_content:
+            self._blocks.unplaced = self._blocks.unplaced or (index is None and member == "partial_json")
             opened = self._blocks.at(index)
             return (
                 opened if opened is not None and opened.fits(member) else self._blocks.holder(index, delta.type, member)

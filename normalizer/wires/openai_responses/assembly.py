@@ -113,15 +113,15 @@ def is_another(opened: Open, item: Any) -> bool:
     )
 
 
-def mistrusted(items: list[Any], astray: bool, find: _Find) -> list[Any]:
+def mistrusted(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> list[Any]:
     """The items. A client call that asks for nothing is not whole where arguments are elsewhere.
 
-    ``astray``: whether some came for an item that takes none. Others are in a call without a name, or behind those of
-    another call.
+    ``astray``: whether some came for an item that takes none; ``unplaced``: whether some came without any place. Others
+    are in a call without a name, or behind those of another call.
     """
     calls = [item for item in items if type(item) in _GROWING and type(item) is not s.McpCall]
     bare = {id(item) for item in calls if item.status != "incomplete" and asked(item).strip() in _NOTHING}
-    surplus = astray or (bool(bare) and any(map(_has_too_much, calls)))
+    surplus = astray or (bool(bare) and any(_has_too_much(call, unplaced) for call in calls))
     whole = []
     for item in items:
         if surplus and (id(item) in bare or (astray and type(item) in _CALLS and item.status == "incomplete")):
@@ -132,9 +132,10 @@ def mistrusted(items: list[Any], astray: bool, find: _Find) -> list[Any]:
     return whole
 
 
-def _has_too_much(call: Any) -> bool:
+def _has_too_much(call: Any, unplaced: bool) -> bool:
     text = asked(call)
-    return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code == "arguments-glued"))
+    mixed = ("arguments-glued", "arguments-invalid") if unplaced else ("arguments-glued",)
+    return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code in mixed))
 
 
 def compare(opened: Open, item: Any, find: _Find) -> None:

@@ -44,6 +44,7 @@ class Stream(StreamBase):
         self._free = 0  # the index after the highest
         self._unended = 0
         self._astray = False  # whether arguments came for an item that takes none
+        self._unplaced = False  # whether arguments came with neither an index nor the id of an item
         self._doubted = 0  # how many items there were when that happened last
         self._begun: bytes | None = None
         self._customs: Customs | None = None
@@ -126,6 +127,7 @@ class Stream(StreamBase):
             opened = named
         if opened is None and index is None:
             # Neither index nor a known id: the last item of the kind that is still open (RSP-03).
+            self._unplaced = self._unplaced or part in ASKED_IN_DELTAS
             candidates = (o for o in reversed(self._items.values()) if type(o.item) is implied and not o.done)
             opened = next((one for one in candidates if not changed(one.item, event)), None)
         if opened is None:
@@ -364,7 +366,7 @@ class Stream(StreamBase):
             items = streamed
             if self._terminal is not None:
                 context.find("output-empty", f"{len(streamed)} items were streamed")
-        items = mistrusted(items, self._astray, context.find)
+        items = mistrusted(items, self._astray, self._unplaced, context.find)
         if self._odd:
             body.extra_ = {**(body.extra_ or {}), "events": self._odd}
         return respond(context, body, items, complete)
