@@ -39,6 +39,8 @@ LOSSES: dict[str, str] = {
     "empty": "A turn without content was left out, or got a placeholder, as the target demands.",
     "order": "Content stood where the target allows none and was moved.",
     "param": "A member of the request body that only another wire knows was left out.",
+    "default": "A member that the target demands and the request lacks was added.",
+    "model": "A model of another provider was asked for; its name was sent unchanged.",
     "unsigned-reasoning": "Reasoning without a signature cannot be sent back and was left out.",
     "corrupt-text": "Half a surrogate pair, which the target's encoding cannot say, was replaced by U+FFFD.",
     "bridge": "An assistant turn that the target demands between results and what follows was added.",
@@ -152,8 +154,8 @@ REPEATED = "repeated"
 HINTS = frozenset(("as_written", "behind", "instructions", "legacy_functions", REPEATED))
 #: Those, and members by which a wire keeps its own books: places, ids of items, what became of them.
 _BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions", "behind"}
-#: Members of a result that its canonical fields say, too.
-OF_RESULTS = ("name", "tool_call_id", "content")
+#: Members of a result that its canonical fields say, too. A `name` in its ``extra`` is not its tool's name.
+OF_RESULTS = ("tool_call_id", "content")
 
 
 def told(extra: dict[str, Any], *known: str) -> list[str]:

@@ -66,6 +66,8 @@ def written(turns: Sequence[Turn], source: str, target: str | None = None, **mor
     """A conversation of one wire as a request of another (default: the same); it keeps the target's rules."""
     target = target or source
     provider = more.pop("provider", PROVIDERS[target])
+    if target == "anthropic.messages":  # a limit is demanded there, and a loss where it is made up
+        more["params"] = {"max_tokens": 100, **more.get("params", {})}
     encoded = write_request(request(turns, source, **more), target, provider=provider)
     assert check_request(encoded.body, target, provider=provider) == []
     return encoded

@@ -23,7 +23,9 @@ XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 @pytest.mark.parametrize("number", range(4), ids=[choice.mode for choice in MODES])
 def test_TC_01_every_way_to_choose_arrives_as_itself(source: str, target: str, number: int) -> None:
-    encoded = write_request(request([user()], source, tool_choice=MODES[number]), target, provider=PROVIDERS[target])
+    params = {"max_tokens": 100} if target == "anthropic.messages" else {}
+    given = request([user()], source, tool_choice=MODES[number], params=params)
+    encoded = write_request(given, target, provider=PROVIDERS[target])
     if target == "xai.grpc":
         field = encoded.body.tool_choice.WhichOneof("tool_choice")
         assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
@@ -39,7 +41,8 @@ def test_TC_01_every_way_to_choose_arrives_as_itself(source: str, target: str, n
 def test_TC_01_what_another_wire_cannot_say_is_reported(target: str) -> None:
     allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
     source = "openai.responses" if target == "openai.chat" else "openai.chat"
-    given = request([user()], source, tool_choice=ToolChoice("raw", raw=allowed))
+    params = {"max_tokens": 100} if target == "anthropic.messages" else {}
+    given = request([user()], source, tool_choice=ToolChoice("raw", raw=allowed), params=params)
     assert codes(write_request(given, target, provider=PROVIDERS[target])) == ["tool-choice"]
 
 

@@ -189,6 +189,10 @@ def _true(request: Request, loss: Loss) -> bool:
         return any(isinstance(one, kinds[loss.code]) and _has(loss.code, one) for one in blocks)
     parts = [part for t in ([turn] if turn is not None else request.turns) for part in _parts(t)]
     match loss.code:
+        case "default":
+            return not any("max" in name and isinstance(value, int) for name, value in request.params.items())
+        case "model":
+            return request.model is not None
         case "media":
             return any(isinstance(part, MediaPart) for part in parts)
         case "opaque":

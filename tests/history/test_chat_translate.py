@@ -730,6 +730,7 @@ def test_what_is_said_twice_or_is_nothing_goes_back_and_is_not_missed_elsewhere(
             {"role": "tool", "tool_call_id": "abcdefgh1", "name": "f", "content": "ok"},
         ],
         "functions": [{"name": "f"}],
+        "max_tokens": 99,
     }
     request = read_request(body, WIRE, provider="other")
     assert write_request(request).body == body

@@ -18,7 +18,7 @@ SILENT = {"hosted-tool", "param"}
 
 def written(target: str, tools: list[Tool], choice: ToolChoice) -> tuple[Any, list[str]]:
     source = "xai.grpc" if target == "openai.chat" else "openai.chat"
-    request = Request(source, "m", ASKED, tools, choice)
+    request = Request(source, "m", ASKED, tools, choice, params={"max_tokens": 99})
     encoded = write_request(request, target, provider=PROVIDERS[target])
     assert check_request(encoded.body, target, provider=PROVIDERS[target]) == []
     told = [loss.code for loss in encoded.losses if loss.code not in SILENT]

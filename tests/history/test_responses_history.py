@@ -603,7 +603,8 @@ def test_hist_08_an_answer_behind_later_calls_is_the_one_that_its_call_gets() ->
 def test_a_tool_in_the_form_of_a_chats_is_read_and_goes_back_in_that_form() -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     tool = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
-    request = read_request({"model": "m", "input": "hi", "tools": [tool]}, WIRE, provider="openai")
+    body = {"model": "m", "input": "hi", "tools": [tool], "max_output_tokens": 99}
+    request = read_request(body, WIRE, provider="openai")
     (read,) = request.tools
     assert (read.name, read.description, read.parameters, read.kind) == ("f", "d", schema, "function")
     assert write_request(request).body["tools"] == [tool]

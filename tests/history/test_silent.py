@@ -62,7 +62,7 @@ def test_a_member_that_the_target_does_not_know_is_told_where_it_stood(place: st
     ("place", "extra"),
     [
         ("call", {"id": "shared", "index": 0, "member": "action", "status": "completed"}),
-        ("result", {"name": "f", "tool_call_id": "a", "content": None, "status": "completed"}),
+        ("result", {"tool_call_id": "a", "content": None, "status": "completed"}),
         ("results", {"behind": 2}),
         ("tool", {"legacy_functions": True}),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...conversation import Request, Tool
 from ..carry import Carrying, merged, told
+from ..models import note_model
 from .parts import kind_of
 from .read import WIRE
 
@@ -29,6 +30,7 @@ def members(
     if request.previous_response_id is not None:
         carry.lose("param", f"the history kept under {request.previous_response_id} is not here")
     body: dict[str, Any] = {}
+    note_model(request, carry)
     if request.model is not None:
         body["model"] = request.model
     if system:
@@ -142,8 +144,13 @@ def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any])
 
 def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
     """The other members of another wire's request, as far as they mean something here."""
-    limits = [given[name] for name in _LIMITS if isinstance(given.get(name), int)]
-    params: dict[str, Any] = {"max_tokens": limits[0] if limits else MAX_TOKENS}
+    limits = {name: given[name] for name in _LIMITS if isinstance(given.get(name), int)}
+    params: dict[str, Any] = {"max_tokens": next(iter(limits.values()), MAX_TOKENS)}
+    if not limits:
+        carry.lose("default", f"max_tokens: {MAX_TOKENS} was added, as a limit is demanded here")
+    for name, limit in limits.items():
+        if limit != params["max_tokens"]:
+            carry.lose("param", f"{name} was left out: another member says max_tokens")
     for name, value in given.items():
         if value is None or (name in _LIMITS and isinstance(value, int)) or (name == "n" and value == 1):
             continue

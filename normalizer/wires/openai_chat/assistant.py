@@ -20,9 +20,7 @@ AS_WRITTEN = "as_written"
 #: Members of a response's message that no history holds.
 _RESPONSE_ONLY = frozenset(("channel", "parsed", "token_id", "audio"))
 #: What wires keep of an item beside its meaning: its place and state. Nobody misses it elsewhere.
-_BOOKKEEPING = frozenset(
-    ("id", "item_id", "index", "output_index", "status", "phase", "role", "part", "member", "execution")
-)
+_BOOKKEEPING = frozenset(("id", "item_id", "index", "output_index", "status", "role", "part", "member", "execution"))
 _NOTHING: dict[str, Any] = {}
 Lose = Callable[..., None]
 

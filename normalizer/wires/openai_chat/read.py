@@ -173,9 +173,9 @@ class _Turns:
             extra["tool_call_id"] = given
         if isinstance(content, list) and any(not (isinstance(p, dict) and p.get("type") == "text") for p in content):
             extra[AS_WRITTEN] = {"parts": True}
-        if isinstance(name, str):
-            extra[REPEATED] = {"name": extra.pop("name")}
         call = self._answered(given, name, role)
+        if isinstance(name, str) and (role == "function" or (call is not None and call.name == name)):
+            extra[REPEATED] = {"name": extra.pop("name")}
         parts = read_parts(content)
         failed = False
         if parts and isinstance(first := parts[0], TextPart):

@@ -29,6 +29,7 @@ from ...conversation import (
 from ...model import Response, Text, ToolCall
 from ...pairing import answers_at, placed, stretch
 from ..carry import FAILED, HINTS, REPEATED, Carrying, mark_failed, told
+from ..models import note_model
 from ..surrogates import is_whole, mend_messages, mended_members
 from .assistant import AS_WRITTEN, Spoken
 from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
@@ -98,6 +99,7 @@ class Writer:
         """The body. The writer is of no use after it: the messages are given away."""
         request, messages = self._request, self._messages
         body: dict[str, Any] = {}
+        note_model(request, self._carrying)
         if request.model is not None:
             body["model"] = request.model
         body["messages"] = messages

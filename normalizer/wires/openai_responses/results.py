@@ -25,6 +25,8 @@ _NO_PICTURE = (
     "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
+#: The kinds of calls whose outputs hold words, or values of their own form, and no other parts.
+_WORDS_ONLY = frozenset(("apply_patch", "local_shell", "shell", "tool_search"))
 _SILENT_ERROR = "The call failed without a message."
 
 
@@ -79,6 +81,8 @@ def write_result(
     if native and result.wire_id is not None:
         item["id"] = result.wire_id
     notes: list[dict[str, Any]] = []
+    if kind in _WORDS_ONLY:
+        _lose_media(result, kind, carrying, turn)
     if kind == "computer":
         item["output"] = _picture(result, native, carrying, turn, notes)
     elif kind == "shell":
@@ -86,7 +90,7 @@ def write_result(
     elif kind == "tool_search":
         item["execution"] = "client"
         item["status"] = "completed"
-        item["tools"] = _value(result, [])
+        item["tools"] = _found(result, carrying, turn, notes)
     elif kind == "apply_patch":
         item["status"] = "failed" if result.is_error else "completed"
         if result.parts:
@@ -125,6 +129,25 @@ def _text(result: Result) -> str:
 def _value(result: Result, default: Any) -> Any:
     part = result.parts[0] if len(result.parts) == 1 else None
     return part.value if type(part) is JsonPart and isinstance(part.value, list) else default
+
+
+def _found(result: Result, carrying: Carrying, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
+    """The tools that a search found; the item has no member for words, so they follow in a message of the user."""
+    tools = _value(result, None)
+    said = "" if isinstance(tools, list) and not result.is_error else _text(result)
+    if said:
+        carrying.lose("order", "the words that a search for tools returned stand in a message after it", turn)
+        notes.append({"role": "user", "content": mark_failed(said, result.is_error)})
+    return [] if said or tools is None else tools
+
+
+def _lose_media(result: Result, kind: str, carrying: Carrying, turn: int) -> None:
+    """Report the parts that an output of words has no place for."""
+    for part in result.parts:
+        if type(part) is MediaPart:
+            carrying.lose("media", f"an answer to a call of kind {kind} holds no {part.kind}; it was left out", turn)
+        elif type(part) is OpaquePart:
+            carrying.lose("opaque", f"an answer to a call of kind {kind} holds no {part.wire_type!r}", turn)
 
 
 def _shell(result: Result) -> Any:

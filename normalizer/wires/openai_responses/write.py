@@ -12,6 +12,7 @@ from typing import Any
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
 from ...pairing import answers_at, placed, stretch
 from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
+from ..models import note_model
 from ..strict import lacking_for_strict
 from ..surrogates import mend_messages, mended_members
 from .parts import AS_WRITTEN, Parts, words
@@ -116,6 +117,7 @@ class Writer:
         """The body. The writer is of no use after it: the items are given away."""
         request, carrying, native = self._request, self._carrying, self._native
         body: dict[str, Any] = {}
+        note_model(request, carrying)
         if request.model is not None:
             body["model"] = request.model
         if self._instructions is not None:
@@ -355,10 +357,12 @@ def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
     for name, value in request.params.items():
         target = _PARAMS.get(name)
         if target is not None and (openai or name not in _OPENAI_ONLY):
+            wanted = value
             if target == "max_output_tokens" and isinstance(value, int) and value < SMALLEST_LIMIT:
                 carrying.lose("param", f"{name}: {value} is below the smallest limit, {SMALLEST_LIMIT}")
-                body.setdefault(target, SMALLEST_LIMIT)
-            body.setdefault(target, value)
+                wanted = SMALLEST_LIMIT
+            if body.setdefault(target, wanted) != wanted:
+                carrying.lose("param", f"{name} was left out: another member says {target}")
         elif openai and name == "reasoning_effort":
             body["reasoning"] = {"effort": value}
         elif openai and name == "response_format" and isinstance(value, dict):

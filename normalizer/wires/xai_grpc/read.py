@@ -29,7 +29,7 @@ from ...conversation import (
     User,
 )
 from ...model import Choice, Opaque, Response
-from ..carry import unmark_failed
+from ..carry import REPEATED, unmark_failed
 from ..common import Context
 from .decode import called
 from .outputs import Output, choices
@@ -85,6 +85,7 @@ class _History:
         self._turns: list[Turn] = []
         self._said: list[Any] = []
         self._open: list[tuple[str, str]] = []
+        self._names: dict[str, str] = {}  # of the last answer's calls, by their ids
         self._answers: int | None = None
         self._after = 0  # where the answers to the last calls belong
 
@@ -129,6 +130,7 @@ class _History:
         response = Response(WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
         self._turns.append(Assistant(response.with_findings(context.findings)))
         self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
+        self._names = {call.id: call.name for call in choice.calls}
         self._answers = None
         self._after = len(self._turns)
         self._said = []
@@ -144,6 +146,8 @@ class _History:
                 id = canonical
                 del self._open[place]
                 break
+        if message.name and self._names.get(id) == message.name:
+            extra[REPEATED] = {"name": extra.pop("name")}
         parts: list[Part] = [
             TextPart(part.text) if part.WhichOneof("content") == "text" else _opaque(part) for part in message.content
         ]

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from ... import jsontext
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
 from ...pairing import answers_at, placed, stretch
-from ..carry import OF_RESULTS, Carrying, IdStyle, NameStyle, told
+from ..carry import OF_RESULTS, REPEATED, Carrying, IdStyle, NameStyle, told
+from ..models import note_model
 from ..surrogates import Mender, is_whole
 from . import proto
 from .messages import Spelling
@@ -119,6 +120,7 @@ class Writer:
         request = mender.mend(replace(request, turns=[]))
         if mender.replaced:
             carrying.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
+        note_model(request, carrying)
         body.model = request.model or ""
         body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
         if request.tool_choice is not None:
@@ -253,7 +255,7 @@ class Writer:
 
     def _extra(self, extra: dict[str, Any], message: Any, number: int) -> None:
         if self._same:
-            parse_dict(extra, message)
+            parse_dict({**extra, **extra.get(REPEATED, {})}, message)
         elif lost := told(extra, *OF_RESULTS) if message.role == ROLE_TOOL else told(extra):
             self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
 
@@ -329,9 +331,17 @@ def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> No
 
 def _params(params: dict[str, Any], carrying: Carrying, body: Any) -> None:
     """The members that have the same meaning here; every other one is a loss."""
+    given: dict[str, Any] = {}
     for name, value in params.items():
-        if value is not None and not _set(body, _PARAMS.get(name), value):
+        target = _PARAMS.get(name)
+        if value is None:
+            continue
+        if target in given and given[target] != value:
+            carrying.lose("param", f"{name} was left out: another member says {target}")
+        elif not _set(body, target, value):
             carrying.lose("param", f"{name} is a member of another wire")
+        elif target is not None:
+            given[target] = value
 
 
 def _set(body: Any, target: str | None, value: Any) -> bool:

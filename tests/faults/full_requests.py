@@ -1,0 +1,324 @@
+"""One request of each wire that holds nearly every documented member, for tests that walk them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "description": "Where."}}, "required": ["city"]}
+
+CHAT: dict[str, Any] = {
+    "model": "gpt-4o",
+    "messages": [
+        {"role": "developer", "content": "Be brief.", "name": "chief"},
+        {"role": "user", "content": "What is the weather?", "name": "ann"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "And here?"},
+                {"type": "image_url", "image_url": {"url": "https://x.test/a.png", "detail": "low"}},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+                {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+                {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+                {"type": "file", "file": {"file_id": "file-1"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": "Let me look.",
+            "refusal": "No secrets.",
+            "reasoning_content": "Two cities.",
+            "name": "bot",
+            "audio": {"id": "audio_1"},
+            "annotations": [{"type": "url_citation", "url_citation": {"url": "https://x.test", "title": "t"}}],
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}},
+                {"id": "call_2", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "name": "thermometer", "content": "5 degrees"},
+        {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "text", "text": "patched"}]},
+        {"role": "user", "content": "Thanks."},
+    ],
+    "tools": [
+        {
+            "type": "function",
+            "function": {"name": "weather", "description": "Tells it.", "parameters": SCHEMA, "strict": True},
+        },
+        {"type": "custom", "custom": {"name": "patch", "description": "Patches.", "format": {"type": "text"}}},
+    ],
+    "tool_choice": {"type": "function", "function": {"name": "weather"}},
+    "parallel_tool_calls": False,
+    "temperature": 0.25,
+    "top_p": 0.5,
+    "max_completion_tokens": 321,
+    "stop": ["END"],
+    "n": 2,
+    "seed": 7,
+    "user": "u1",
+    "metadata": {"k": "v"},
+    "store": True,
+    "logprobs": True,
+    "top_logprobs": 3,
+    "logit_bias": {"50256": -100},
+    "frequency_penalty": 0.1,
+    "presence_penalty": 0.2,
+    "reasoning_effort": "low",
+    "response_format": {"type": "json_schema", "json_schema": {"name": "r", "schema": SCHEMA, "strict": True}},
+    "service_tier": "flex",
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "modalities": ["text"],
+    "prediction": {"type": "content", "content": "x"},
+    "web_search_options": {"search_context_size": "low"},
+    "verbosity": "low",
+    "safety_identifier": "s1",
+    "prompt_cache_key": "p1",
+}
+
+RESPONSES: dict[str, Any] = {
+    "model": "gpt-5",
+    "instructions": "Be brief.",
+    "input": [
+        {"role": "developer", "content": "In English."},
+        {"role": "user", "content": "What is the weather?"},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "And here?"},
+                {"type": "input_image", "image_url": "https://x.test/a.png", "detail": "low"},
+                {"type": "input_image", "file_id": "file-1", "detail": "auto"},
+                {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"},
+            ],
+        },
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "Hm."}],
+            "encrypted_content": "e",
+        },
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "status": "completed",
+            "phase": "commentary",
+            "content": [
+                {
+                    "type": "output_text",
+                    "text": "Let me look.",
+                    "annotations": [{"type": "url_citation", "url": "https://x.test", "title": "t", "start_index": 0}],
+                },
+                {"type": "refusal", "refusal": "No secrets."},
+            ],
+        },
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "call_1",
+            "name": "weather",
+            "arguments": '{"city":"Oslo"}',
+            "status": "completed",
+            "namespace": "home",
+        },
+        {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "patch", "input": "*** Begin"},
+        {
+            "type": "tool_search_call",
+            "id": "tsc_1",
+            "call_id": "call_3",
+            "execution": "client",
+            "arguments": {"goal": "weather"},
+            "status": "completed",
+        },
+        {"type": "function_call_output", "call_id": "call_1", "output": "5 degrees", "id": "fco_1"},
+        {"type": "custom_tool_call_output", "call_id": "call_2", "output": [{"type": "input_text", "text": "patched"}]},
+        {
+            "type": "tool_search_output",
+            "call_id": "call_3",
+            "execution": "client",
+            "status": "completed",
+            "tools": [{"type": "function", "name": "found", "parameters": SCHEMA, "strict": False}],
+        },
+        {"role": "user", "content": "Thanks."},
+    ],
+    "tools": [
+        {"type": "function", "name": "weather", "description": "Tells it.", "parameters": SCHEMA, "strict": False},
+        {"type": "custom", "name": "patch", "description": "Patches.", "format": {"type": "text"}},
+        {"type": "web_search", "search_context_size": "low"},
+        {"type": "tool_search", "execution": "client"},
+    ],
+    "tool_choice": {"type": "function", "name": "weather"},
+    "parallel_tool_calls": False,
+    "temperature": 0.25,
+    "top_p": 0.5,
+    "max_output_tokens": 321,
+    "max_tool_calls": 4,
+    "metadata": {"k": "v"},
+    "store": False,
+    "include": ["reasoning.encrypted_content"],
+    "reasoning": {"effort": "low", "summary": "auto"},
+    "text": {"format": {"type": "text"}, "verbosity": "low"},
+    "truncation": "auto",
+    "service_tier": "flex",
+    "user": "u1",
+    "background": False,
+    "stream": True,
+    "safety_identifier": "s1",
+    "prompt_cache_key": "p1",
+}
+
+ANTHROPIC: dict[str, Any] = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 321,
+    "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+    "messages": [
+        {"role": "user", "content": "What is the weather?"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "And here?", "cache_control": {"type": "ephemeral"}},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+                {"type": "image", "source": {"type": "url", "url": "https://x.test/a.png"}},
+                {
+                    "type": "document",
+                    "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"},
+                    "title": "a.pdf",
+                    "context": "A bill.",
+                    "citations": {"enabled": True},
+                },
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Two cities.", "signature": "sig"},
+                {"type": "redacted_thinking", "data": "sealed"},
+                {
+                    "type": "text",
+                    "text": "Let me look.",
+                    "citations": [{"type": "char_location", "cited_text": "c", "document_index": 0}],
+                },
+                {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+                {
+                    "type": "web_search_tool_result",
+                    "tool_use_id": "srvtoolu_1",
+                    "content": [{"type": "web_search_result", "url": "https://x.test", "title": "t"}],
+                },
+                {
+                    "type": "tool_use",
+                    "id": "toolu_1",
+                    "name": "weather",
+                    "input": {"city": "Oslo"},
+                    "cache_control": {"type": "ephemeral"},
+                },
+                {"type": "tool_use", "id": "toolu_2", "name": "weather", "input": {"city": "Rome"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_1",
+                    "content": [
+                        {"type": "text", "text": "5 degrees"},
+                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+                    ],
+                    "cache_control": {"type": "ephemeral"},
+                },
+                {"type": "tool_result", "tool_use_id": "toolu_2", "content": "no such city", "is_error": True},
+            ],
+        },
+        {"role": "user", "content": "Thanks."},
+    ],
+    "tools": [
+        {
+            "name": "weather",
+            "description": "Tells it.",
+            "input_schema": SCHEMA,
+            "strict": True,
+            "cache_control": {"type": "ephemeral"},
+        },
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 2},
+    ],
+    "tool_choice": {"type": "tool", "name": "weather", "disable_parallel_tool_use": True},
+    "temperature": 0.25,
+    "top_p": 0.5,
+    "top_k": 9,
+    "stop_sequences": ["END"],
+    "metadata": {"user_id": "u1"},
+    "service_tier": "auto",
+    "stream": True,
+    "output_config": {"effort": "low"},
+    "context_management": {"edits": []},
+    "container": "container_1",
+}
+
+XAI: dict[str, Any] = {
+    "model": "grok-4",
+    "messages": [
+        {"role": "ROLE_SYSTEM", "content": [{"text": "Be brief."}], "name": "chief"},
+        {"role": "ROLE_USER", "content": [{"text": "What is the weather?"}], "name": "ann"},
+        {
+            "role": "ROLE_USER",
+            "content": [
+                {"text": "And here?"},
+                {"image_url": {"image_url": "https://x.test/a.png", "detail": "DETAIL_LOW"}},
+            ],
+        },
+        {
+            "role": "ROLE_ASSISTANT",
+            "content": [{"text": "Let me look."}],
+            "reasoning_content": "Two cities.",
+            "encrypted_content": "sealed",
+            "tool_calls": [
+                {
+                    "id": "call_1",
+                    "type": "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL",
+                    "status": "TOOL_CALL_STATUS_COMPLETED",
+                    "function": {"name": "weather", "arguments": '{"city":"Oslo"}'},
+                }
+            ],
+        },
+        {"role": "ROLE_TOOL", "tool_call_id": "call_1", "name": "thermometer", "content": [{"text": "5 degrees"}]},
+        {"role": "ROLE_USER", "content": [{"text": "Thanks."}]},
+    ],
+    "tools": [
+        {
+            "function": {
+                "name": "weather",
+                "description": "Tells it.",
+                "strict": True,
+                "parameters": '{"type":"object","properties":{}}',
+            }
+        },
+        {"web_search": {"excluded_domains": ["x.test"]}},
+    ],
+    "tool_choice": {"function_name": "weather"},
+    "parallel_tool_calls": False,
+    "temperature": 0.25,
+    "top_p": 0.5,
+    "max_tokens": 321,
+    "stop": ["END"],
+    "n": 2,
+    "seed": 7,
+    "user": "u1",
+    "logprobs": True,
+    "top_logprobs": 3,
+    "frequency_penalty": 0.1,
+    "presence_penalty": 0.2,
+    "reasoning_effort": "EFFORT_LOW",
+    "response_format": {"format_type": "FORMAT_TYPE_JSON_OBJECT"},
+    "store_messages": True,
+    "use_encrypted_content": True,
+    "max_turns": 3,
+}
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "openai.chat": CHAT,
+    "openai.responses": RESPONSES,
+    "anthropic.messages": ANTHROPIC,
+    "xai.grpc": XAI,
+}
