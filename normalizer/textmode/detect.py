@@ -36,6 +36,8 @@ SIGNS: dict[str, str] = {
     "mistral": r"\[TOOL_CALLS\]",
     "deepseek": r"<(?:\N{FULLWIDTH VERTICAL LINE}tool[▁_ ]|\|tool▁)(?:calls?|outputs?|sep)",
     "kimi": r"<\|tool_calls?_(?:section_)?(?:argument_)?(?:begin|end)\|>",
+    "harmony": rf"<\|(?:call|constrain)\|>|<\|(?:start|channel)\|>[^<\n]{{0,64}}\bto=(?!assistant){_N}"
+    rf"|(?:assistant|commentary|analysis) ?to=functions\.{_N}|\bto=functions\.{_N}\s{{0,8}}<\|",
     "bare-tags": rf"<{_N}>\s*<parameter(?:=| name=|>)",
     "bare-json": r'\A\s*(?:\[\s*)?\{\s*"(?:name|type|id)"\s*:',
     "thinking": r"</think(?:ing)?>",
@@ -46,7 +48,7 @@ _ESCAPED = re.compile(
 _OF_ESCAPED = {"tool": "tool-xml", "para": "tool-xml", "func": "qwen-coder", "arg_": "glm"}
 _SIGN = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{sign})" for name, sign in SIGNS.items()))
 #: Without one of these there is no sign; looking for them costs next to nothing.
-_HINTS = re.compile(r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|\[TOOL_CALLS\]|&lt;|\A\s*[{\[]")
+_HINTS = re.compile(r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|\[TOOL_CALLS\]|to=functions\.|&lt;|\A\s*[{\[]")
 #: Fences and spans of code; see `markdown`, which knows them while they arrive.
 _CODE = re.compile(
     r"^[ \t>*+\-.)\d]{0,64}(`{3,}(?![^\n]*`)|~{3,}).*?(?:^[ \t>]{0,64}\1[`~]*[ \t\r]*$|\Z)"

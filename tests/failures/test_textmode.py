@@ -53,6 +53,7 @@ ONE = {
     '{"x": "a"}<\uff5ctool▁call▁end\uff5c><\uff5ctool▁calls▁end\uff5c>',
     "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
     '{"x": "a"}<|tool_call_end|><|tool_calls_section_end|>',
+    "harmony": '<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"x": "a"}<|call|>',
 }
 F = [("f", {"x": "a"}, "complete")]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import normalize
-from tests.building import chat, chat_body, chat_call, chunk, codes, piece, triples
+from normalizer import StreamDecoder, normalize
+from normalizer.textmode import TextReader, detect, read_response, read_stream, report
+from tests.building import chat, chat_body, chat_call, chunk, codes, cut, piece, shapes, sse, triples
 
 HOLLOW: list[Any] = [
     {},
@@ -48,3 +49,79 @@ def test_a_hollow_entry_beside_a_call_leaves_the_call_alone(entry: Any) -> None:
 def test_an_empty_fragment_of_a_call_is_nothing_to_report() -> None:
     response = chat(piece(0, "a", "f", "{"), {"index": 0, "function": {"arguments": ""}}, piece(0, arguments="}"))
     assert codes(response) == []
+
+
+# gpt-oss: Harmony, by the documented format and as servers were seen to leak it
+
+
+ARGUMENTS = '{"location":"San Francisco"}'
+ANALYSIS = "<|channel|>analysis<|message|>Need to use function get_weather.<|end|>"
+#: Headers in all their forms; the arguments and ``<|call|>`` follow.
+HEADERS = [
+    "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+    "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+    "<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>",
+    "<|channel|>commentary to=functions.get_weather json<|message|>",
+    "<|channel|>commentary to=functions.get_weather<|message|>",
+    "<|channel|>commentary to=functions.get_weather\n<|constrain|>json\n<|message|>",
+    "<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>",
+    "<|start|>assistant to=functions.get_weather<|channel|>commentary<|constrain|>json<|message|>",
+    "<|start|>assistant<|channel|>analysis to=functions.get_weather code<|message|>\n",
+    "<|channel|>commentary to=get_weather <|constrain|>json<|message|>",
+    " to=functions.get_weather<|channel|>commentary json<|message|>",
+]
+CALL = [("get_weather", {"location": "San Francisco"}, "complete")]
+
+
+def answer(text: str) -> Any:
+    return normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat")
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("end", ["<|call|>", "<|end|>", ""])
+@pytest.mark.parametrize("before", ["", ANALYSIS, "Let me look. "])
+def test_a_leaked_call_of_harmony_is_reported_and_read(before: str, header: str, end: str) -> None:
+    text = f"{before}{header}{ARGUMENTS}{end}"
+    told = [finding.message for finding in report(answer(text)).findings if finding.code == "leaked-markup"]
+    assert [message.partition(":")[0] for message in told] == ["harmony"]
+    for dialect in ("harmony", None):
+        assert shapes(read_response(answer(text), dialect)) == CALL
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_calls_of_harmony_are_read_from_a_stream(header: str, size: int) -> None:
+    text = f"{ANALYSIS}{header}{ARGUMENTS}<|call|>{HEADERS[0]}{ARGUMENTS}<|call|>"
+    body = sse(*(chunk(content=part) for part in cut(text, size)), chunk(finish="stop"), done=True)
+    reader = TextReader("harmony", StreamDecoder("openai.chat"), limit=None)
+    response = read_stream([body], reader)
+    assert shapes(response) == CALL + CALL
+    assert response.choices[0].blocks == read_response(answer(text), "harmony", limit=None).choices[0].blocks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|start|>assistant<|channel|>final<|message|>2 + 2 = 4.<|return|>",
+        ANALYSIS,
+        "<|start|>functions.f to=assistant<|channel|>commentary<|message|>{}<|end|>",
+        "Call it with to=functions.f, it says.",
+        f"The format is `{HEADERS[0]}{ARGUMENTS}<|call|>`.",
+        f"```\n{HEADERS[0]}{ARGUMENTS}<|call|>\n```",
+    ],
+)
+def test_what_is_no_call_is_none(text: str) -> None:
+    assert detect(text) == []
+    assert read_response(answer(text), "harmony").calls == []
+
+
+def test_tokens_that_were_stripped_leave_a_call_to_report() -> None:
+    leaks = detect(f"assistantcommentary to=functions.get_weather json{ARGUMENTS}")
+    assert [leak.dialect for leak in leaks] == ["harmony"]
+
+
+@pytest.mark.parametrize("given", ["print(1)", '{"a":', "[1]"])
+def test_a_call_of_harmony_without_an_object_never_runs(given: str) -> None:
+    (call,) = read_response(answer(f"{HEADERS[0]}{given}<|call|>"), "harmony").calls
+    assert call.status != "complete"
+    assert call.arguments is None

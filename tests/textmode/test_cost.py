@@ -40,6 +40,7 @@ OPENINGS = {
     "mistral": '[TOOL_CALLS]f[ARGS]{"a": "',
     "deepseek": TOKENS["deepseek"][2] + "f" + TOKENS["deepseek"][4] + '{"a": "',
     "kimi": '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "',
+    "harmony": '<|channel|>commentary to=functions.f<|message|>{"a": "',
 }
 
 

@@ -76,6 +76,17 @@ TOKENS: dict[str, list[str]] = {
         *("<|tool_call_argument_begin|>", "functions.f:0", '{"a": 1}', '{"a"', "}"),
         *("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
     ],
+    "harmony": [
+        *(
+            "<|start|>assistant",
+            "<|channel|>commentary to=functions.f",
+            " <|constrain|>json",
+            "<|message|>",
+            "<|call|>",
+        ),
+        *('{"a": 1}', '{"a"', "}", "<|end|>", " to=functions.g", "<|channel|>analysis", "<|return|>", "print(1)"),
+        "<|start|>assistant to=functions.f<|channel|>commentary json<|message|>",
+    ],
 }
 #: What stands between them, and what is no markup though it looks so.
 COMMON = [

@@ -10,6 +10,7 @@ from ..dialect import Dialect
 from .deepseek import DIALECT as DEEPSEEK
 from .dsml import DIALECT as DSML
 from .glm import DIALECT as GLM
+from .harmony import DIALECT as HARMONY
 from .hermes import DIALECT as HERMES
 from .invoke import DIALECT as INVOKE
 from .kimi import DIALECT as KIMI
@@ -19,7 +20,8 @@ from .qwen_coder import DIALECT as QWEN_CODER
 from .tool_xml import DIALECT as TOOL_XML
 
 DIALECTS: dict[str, Dialect] = {
-    each.name: each for each in (TOOL_XML, INVOKE, DSML, QWEN_CODER, GLM, HERMES, LLAMA, MISTRAL, DEEPSEEK, KIMI)
+    each.name: each
+    for each in (TOOL_XML, INVOKE, DSML, QWEN_CODER, GLM, HERMES, LLAMA, MISTRAL, DEEPSEEK, KIMI, HARMONY)
 }
 
 
