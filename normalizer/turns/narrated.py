@@ -1,11 +1,11 @@
 """One model decides what to call, another one tells what came of it: a provider made of the two.
 
     narrated = Narrated(provider, Narrator(other), tools)
-    await Turn(narrated, tools, limit=4, acknowledge=acknowledge, on_all_failed="answer").run(message)
+    await Turn(narrated, tools, limit=4, acknowledge=acknowledge).run(message)
 
 The first model is asked until tools have returned; then the narrator answers, and the turn is over. So the decision is
-made once: for research in several rounds, let one model do both. With ``on_all_failed`` "answer" the narrator has the
-word, too, where every tool failed.
+made once: for research in several rounds, let one model do both. Where every tool failed the narrator answers, too,
+unless ``on_all_failed`` is "stop".
 """
 
 from __future__ import annotations

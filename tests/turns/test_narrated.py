@@ -232,19 +232,23 @@ def test_what_a_narrator_thought_does_not_go_to_the_model_that_decides(wire: str
     assert_legal(turn)
 
 
+@pytest.mark.parametrize(
+    ("options", "termination"),
+    [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")],
+)
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_all_tools_fail_the_narrator_says_so(wire: str) -> None:
+def test_where_all_tools_fail_the_narrator_says_so(wire: str, options: dict[str, Any], termination: str) -> None:
     def broken() -> Any:
         raise RuntimeError("the billing service is down")
 
     offered = Tools([Tool(name="open_invoices", function=broken, waiting_hint="checking your billing")])
     decider = Emulated(wire, script([call("open_invoices")], [Say("Never said.")], tools=["open_invoices"]))
     narrator = Narrating(wire, "I could not check your billing: the service is down.")
-    turn = turn_of(decider, narrator, offered, on_all_failed="answer")
+    turn = turn_of(decider, narrator, offered, **options)
     at_once(play(turn))
     assert narrator.given["contextHint"].endswith("All of it failed: say so, and why.")
     assert turn.outcome.text == "I could not check your billing: the service is down."
-    assert turn.outcome.termination == "all_tools_failed"
+    assert turn.outcome.termination == termination
     assert_legal(turn)
 
 
