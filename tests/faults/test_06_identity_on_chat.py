@@ -20,8 +20,11 @@ from tests.building import (
     chunk,
     codes,
     cut,
+    function_call,
+    item_events,
     json_delta,
     piece,
+    responses,
     sse,
     stream,
     tool_start,
@@ -160,6 +163,16 @@ def test_texts_as_indexes_of_anthropic_blocks_keep_the_blocks_apart() -> None:
     spelled = [{**event, "index": str(event["index"])} for event in events]
     response = stream("anthropic.messages", sse(begin, *spelled, end, {"type": "message_stop"}))
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+
+
+def test_texts_as_indexes_of_responses_items_keep_the_items_apart() -> None:
+    one, other = (item_events(at, function_call(*call)) for at, call in enumerate(CALLS))
+    spelled = [
+        {**event, "output_index": str(event["output_index"])} for event in [one[0], other[0], *one[1:], *other[1:]]
+    ]
+    for event in spelled:
+        event.pop("item_id", None)
+    assert triples(responses(*spelled)) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
 
 
 # (d) entries without `function`
