@@ -12,12 +12,12 @@ from ..errors import ToolLimitReached
 from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
-from .backoff import demanded
 from .cancelling import is_failure
 from .happenings import Broke, Happening
 from .listening import Listener
 from .provider import Provider
 from .raised import described, message, shortened
+from .retry_after import demanded
 
 _log = logging.getLogger("toolparity")
 

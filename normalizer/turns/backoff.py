@@ -4,19 +4,15 @@
     Turn(provider, tools, backoff=None)  # an overload ends the turn
 
 A provider passes on what its headers demand: an SDK's exception holds them (``error.response.headers``), and a refusal
-that is a Response gets them from `with_retry_after`.
+that is a Response gets them from `retry_after.with_retry_after`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import random
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from email.utils import parsedate_to_datetime
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
@@ -31,7 +27,6 @@ _OVERLOADED = (429, 503, 529)
 _WORDS = ("overload", "rate_limit", "ratelimit", "resource_exhausted", "too_many_requests", "throttl", "slow_down")
 #: Of a limit that no waiting lifts: `insufficient_quota` and `billing_…` (OpenAI) come with status 429.
 _SPENT = ("quota", "billing", "credit")
-_KEY = "retry_after"
 
 
 class Backoff(Struct, frozen=True):
@@ -127,68 +122,3 @@ def is_overload(error: Error) -> bool:
 def ran_elsewhere(response: Response) -> bool:
     """Whether an answer holds calls of the provider's own tools."""
     return any(isinstance(block, (ServerToolCall, ServerToolResult)) for _, _, block in response.walk())
-
-
-def with_retry_after(response: Response, headers: Any) -> Response:
-    """The response of a refusal; a turn waits as long as these headers demand. It is kept beside the canonical form."""
-    seconds = retry_after(headers)
-    if seconds is not None:
-        response.__dict__[_KEY] = seconds
-    return response
-
-
-def demanded(source: Response | BaseException) -> float | None:
-    """Seconds that a refusal, or an SDK's exception, demands; None where it does not say."""
-    if isinstance(source, Response):
-        seconds: float | None = source.__dict__.get(_KEY)
-        return seconds
-    try:
-        answer = getattr(source, "response", None)
-        headers = getattr(answer if answer is not None else source, "headers", None)
-        if headers is None and hasattr(source, "trailing_metadata"):
-            headers = source.trailing_metadata()  # of gRPC
-        return retry_after(headers)
-    except Exception:  # a property that fails
-        return None
-
-
-def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | None:
-    """Seconds that a response's headers demand to wait; None where they do not say, or say nothing that can be read.
-
-    ``headers``: a mapping, or pairs; whatever the case of its names. ``retry-after-ms`` (OpenAI, Azure) and
-    ``grpc-retry-pushback-ms`` go before ``retry-after``, which is a number of seconds or an HTTP date (RFC 9110,
-    10.2.3), counted from the server's ``date`` where there is one. A negative pushback forbids to ask again: infinity.
-    """
-    pairs: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers or ()
-    found = {_text(name).lower(): _text(value) for name, value in pairs}
-    pushback = _number(found.get("grpc-retry-pushback-ms"))
-    if pushback is not None:
-        return pushback / 1000 if pushback >= 0 else math.inf
-    milliseconds = _number(found.get("retry-after-ms"))
-    if milliseconds is not None and milliseconds >= 0:
-        return milliseconds / 1000
-    value = found.get("retry-after")
-    seconds = _number(value)
-    if seconds is None and value is not None:
-        until, since = _date(value), _date(found.get("date"))
-        seconds = max(0.0, until - (since if since is not None else now())) if until is not None else None
-    return seconds if seconds is not None and seconds >= 0 else None
-
-
-def _text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _date(text: str | None) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp() if text is not None else None
-    except (ValueError, OverflowError):
-        return None

@@ -10,9 +10,9 @@ A client over an official SDK is a few lines: it sends the body, yields what com
   that was said: the last one holds, and while it is not ``complete`` nothing of it is acted on.
 - What goes wrong otherwise (no connection, a broken stream) is raised, as any exception: the turn ends as
   `provider_failed`, and what had arrived is kept but not acted on.
-- A refusal says how long to wait, where its headers do: `backoff.with_retry_after(response, headers)`, or an exception
-  that holds them as ``error.response.headers``. The turn waits, and asks again (`backoff.Backoff`). Retries of the SDK
-  come before that; ``max_retries=0`` leaves all of them to the turn, which reports each as an event.
+- A refusal says how long to wait, where its headers do: `retry_after.with_retry_after(response, headers)`, or an
+  exception that holds them as ``error.response.headers``. The turn waits, and asks again (`backoff.Backoff`). Retries
+  of the SDK come before that; ``max_retries=0`` leaves all of them to the turn, which reports each as an event.
 - Closing the iterator (`aclose`) closes the connection.
 """
 

@@ -19,12 +19,13 @@ from normalizer.model import Choice, Error, ServerToolCall, Stop, Text
 from normalizer.turns import Backoff, Turn
 from normalizer.turns import events as told
 from normalizer.turns import state as states
-from normalizer.turns.backoff import demanded, is_overload, retry_after, with_retry_after
+from normalizer.turns.backoff import is_overload
 from normalizer.turns.happenings import Begun
 from normalizer.turns.machine import step
 from normalizer.turns.orchestration import Coordinator, Limits
 from normalizer.turns.orchestration.messages import Retry, message_of
 from normalizer.turns.orchestration.recording import record, replay
+from normalizer.turns.retry_after import demanded, retry_after, with_retry_after
 
 from ..turns.playing import (
     WIRES,

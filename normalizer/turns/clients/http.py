@@ -9,7 +9,7 @@ from typing import Any
 
 from ...decoder import normalize
 from ...model import Response
-from ..backoff import with_retry_after
+from ..retry_after import with_retry_after
 from .sdk import SdkClient
 
 

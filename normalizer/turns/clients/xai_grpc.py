@@ -11,7 +11,7 @@ import xai_sdk
 from ... import jsontext
 from ...decoder import normalize
 from ...model import Response
-from ..backoff import with_retry_after
+from ..retry_after import with_retry_after
 from .sdk import SdkClient
 
 #: gRPC's statuses in terms of HTTP, by which errors are told to be worth another try (google.rpc.Code).

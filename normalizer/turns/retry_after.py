@@ -1,0 +1,78 @@
+"""How long a provider demands to wait before it is asked again: read from headers, and kept beside a refusal."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from ..model import Response
+
+_KEY = "retry_after"
+
+
+def with_retry_after(response: Response, headers: Any) -> Response:
+    """The response of a refusal; a turn waits as long as these headers demand. It is kept beside the canonical form."""
+    seconds = retry_after(headers)
+    if seconds is not None:
+        response.__dict__[_KEY] = seconds
+    return response
+
+
+def demanded(source: Response | BaseException) -> float | None:
+    """Seconds that a refusal, or an SDK's exception, demands; None where it does not say."""
+    if isinstance(source, Response):
+        seconds: float | None = source.__dict__.get(_KEY)
+        return seconds
+    try:
+        answer = getattr(source, "response", None)
+        headers = getattr(answer if answer is not None else source, "headers", None)
+        if headers is None and hasattr(source, "trailing_metadata"):
+            headers = source.trailing_metadata()  # of gRPC
+        return retry_after(headers)
+    except Exception:  # a property that fails
+        return None
+
+
+def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | None:
+    """Seconds that a response's headers demand to wait; None where they do not say, or say nothing that can be read.
+
+    ``headers``: a mapping, or pairs; whatever the case of its names. ``retry-after-ms`` (OpenAI, Azure) and
+    ``grpc-retry-pushback-ms`` go before ``retry-after``, which is a number of seconds or an HTTP date (RFC 9110,
+    10.2.3), counted from the server's ``date`` where there is one. A negative pushback forbids to ask again: infinity.
+    """
+    pairs: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers or ()
+    found = {_text(name).lower(): _text(value) for name, value in pairs}
+    pushback = _number(found.get("grpc-retry-pushback-ms"))
+    if pushback is not None:
+        return pushback / 1000 if pushback >= 0 else math.inf
+    milliseconds = _number(found.get("retry-after-ms"))
+    if milliseconds is not None and milliseconds >= 0:
+        return milliseconds / 1000
+    value = found.get("retry-after")
+    seconds = _number(value)
+    if seconds is None and value is not None:
+        until, since = _date(value), _date(found.get("date"))
+        seconds = max(0.0, until - (since if since is not None else now())) if until is not None else None
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def _text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _date(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text is not None else None
+    except (ValueError, OverflowError):
+        return None
