@@ -46,7 +46,9 @@ def spelled(value: Any) -> bytes:
     """Compact JSON of what a caller passes as a JSON value. Raises MalformedBody where JSON cannot hold it."""
     try:
         return encode(value)
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+    except RecursionError:
+        raise MalformedBody(f"a {type(value).__name__} is nested too deep to be written as JSON", body=value) from None
+    except (TypeError, ValueError, OverflowError) as error:
         raise MalformedBody(f"a {type(value).__name__} cannot be written as JSON: {error}", body=value) from None
 
 
