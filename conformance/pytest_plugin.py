@@ -65,11 +65,16 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark, meaning in _MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     if file := config.getoption("--parity-report"):
+        from reports.files import unwritable
+
         from .pytest_report import Gathering, Giving
 
         config.pluginmanager.register(Giving(), "toolparity-giving")
         if not hasattr(config, "workerinput"):  # what workers of xdist find comes together here
-            config.pluginmanager.register(Gathering(config.invocation_params.dir / file), "toolparity-gathering")
+            path = config.invocation_params.dir / file
+            if why := unwritable(path):
+                raise pytest.UsageError(f"--parity-report {file} cannot be written: {why}")
+            config.pluginmanager.register(Gathering(path), "toolparity-gathering")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

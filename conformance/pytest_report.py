@@ -57,7 +57,10 @@ class Gathering:
             self._parts.append(msgspec.json.decode(told, type=Part))
 
     def pytest_sessionfinish(self) -> None:
-        self._path.write_bytes(results.write(self._run()))
+        try:
+            self._path.write_bytes(results.write(self._run()))
+        except OSError as error:  # ends the session with a line instead of a traceback
+            pytest.exit(f"{self._path}: {error.strerror or error}", returncode=pytest.ExitCode.INTERNAL_ERROR)
 
     def _run(self) -> results.Run:
         order = {case: place for place, case in enumerate(Choice().cases())}

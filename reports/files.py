@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import zlib
 from pathlib import Path
@@ -47,3 +48,30 @@ def _parsed(data: bytes, where: str) -> Run:
         return read(data)
     except msgspec.DecodeError as error:
         raise UnreadableResults(f"not as {FORMAT} has it: {error}", where=where, hint=_HINT) from None
+
+
+def unwritable(path: Path, *, folder: bool = False) -> str:
+    """Why a file cannot be written there (or, with ``folder``, files below it); "" where it can. Nothing is changed.
+
+    A device or a pipe is not opened: only writing to it shows whether it takes what is written.
+    """
+    try:
+        if path.is_dir() is not folder and path.exists():
+            return "it is not a directory" if folder else "it is a directory"
+        if path.exists():
+            return "" if os.access(path, os.W_OK) else "permission denied"
+        parent = path.parent
+        while folder and not parent.exists() and parent != parent.parent:
+            parent = parent.parent  # what is missing of the way there is made
+        if not parent.is_dir():
+            return f"{parent} is not a directory" if parent.exists() else f"there is no directory {parent}"
+        if not os.access(parent, os.W_OK | os.X_OK):
+            return f"permission denied in {parent}"
+        if folder:
+            return ""
+        with open(path, "xb"):  # what else can be wrong: a read-only file system, a name too long
+            pass
+        path.unlink()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

@@ -5,17 +5,15 @@ Adding one is a module beside these with a click command called ``command``, and
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
-from normalizer import ToolparityError, __version__
+from normalizer import __version__
 
-from . import exits
+from . import exits, faults
 
 #: Name -> the module here that holds it; imported when it is used.
 COMMANDS: dict[str, str] = {
@@ -44,26 +42,22 @@ class Commands(click.Group):
         found: click.Command = import_module(f".{COMMANDS[cmd_name]}", __name__).command
         return found
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with faults.turned_into_exits(None):  # the help is printed here
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
+        with faults.turned_into_exits(ctx):
+            return super().invoke(ctx)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        faults.replace_closed_streams()
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
-        except BrokenPipeError:
-            _forget_stdout()
-            ctx.exit(exits.ALL_WELL)  # the reader has what it wanted (`| head`)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            ctx.exit(exits.INTERRUPTED)
-        except ToolparityError as error:
-            click.echo(f"toolparity: {error}", err=True)
-            ctx.exit(exits.FAULT)
-
-
-def _forget_stdout() -> None:
-    """What is still buffered has nowhere to go; without this the interpreter complains at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return super().main(*args, **extra)
+        except OSError:  # a usage error for a standard error that cannot be written
+            sys.exit(exits.FAULT)
 
 
 @click.command(

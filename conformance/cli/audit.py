@@ -49,7 +49,7 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option(
     "--html",
     "page",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=options.Output(),
     metavar="FILE",
     help="Write the figures as one page, for a browser; - is standard output.",
 )
@@ -95,6 +95,8 @@ def command(
             on_problem=problems.add,
             on_progress=progress.advance,
         )
+    hits = [name for name in fail_on if audit.found(name)]
+    code = exits.decide(ctx, exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
     # On the screen first: what was found is told even where the page cannot be written.
     if as_data:
         click.echo(jsontext.encode(as_json(audit, policy, limit)))
@@ -104,9 +106,8 @@ def command(
         from reports.html.audit import render as render_page
 
         rendering.put(page, render_page(as_json(audit, policy, limit)))
-    hits = [name for name in fail_on if audit.found(name)]
     _conclude(audit, hits)
-    ctx.exit(exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
+    ctx.exit(code)
 
 
 def _conclude(audit: Audit, hits: list[str]) -> None:

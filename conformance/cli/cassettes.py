@@ -63,11 +63,12 @@ def command() -> None:
 def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path, as_data: bool) -> None:
     """List cassettes with their origin, surface, model and date. Only the beginning of each file is read."""
     found = list(upkeep.known(_chosen(ctx, patterns, library)))
+    code = exits.decide(ctx, exits.code(faults=_say_errors(found), ran=len(found)))
     if as_data:
         click.echo(jsontext.encode(report.listed_json(found)))
     else:
         _show(report.listed(found))
-    ctx.exit(exits.code(faults=_say_errors(found), ran=len(found)))
+    ctx.exit(code)
 
 
 @command.command(name="verify", epilog=_EPILOG)
@@ -105,13 +106,14 @@ def verify_command(
         for verdict in _verified(places, jobs or cores()):
             verdicts.append(verdict)
             progress.advance(1)
+    problems = [problem for one in verdicts for problem in one.problems]
+    faults = sum(problem.fault for problem in problems)
+    code = exits.decide(ctx, exits.code(failed=len(problems) > faults, faults=faults, ran=len(verdicts)))
     if as_data:
         click.echo(jsontext.encode(report.verified_json(verdicts)))
     else:
         _show(report.verified(verdicts))
-    problems = [problem for one in verdicts for problem in one.problems]
-    faults = sum(problem.fault for problem in problems)
-    ctx.exit(exits.code(failed=len(problems) > faults, faults=faults, ran=len(verdicts)))
+    ctx.exit(code)
 
 
 def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
@@ -175,6 +177,8 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
         outlines.append(diff.outline(pairs, verify.speaking(told)))
     changes = diff.diff(outlines[0], outlines[1], down_to="words")
     counts = {level: sum(change.level == level for change in changes) for level in diff.LEVELS}
+    failing = diff.LEVELS[: diff.LEVELS.index(fail_on) + 1]
+    code = exits.decide(ctx, exits.code(failed=any(counts[level] for level in failing), ran=2))
     if as_data:
         listed = [{"level": change.level, **msgspec.to_builtins(change)} for change in changes]
         click.echo(jsontext.encode({"old": heads[0], "new": heads[1], "counts": counts, "changes": listed}))
@@ -184,8 +188,7 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
         if changes:
             click.echo(diff.render(changes, most=len(changes)))
         click.echo("; ".join(f"{level}: {count:,} changed" for level, count in counts.items()))
-    failing = diff.LEVELS[: diff.LEVELS.index(fail_on) + 1]
-    ctx.exit(exits.code(failed=any(counts[level] for level in failing), ran=2))
+    ctx.exit(code)
 
 
 @command.command(name="age", epilog=_EPILOG)
@@ -210,6 +213,7 @@ def age_command(
         for word, limit in (("warn", warn), ("fail", fail)):
             if limit is not None and days > limit:
                 over[index] = word
+    code = exits.decide(ctx, exits.code(failed="fail" in over.values(), faults=_say_errors(found), ran=len(found)))
     _show(report.aged(aged, over))
     live = sum(one.origin == "live" for one, _ in aged)
     told = report.by_origin(one.origin for one, _ in aged)
@@ -217,7 +221,7 @@ def age_command(
     for index, word in over.items():
         one, days = aged[index]
         click.echo(f"{one.place.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True)
-    ctx.exit(exits.code(failed="fail" in over.values(), faults=_say_errors(found), ran=len(found)))
+    ctx.exit(code)
 
 
 @command.command(name="orphans", epilog=_EPILOG)
@@ -229,6 +233,7 @@ def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None
     found = list(upkeep.known(files.find(library)))
     strays = list(upkeep.strays(found))
     lacking = list(upkeep.lacking(library))
+    code = exits.decide(ctx, exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
     if as_data:
         data = {
             "cassettes": [{"path": s.place.shown, "origin": s.origin, "why": s.why} for s in strays],
@@ -238,14 +243,12 @@ def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None
     else:
         _show(report.orphaned(strays, lacking))
         click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} recordings lacking")
-    ctx.exit(exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
+    ctx.exit(code)
 
 
 @command.command(name="import", epilog=_EPILOG)
 @options.paths
-@click.option(
-    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="The library to put it in."
-)
+@click.option("--into", type=options.Output(folder=True), required=True, help="The library to put it in.")
 @click.option("--note", help="Kept in the cassettes as given: whose work it is, under which licence.")
 @click.option("--force", is_flag=True, help="Replace cassettes that are there already.")
 @click.pass_context

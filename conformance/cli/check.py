@@ -95,6 +95,10 @@ def command(
         raise click.UsageError(f"--update-baseline of {', '.join(own)}: say where, with --baseline FILE")
     if update_baseline and file is not None and len(names) > 1:
         raise click.UsageError("a baseline is of one subject: --update-baseline with --baseline takes one at a time")
+    if update_baseline:
+        for path in [file] if file is not None else [baseline.SHIPPED / f"{name}.yaml" for name in names]:
+            folder = not path.parent.exists()  # which is made
+            options.must_be_writable(path.parent if folder else path, folder=folder)
     begun = update_baseline and file is not None and not file.exists()
     with Progress(sum(1 for _ in choice.cases()) * len(names), "checking") as progress:
         run = session.run(
@@ -109,10 +113,13 @@ def command(
     if update_baseline:
         _update(run, file)
     made = Report(run, *others)
-    _tell(made, told)
     if update_baseline:
-        ctx.exit(exits.ALL_WELL if run.results else exits.NOTHING_RAN)
-    ctx.exit(exits.FAILED if rendering.regressed(made) else _code(run))
+        code = exits.ALL_WELL if run.results else exits.NOTHING_RAN
+    else:
+        code = exits.FAILED if rendering.regressed(made) else _code(run)
+    exits.decide(ctx, code)
+    _tell(made, told)
+    ctx.exit(code)
 
 
 def _update(run: results.Run, file: Path | None) -> None:
@@ -143,5 +150,6 @@ def _code(run: results.Run) -> int:
 def _kill(ctx: click.Context, choice: Choice, jobs: int, told: dict[str, Path]) -> None:
     with Progress(len(known_bad()), "killing") as progress:
         made = Report(kill.run(choice, jobs=jobs, on_progress=progress.advance))
+    code = exits.decide(ctx, exits.FAILED if alive(made.run) or idle(made.run) else exits.ALL_WELL)
     _tell(made, told)
-    ctx.exit(exits.FAILED if alive(made.run) or idle(made.run) else exits.ALL_WELL)
+    ctx.exit(code)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 ALL_WELL = 0
 FAILED = 1  # a verdict or a finding that the caller asked to fail on
 USAGE = 2  # click's own
@@ -11,8 +13,21 @@ NOTHING_RAN = 5
 INTERRUPTED = 130
 
 TABLE = """\
-0 all well · 1 something that was asked to fail on · 2 usage · 3 a stale baseline · 4 input that cannot be read, or a
-fault of toolparity · 5 nothing ran · 130 interrupted"""
+0 all well · 1 checks failed · 2 usage · 3 a stale baseline · 4 input that cannot be read, output that cannot be
+written, or a fault of toolparity · 5 nothing ran · 130 interrupted. Where the reader of standard output leaves
+(`| head`), the output ends quietly; the code is that of the finished run, or 0."""
+_DECIDED = "toolparity.exit_code"
+
+
+def decide(ctx: click.Context, code: int) -> int:
+    """Keep the code of a run that is finished, before its output is written: a closed pipe does not change it."""
+    ctx.meta[_DECIDED] = code
+    return code
+
+
+def decided(ctx: click.Context | None) -> int:
+    """The code of a command whose output ended early."""
+    return ALL_WELL if ctx is None else ctx.meta.get(_DECIDED, ALL_WELL)
 
 
 def code(*, failed: bool = False, faults: int = 0, ran: int) -> int:

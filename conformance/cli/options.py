@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from normalizer.policies import POLICIES
 from normalizer.wires import WIRES
+from reports.files import unwritable
+
+
+class Output(click.Path):
+    """A file to write (- is standard output), or with ``folder`` a directory to write into.
+
+    It is checked when the options are read: a run of minutes does not end with a report that cannot be written.
+    """
+
+    def __init__(self, *, folder: bool = False, stdout: bool = True) -> None:
+        super().__init__(path_type=Path, file_okay=not folder, dir_okay=folder, allow_dash=stdout and not folder)
+        self._folder = folder
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Any = super().convert(value, param, ctx)
+        if not (self.allow_dash and str(path) == "-"):
+            must_be_writable(path, param, ctx, folder=self._folder)
+        return path
+
+
+def must_be_writable(
+    path: Path, param: click.Parameter | None = None, ctx: click.Context | None = None, *, folder: bool = False
+) -> None:
+    """Raise click.BadParameter where nothing can be written there."""
+    why = unwritable(path, folder=folder)
+    if why:
+        raise click.BadParameter(f"{str(path)!r} cannot be written: {why}", ctx, param)
+
 
 _Decorator = Callable[[Any], Any]
 

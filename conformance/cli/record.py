@@ -19,6 +19,7 @@ from normalizer.errors import CassetteNotWritten, MissingKey, ToolparityError
 from reports.terminal import Cell, Lines, Section, Table, Tone, render
 
 from . import exits, screen
+from .options import Output
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Done(NamedTuple):
 @click.option("--rerecord", is_flag=True, help="Also what is recorded already, and whose scenario is still the same.")
 @click.option(
     "--into",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Output(folder=True),
     envvar="TOOLPARITY_CASSETTES",
     default=Path("cassettes"),
     show_default="./cassettes",
@@ -112,8 +113,9 @@ def command(
             done.append(_recorded(job, ways[job.surface.name], into, model, rerecord))
             progress.note(_line(done[-1], len(done), len(jobs)))
             progress.advance(1)
+    code = exits.decide(ctx, exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
     click.echo(render(_sections(done, into), width=screen.width(), colour=screen.colour()), nl=False)
-    ctx.exit(exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
+    ctx.exit(code)
 
 
 def _library(into: Path) -> Path:

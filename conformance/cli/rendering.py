@@ -18,6 +18,7 @@ from reports.terminal import render
 from reports.text import sections
 
 from . import screen
+from .options import Output
 
 _STDOUT = "-"
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
@@ -41,7 +42,9 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Results to compare with: tells what changed; a regression exits with 1. Repeatable: parts of one run.",
     )(command)
     for name, (_, what) in reversed(formats.FORMATS.items()):
-        command = click.option(f"--{name}", f"{name}_file", type=_FILE, metavar="FILE", help=f"Write {what}.")(command)
+        command = click.option(f"--{name}", f"{name}_file", type=Output(), metavar="FILE", help=f"Write {what}.")(
+            command
+        )
     return command
 
 
@@ -91,6 +94,7 @@ def put(path: Path, data: bytes) -> None:
     """Write a file, or standard output. Raises ReportNotWritten."""
     if is_stdout(path):
         sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
         return
     try:
         path.write_bytes(data)

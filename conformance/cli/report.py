@@ -40,12 +40,13 @@ def command(
     told = rendering.files(given)
     rendering.read_once(*results, *old, *earlier)
     made = Report(merged([load(path) for path in results]), *rendering.others(old, earlier))
+    ran = bool(made.run.results or made.run.kills)
+    code = exits.decide(ctx, exits.code(failed=rendering.regressed(made), ran=ran))
     rendering.write(made, told)
     if not told:
         rendering.show(made)
     elif made.before is not None:
         click.echo(compare(made.before, made.run).sentence, err=True)
-    ran = bool(made.run.results or made.run.kills)
     if not ran:
         click.echo("there are no results in it: nothing ran", err=True)
-    ctx.exit(exits.code(failed=rendering.regressed(made), ran=ran))
+    ctx.exit(code)

@@ -1,0 +1,74 @@
+"""What goes wrong while a command runs, as one line on standard error and an exit code; never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+
+import click
+
+from normalizer import ToolparityError
+
+from . import exits
+
+
+@contextlib.contextmanager
+def turned_into_exits(ctx: click.Context | None) -> Iterator[None]:
+    """Raise click's Exit for errors, after saying what happened. What is buffered is written before that."""
+    try:
+        try:
+            yield
+        except click.exceptions.Exit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        raise click.exceptions.Exit(exits.decided(ctx)) from None  # the reader has what it wanted (`| head`)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise click.exceptions.Exit(exits.INTERRUPTED) from None
+    except ToolparityError as error:
+        _say(f"toolparity: {error}")
+        raise click.exceptions.Exit(exits.FAULT) from None
+    except OSError as error:
+        _forget_stdout()
+        where = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        _say(f"toolparity: {where}{error.strerror or error}")
+        raise click.exceptions.Exit(exits.FAULT) from None
+
+
+def replace_closed_streams() -> None:
+    """Give Python a stream where a file descriptor is closed (`>&-`): writing to it is an error like any other."""
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()))
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+
+
+class _Closed(io.RawIOBase):
+    """Standard output that was closed before the program began."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
+def _forget_stdout() -> None:
+    """What is still buffered has nowhere to go; without this the interpreter complains at its end."""
+    try:
+        descriptor = sys.stdout.fileno()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    except (OSError, ValueError):
+        sys.stdout = io.StringIO()
