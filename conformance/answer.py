@@ -82,7 +82,9 @@ def answer(given: Any) -> Answer:
     try:
         return _canonical(given) if "response" in given else _brief(given)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise BadAnswer(f"{type(error).__name__}: {error}", hint="see docs/subjects.md for the form") from None
+        raise BadAnswer(
+            f"{type(error).__name__}: {error}", hint="python -m pydoc conformance.answer shows the form"
+        ) from None
 
 
 #: What stands beside the calls, where it stands there.
@@ -103,7 +105,9 @@ def _brief(given: dict[str, Any]) -> Answer:
         raise BadAnswer("it holds neither a response nor calls", hint='give {"response": …} or {"calls": […]}')
     for member, kind in _MEMBERS.items():
         if not isinstance(given.get(member), kind | None):
-            raise BadAnswer(f"{member} is {given[member]!r:.80}", hint="see docs/subjects.md for the form")
+            raise BadAnswer(
+                f"{member} is {given[member]!r:.80}", hint="python -m pydoc conformance.answer shows the form"
+            )
     kept = _calls(given["calls"])
     dropped, rejected = (None if given.get(key) is None else _calls(given[key]) for key in ("dropped", "rejected"))
     told = dropped is not None or rejected is not None
@@ -147,7 +151,7 @@ def _canonical(given: dict[str, Any]) -> Answer:
     findings = _codes(given.get("findings") or [])
     log = [str(line) for line in given.get("log") or []]
     if response is not None and not isinstance(response.get("usage"), dict | None):
-        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint="see docs/subjects.md for the form")
+        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint="python -m pydoc conformance.answer shows the form")
     if response is None:
         return Answer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
     at: dict[tuple[int, int], AnsweredCall] = {}

@@ -143,14 +143,6 @@ def test_of_a_response_without_choice_0_the_first_one_is_selected(tmp_path: Path
     assert (line["selection"]["choice"], [ref["name"] for ref in line["selection"]["kept"]]) == (1, ["f"])
 
 
-@pytest.mark.parametrize("command", [[], ["normalize"], ["audit"]])
-def test_every_path_in_the_examples_of_the_help_exists(command: list[str]) -> None:
-    told = CliRunner().invoke(main, [*command, "--help"]).stdout
-    paths = {word for word in told.split() if "cassettes/" in word or word.endswith((".yaml", ".json", ".har", ".sse"))}
-    assert paths
-    assert [path for path in sorted(paths) if not (EXAMPLES.parents[1] / path).exists()] == []
-
-
 def test_a_fault_of_ours_is_a_finding_and_an_exit_code_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,7 +173,7 @@ def test_all_missing_keys_are_said_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["singel-call"], "no scenario is called 'singel-call'; there are"),
+        (["singel-call"], "no scenario is called 'singel-call'; did you mean single-call?"),
         (["--provider", "nobody"], "no provider is called 'nobody'; there are anthropic, openai, xai"),
         (["--wire", "smoke"], "no wire is called 'smoke'; there are"),
         (["--live", "--emulate"], "No such option"),

@@ -13,7 +13,7 @@ import click
 
 from normalizer import __version__
 
-from . import exits, faults
+from . import exits, faults, names
 
 #: Name -> the module here that holds it; imported when it is used.
 COMMANDS: dict[str, str] = {
@@ -30,7 +30,7 @@ COMMANDS: dict[str, str] = {
 }
 
 
-class Commands(click.Group):
+class Commands(names.Group):
     """Finds commands in the table; turns errors into one line and an exit code of the table in `exits`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,8 +69,10 @@ def main() -> None:
 
     \b
     Begin with what you have: recordings, cassettes, HAR files, single bodies.
-      toolparity audit cassettes/examples       what would each policy do to this traffic?
-      toolparity normalize cassettes/examples   the canonical form, one JSON line an exchange
+      toolparity audit recordings/         what would each policy do to this traffic?
+      toolparity normalize answer.json     the canonical form, one JSON line an exchange
+    Or with the cassettes that are shipped.
+      toolparity audit "$(toolparity cassettes path)"
     """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from ..audit import ALL_CODES, SEVERITIES, Audit
 from ..audit_report import as_json, sections
 from ..crew import audit_paths
 from . import exits, options, rendering, screen
+from .names import unknown
 from .problems import Problems
 from .progress import Progress
 
@@ -27,11 +27,8 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in ALL_CODES or value in SEVERITIES:
             return value
-        near = get_close_matches(value, [*SEVERITIES, *ALL_CODES], cutoff=0.5)
-        near += [code for code in ALL_CODES if value in code and code not in near][:3]
-        told = f"did you mean {' or '.join(near)}?" if near else f"the severities are {', '.join(SEVERITIES)}"
-        hint = f"{told} (all codes: docs/findings.md)"
-        raise click.BadParameter(f"{value!r} is neither a finding's code nor a severity; {hint}", ctx, param)
+        known = [*SEVERITIES, *ALL_CODES]
+        raise click.BadParameter(unknown("severity or finding", value, known), ctx, param)
 
 
 @click.command(name="audit", epilog=f"Exit codes: {exits.TABLE}")
@@ -78,10 +75,10 @@ def command(
 
     \b
     Examples:
-      toolparity audit cassettes/examples
+      toolparity audit "$(toolparity cassettes path)"
       toolparity audit --html audit.html recordings/
-      toolparity audit --policy first --fail-on dropped-call cassettes/examples
-      toolparity audit --fail-on error --json - < cassettes/examples/openai.chat.yaml
+      toolparity audit --policy first --fail-on dropped-call recordings/
+      toolparity audit --fail-on error --json - < answer.json
     """
     if as_data and rendering.is_stdout(page):
         raise click.UsageError("--json and --html - both go to standard output")

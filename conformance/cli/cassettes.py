@@ -22,6 +22,7 @@ from .. import cassette_report as report
 from ..exchange import first_choice, unlogged
 from ..workers import cores, in_order
 from . import exits, options, screen
+from .names import Group, nearest
 from .progress import Progress
 
 #: So many cassettes are verified in this process.
@@ -39,12 +40,12 @@ _patterns = click.argument("patterns", nargs=-1, metavar="[CASSETTE]...")
 _json = click.option("--json", "as_data", is_flag=True, help="As JSON.")
 
 
-@click.group(name="cassettes", context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+@click.group(cls=Group, name="cassettes", context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
 def command() -> None:
     """Look into a library of cassettes, and hold it against what it says of itself.
 
     A cassette is live (a provider answered), emulated (our own servers did) or imported (another project recorded it);
-    every command says which. CASSETTE is a path below the library, a part of one, or a pattern (* is a joker).
+    every command says which. CASSETTE is a path below the library, a part of one, or a pattern (* is a wildcard).
 
     \b
     Examples:
@@ -141,6 +142,16 @@ def show_command(*, cassette: str, library: Path, policy: str, limit: int | None
         click.echo(jsontext.encode(report.shown_json(loaded, place.shown, answers)))
     else:
         _show(report.shown(loaded, place.shown, answers))
+
+
+@command.command(name="path", epilog=_EPILOG)
+@_patterns
+@_library
+@click.pass_context
+def path_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path) -> None:
+    """Print where the library is, or where cassettes of it are, a path a line: for other commands and programs."""
+    for path in [place.path for place in _chosen(ctx, patterns, library)] if patterns else [library]:
+        click.echo(str(path))
 
 
 @command.command(name="diff", epilog=_EPILOG)
@@ -285,7 +296,7 @@ def _fits(place: Place, pattern: str) -> bool:
 
 
 def _one(name: str, library: Path) -> Place:
-    """The cassette at a path, or the only one that fits. Raises UnreadableCassette."""
+    """The cassette at a path, or the only one that fits. Raises click.BadParameter."""
     if os.path.isfile(name):
         path = Path(name)
         return files.place_of(path, library if path.is_relative_to(library) else path.parent)
@@ -295,9 +306,12 @@ def _one(name: str, library: Path) -> Place:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        raise UnreadableCassette("there is no such cassette", where=name, hint="see toolparity cassettes list")
+        alike = nearest(name, {place.name for place in places if place.name})
+        near = [place.shown for place in places if place.name in alike][:3]
+        there = f"did you mean {' or '.join(near)}?" if near else "toolparity cassettes list shows them"
+        raise click.BadParameter(f"no cassette is called {name!r}; {there}", param_hint="CASSETTE")
     told = ", ".join(place.shown for place in fitting[:5]) + (", …" if len(fitting) > 5 else "")
-    raise UnreadableCassette(f"{len(fitting)} cassettes fit", where=name, hint=told)
+    raise click.BadParameter(f"{name}: {len(fitting)} cassettes fit ({told})", param_hint="CASSETTE")
 
 
 def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:

@@ -16,8 +16,10 @@ from reports.results import Report
 from .. import baseline, kill, session
 from ..bench import Choice
 from ..known_bad import known_bad
-from ..subjects import shipped
+from ..scenarios import scenarios as known_scenarios
+from ..subjects import known_names, shipped
 from . import exits, options, rendering
+from .names import Named, must_fit
 from .progress import Progress
 
 #: A surface is taken too: it is a wire of one provider.
@@ -28,12 +30,18 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command(name="check", epilog=f"Exit codes: {exits.TABLE}")
 @click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
-@click.option("--scenario", "scenarios", multiple=True, metavar="PATTERN", help="Only these scenarios (* is a joker).")
-@click.option("--surface", "surfaces", multiple=True, type=click.Choice(list(SURFACES)), help="Only these surfaces.")
-@click.option("--provider", "providers", multiple=True, type=click.Choice(_PROVIDERS), help="Only these providers.")
-@click.option("--wire", "wires", multiple=True, type=click.Choice(_WIRES), help="Only these wires.")
-@click.option("--policy", "policies", multiple=True, type=click.Choice(list(POLICIES)), help="Only these policies.")
-@click.option("--mode", "modes", multiple=True, type=click.Choice(["plain", "stream"]), help="Only plain, or streamed.")
+@click.option(
+    "--scenario", "scenarios", multiple=True, metavar="PATTERN", help="Only these scenarios (* is a wildcard)."
+)
+@click.option("--surface", "surfaces", multiple=True, type=Named("surface", SURFACES), help="Only these surfaces.")
+@click.option(
+    "--provider", "providers", multiple=True, type=Named("provider", _PROVIDERS), help="Only these providers."
+)
+@click.option("--wire", "wires", multiple=True, type=Named("wire", _WIRES), help="Only these wires.")
+@click.option("--policy", "policies", multiple=True, type=Named("policy", POLICIES), help="Only these policies.")
+@click.option(
+    "--mode", "modes", multiple=True, type=Named("mode", ["plain", "stream"]), help="Only plain, or streamed."
+)
 @click.option("--baseline", "file", type=_FILE, metavar="FILE", help="The file of expected failures.")
 @click.option("--no-baseline", is_flag=True, help="Expect no failures, not even those that are shipped.")
 @click.option("--update-baseline", is_flag=True, help="Write the failures of this run as the expected ones.")
@@ -82,11 +90,16 @@ def command(
       toolparity check --kill
     """
     choice = Choice(scenarios, providers, wires, policies, modes, surfaces)
+    must_fit("scenario", scenarios, known_scenarios(), "--scenario")
     if no_baseline and (file is not None or update_baseline):
         raise click.UsageError("--no-baseline goes with neither --baseline nor --update-baseline")
     if kills and (subjects or file or no_baseline or update_baseline or old or earlier):
         raise click.UsageError("--kill is of the known-bad subjects alone: without SUBJECT, baseline and other runs")
+    must_fit("subject", [name for name in subjects if ":" not in name], known_names(), "SUBJECT")
     told, others = rendering.files(given), rendering.others(old, earlier)
+    if not any(choice.cases()):
+        click.echo("nothing ran: no case fits all of these filters together", err=True)
+        ctx.exit(exits.NOTHING_RAN)
     if kills:
         _kill(ctx, choice, jobs or 0, told)
         return
@@ -119,6 +132,8 @@ def command(
         code = exits.FAILED if rendering.regressed(made) else _code(run)
     exits.decide(ctx, code)
     _tell(made, told)
+    if code == exits.NOTHING_RAN:
+        click.echo("nothing ran: the subjects read none of these cases", err=True)
     ctx.exit(code)
 
 

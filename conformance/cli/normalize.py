@@ -36,10 +36,10 @@ def command(
 
     \b
     Examples:
-      toolparity normalize cassettes/examples > canonical.jsonl
-      toolparity normalize --policy batch --limit 4 cassettes/examples/openai.responses.yaml
-      toolparity normalize - < cassettes/examples/openai.chat.yaml | jq .response.choices
-      toolparity normalize cassettes/examples | jq -r '.response.choices[].blocks[] | select(.type=="tool_call").name'
+      toolparity normalize "$(toolparity cassettes path)" > canonical.jsonl
+      toolparity normalize --policy batch --limit 4 answer.json
+      toolparity normalize - < answer.json | jq .response.choices
+      toolparity normalize recordings/ | jq -r '.response.choices[].blocks[] | select(.type=="tool_call").name'
     """
     out = sys.stdout.buffer
     ran = faults = 0

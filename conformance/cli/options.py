@@ -12,6 +12,8 @@ from normalizer.policies import POLICIES
 from normalizer.wires import WIRES
 from reports.files import unwritable
 
+from .names import Named
+
 
 class Output(click.Path):
     """A file to write (- is standard output), or with ``folder`` a directory to write into.
@@ -44,11 +46,11 @@ _Decorator = Callable[[Any], Any]
 #: Whether a path is there is found out when it is read: one that is missing does not stop the others.
 paths: _Decorator = click.argument("paths", nargs=-1, required=True, type=click.Path())
 wire: _Decorator = click.option(
-    "--wire", type=click.Choice(list(WIRES)), help="The format of what does not tell it itself, such as a single body."
+    "--wire", type=Named("wire", WIRES), help="The format of what does not tell it itself, such as a single body."
 )
 policy: _Decorator = click.option(
     "--policy",
-    type=click.Choice(list(POLICIES)),
+    type=Named("policy", POLICIES),
     default="all",
     show_default=True,
     help="Which client calls are acted on: the first that can run, all at once, or all one after the other.",

@@ -19,6 +19,7 @@ from normalizer.errors import CassetteNotWritten, MissingKey, ToolparityError
 from reports.terminal import Cell, Lines, Section, Table, Tone, render
 
 from . import exits, screen
+from .names import must_fit
 from .options import Output
 from .progress import Progress
 
@@ -87,7 +88,7 @@ def command(
 ) -> None:
     """Record scenarios through the official SDKs, into one cassette each.
 
-    SCENARIO is an id or a pattern (* is a joker); without one, all that a surface can play are recorded, plain and
+    SCENARIO is an id or a pattern (* is a wildcard); without one, all that a surface can play are recorded, plain and
     streamed. --emulated asks providers of our own, on loopback, and needs no key; the cassettes say so. --live asks the
     real ones, with the key in OPENAI_API_KEY, ANTHROPIC_API_KEY or XAI_API_KEY, and costs what they charge.
 
@@ -143,16 +144,9 @@ def _jobs(
     from cassettes.library.upkeep import modes
 
     known = scripts()
-    for pattern in patterns:
-        if not fnmatch.filter(known, pattern):
-            raise click.BadParameter(f"no scenario is called {pattern!r}; there are {', '.join(known)}")
-    for what, given, there in (
-        ("provider", providers, {surface.provider for surface in SURFACES.values()}),
-        ("wire", wires, {surface.wire for surface in SURFACES.values()}),
-    ):
-        for one in given:
-            if one not in there:
-                raise click.BadParameter(f"no {what} is called {one!r}; there are {', '.join(sorted(there))}")
+    must_fit("scenario", patterns, known, "SCENARIO")
+    must_fit("provider", providers, sorted({surface.provider for surface in SURFACES.values()}), "--provider")
+    must_fit("wire", wires, sorted({surface.wire for surface in SURFACES.values()}), "--wire")
     return [
         Job(script, surface, stream)
         for surface in SURFACES.values()

@@ -13,6 +13,7 @@ from normalizer.errors import UnreadableSource
 
 from ..cassette_report import by_origin
 from . import exits
+from .names import Named, unknown
 
 
 @click.command(name="serve", epilog=f"Exit codes: {exits.TABLE}")
@@ -25,7 +26,7 @@ from . import exits
 )
 @click.option(
     "--chunking",
-    type=click.Choice(list(CHUNKINGS)),
+    type=Named("chunking", CHUNKINGS),
     default="events",
     show_default=True,
     help="The pieces in which streams are sent: as recorded, or hostile.",
@@ -85,7 +86,7 @@ def command(
         raise UnreadableSource("there is no recorded answer in the library", hint="toolparity cassettes list")
     for one in scenarios:
         if one not in names:
-            raise click.BadParameter(f"no scenario in the library is called {one!r}; there are {', '.join(names)}")
+            raise click.BadParameter(unknown("scenario in the library", one, names), param_hint="SCENARIO")
     deck = Deck(library, scenarios)
     if not len(deck):
         others = ", ".join(deck.unserved)

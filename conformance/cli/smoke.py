@@ -7,8 +7,9 @@ import click
 from normalizer.errors import BadAnswer, MissingExtra, UnknownSubject
 
 from .. import smoke
-from ..subjects import subject
+from ..subjects import known_names, subject
 from . import exits
+from .names import must_fit
 
 
 @click.command(name="smoke", epilog=f"Exit codes: {exits.TABLE}")
@@ -32,6 +33,7 @@ def command(ctx: click.Context, name: str, timeout: float) -> None:
       toolparity smoke my.module:Subject
       toolparity smoke exec:"node subject.mjs"
     """
+    must_fit("subject", [] if ":" in name else [name], known_names(), "SUBJECT")
     try:
         tested = subject(name, timeout=timeout, patience=1)
     except MissingExtra:

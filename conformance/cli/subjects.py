@@ -7,9 +7,10 @@ import click
 from ..subjects import SUBJECTS, installing
 from ..subjects.peers import PEERS
 from . import exits
+from .names import Group, must_fit
 
 
-@click.group(name="subjects", epilog=f"Exit codes: {exits.TABLE}")
+@click.group(cls=Group, name="subjects", epilog=f"Exit codes: {exits.TABLE}")
 def command() -> None:
     """The subjects that are shipped; install the libraries among them.
 
@@ -34,8 +35,7 @@ def list_() -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def install(names: tuple[str, ...]) -> None:
     """Install libraries, anew where they are there. pip fetches them from where it is told to."""
-    for name in names:
-        installing.known(name)
+    must_fit("library", names, PEERS, "NAME")
     for name in names:
         click.echo(f"installing {name} ...", err=True)
         click.echo(f"{name}\t{installing.install(name).version}")
@@ -46,6 +46,7 @@ def install(names: tuple[str, ...]) -> None:
 @click.pass_context
 def remove(ctx: click.Context, name: str) -> None:
     """Remove a library's environment."""
+    must_fit("library", [name], PEERS, "NAME")
     if not installing.remove(name):
         click.echo(f"{name} is not installed", err=True)
         ctx.exit(exits.NOTHING_RAN)
@@ -57,6 +58,7 @@ def remove(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def path(ctx: click.Context, name: str) -> None:
     """Print where a library's environment is."""
+    must_fit("library", [name], PEERS, "NAME")
     if installing.installed(name) is None:
         click.echo(f"{name} is not installed (toolparity subjects install {name})", err=True)
         ctx.exit(exits.NOTHING_RAN)

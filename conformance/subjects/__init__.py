@@ -96,6 +96,11 @@ def shipped(name: str) -> bool:
     return name in SUBJECTS or name in PEERS
 
 
+def known_names() -> list[str]:
+    """The subjects that have a name: those that are shipped, the libraries, and entry points."""
+    return sorted({*SUBJECTS, *PEERS, *(entry.name for entry in metadata.entry_points(group=GROUP))})
+
+
 def subject(name: str, *, timeout: float | None = None, patience: int | None = None) -> Subject:
     """The subject of a name. ``timeout``, ``patience``: of a program, where they are to be others than usual.
 
@@ -113,9 +118,8 @@ def subject(name: str, *, timeout: float | None = None, patience: int | None = N
         return _loaded(name, entry.load)
     if ":" in name:
         return _loaded(name, lambda: _imported(name))
-    known = sorted({*SUBJECTS, *PEERS, *(entry.name for entry in metadata.entry_points(group=GROUP))})
     raise UnknownSubject(
-        f"no subject is called {name!r}", hint=f"one of {', '.join(known)}, my.module:Subject, or exec:COMMAND"
+        f"no subject is called {name!r}", hint=f"one of {', '.join(known_names())}, my.module:Subject, or exec:COMMAND"
     )
 
 
@@ -177,9 +181,14 @@ def _made(found: Any, name: str) -> Subject:
     except Exception as error:
         raise UnknownSubject(f"{name} cannot be made: {type(error).__name__}: {error}") from error
     if not callable(getattr(made, "read", None)):
-        raise UnknownSubject(f"{name} has no read(ask)", hint="see docs/subjects.md")
+        raise UnknownSubject(
+            f"{name} has no read(ask)", hint="python -m pydoc conformance.subjects shows what a subject has"
+        )
     if "answers" in made.claims and not callable(getattr(made, "next_request", None)):
-        raise UnknownSubject(f"{name} claims answers and has no next_request(ask)", hint="see docs/subjects.md")
+        raise UnknownSubject(
+            f"{name} claims answers and has no next_request(ask)",
+            hint="python -m pydoc conformance.subjects shows what a subject has",
+        )
     return _fed(made, input_of(name, getattr(made, "input", None)))
 
 

@@ -86,5 +86,5 @@ def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) 
 
 
 def test_nothing_run_is_never_green() -> None:
-    assert CliRunner().invoke(main, ["check", "--scenario", "no-such-thing"]).exit_code == 5
+    assert CliRunner().invoke(main, ["check", "--scenario", "no-such-thing"]).exit_code == 2
     assert CliRunner().invoke(main, ["check", "anthropic-sdk", "--wire", "openai.chat", "--jobs", "1"]).exit_code == 5

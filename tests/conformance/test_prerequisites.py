@@ -103,7 +103,7 @@ def test_a_subject_is_found_where_the_command_is_called(tmp_path: Path, monkeypa
 
 
 def test_nothing_that_ran_is_no_pass() -> None:
-    assert run("check", "normalizer", "--scenario", "no-such-scenario").exit_code == 5
+    assert run("check", "normalizer", "--scenario", "no-such-scenario").exit_code == 2
     assert run("check", "xai-sdk", "--scenario", "single-call", "--wire", "openai.chat").exit_code == 5
 
 

@@ -121,7 +121,7 @@ def test_a_library_is_installed_checked_outdated_and_removed(shelf: Path) -> Non
 
 def test_what_is_no_library_cannot_be_installed() -> None:
     result = run("subjects", "install", "nonsense")
-    assert result.exit_code == 4
+    assert result.exit_code == 2
     assert "litellm" in result.output
 
 
