@@ -32,7 +32,7 @@ _WORST_KEPT = 10
 #: Places that are shown of each code, the first ones.
 _EXAMPLES_KEPT = 3
 #: Names of unknown wires and of models come from the input: beyond this many the longest are counted together.
-_NAMES_KEPT, _MODELS_KEPT = 100, 1_000
+_NAMES_KEPT = _MODELS_KEPT = 100
 _OTHERS = "others"
 _NOT_TOLD = "not told"
 #: Longest name of a model, longest message of an example, in characters.

@@ -87,7 +87,7 @@ def test_hundreds_of_models_count_the_same_whatever_the_size_of_the_parts(
         found.append(as_json(crew.audit_paths([str(path)], jobs=1), "all", None))
     assert found[0] == found[1] == found[2]
     models = found[0]["wires"]["openai.chat"]["models"]
-    assert len(models) == 1_001
+    assert len(models) == 101
     assert sum(model["exchanges"] for model in models.values()) == 4_000
     assert models["model-7"]["exchanges"] == sum(json.loads(one["body"])["model"] == "model-7" for one in rows)
 
