@@ -36,6 +36,10 @@ def _name(line: bytes) -> str:
     return name
 
 
+#: How the value of a data line begins that continues no JSON: a document, or a keep-alive wrapped into a data line.
+_BEGINS = (b"{", b"[", b":")
+
+
 def _split(line: bytes) -> tuple[bytes, bytes]:
     """A line's field and its value, without the one space that may precede that."""
     field, _, value = line.partition(b":")
@@ -45,12 +49,12 @@ def _split(line: bytes) -> tuple[bytes, bytes]:
 class _Lines:
     """The lines of an event that has not ended, and whether the next event begins without a blank line before it.
 
-    A data line begins another event in two cases. It begins a JSON object or array, and the data lines before it hold
-    a whole one. Or an event line is between it and the data lines before it: the sender broke off (SSE-12).
-    Each line is searched for brackets once, so the cost is linear.
+    A data line begins another event in two cases. It begins a JSON object or array, or a keep-alive, and the data
+    lines before it hold a whole one. Or an event line is between it and the data lines before it: the sender broke off
+    (SSE-12). Each line is searched for brackets once, so the cost is linear.
     """
 
-    __slots__ = ("_balance", "_counted", "_end", "_renamed", "held")
+    __slots__ = ("_balance", "_comment", "_counted", "_end", "_renamed", "held")
 
     def __init__(self) -> None:
         self.held: list[bytes] = []
@@ -58,13 +62,14 @@ class _Lines:
         self._renamed = False  # whether an event line follows that
         self._counted = 0
         self._balance: Balance | None = None
+        self._comment = False  # whether it is a keep-alive
 
     def add(self, line: bytes) -> list[bytes]:
         """Add a line. Returns the lines of the event that ends before it, and none where it continues the event."""
         ended: list[bytes] = []
         field, value = _split(line)
         if field == b"data":
-            if self._end and (self._renamed or (value[:1] in (b"{", b"[") and self._whole())):
+            if self._end and (self._renamed or (value[:1] in _BEGINS and self._whole())):
                 ended, self.held = self.held[: self._end], self.held[self._end :]
                 self._counted, self._balance = 0, None
             self._end = len(self.held) + 1
@@ -75,13 +80,15 @@ class _Lines:
         return ended
 
     def _whole(self) -> bool:
-        balance = self._balance = self._balance or Balance()
         for line in self.held[self._counted : self._end]:
             field, value = _split(line)
             if field == b"data":
-                balance.feed(value.decode("utf-8", "replace"))
+                if self._balance is None:
+                    self._balance = Balance()
+                    self._comment = value[:1] == b":"
+                self._balance.feed(value.decode("utf-8", "replace"))
         self._counted = self._end
-        return balance.closed
+        return self._comment or (self._balance is not None and self._balance.closed)
 
 
 class SseReader:

@@ -70,6 +70,7 @@ def test_item_8_lines_of_one_event_are_joined_as_the_standard_says() -> None:
     assert items(b'data: {"a":\ndata: {"b":\ndata: {}}}\n\n') == [(None, b'{"a":\n{"b":\n{}}}')]
     assert items(b'data: {"a": "}{"\ndata:}\ndata: {"b": 2}\n\n') == [(None, b'{"a": "}{"\n}'), (None, b'{"b": 2}')]
     assert items(b"data: one\ndata: {two}\n\n") == [(None, b"one\n{two}")]
+    assert items(b'data: {"a": 1}\ndata: : keep-alive\ndata: {"b": 2}\n') == [(None, b'{"a": 1}'), (None, b'{"b": 2}')]
     assert items(b'data: {"a": 1}\ndata:\ndata: words\n\n') == [(None, b'{"a": 1}\n\nwords')]
 
 
