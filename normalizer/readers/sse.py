@@ -269,10 +269,11 @@ class SseReader:
             self._stray(b"\n".join(stray), items)
 
     def _dispatch(self, name: str | None, data: list[bytes], items: list[Item]) -> None:
-        payload = data[0] if len(data) == 1 else b"\n".join(data)
+        # What follows a sentinel or a document is white space: another data line, empty, or a space at its end.
+        payload = (data[0] if len(data) == 1 else b"\n".join(data)).rstrip()
         if payload and payload[0] == 58:
             self.problems.append(("keepalive-in-data", ""))
-        elif not payload.strip():
+        elif not payload:
             self.problems.append(("empty-event", ""))
         else:
             items.append((name, payload))

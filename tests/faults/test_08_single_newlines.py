@@ -74,6 +74,12 @@ def test_item_8_lines_of_one_event_are_joined_as_the_standard_says() -> None:
     assert items(b'data: {"a": 1}\ndata:\ndata: words\n\n') == [(None, b'{"a": 1}\n\nwords')]
 
 
+@pytest.mark.parametrize("sentinel", [b"data: [DONE]\ndata: \n\n", b"data: [DONE] \n\n", b"data:[DONE]\ndata:\n"])
+def test_item_8_white_space_after_the_sentinel_is_no_error(sentinel: bytes) -> None:
+    body = b"".join(stream("openai.chat", ANSWER)).replace(b"data: [DONE]\n\n", b"")
+    assert ran(play("openai.chat", body + sentinel)) == ["call_a"]
+
+
 def test_item_8_each_event_has_its_own_name() -> None:
     body = b'event: a\ndata: {"n": 1}\nid: 7\nevent: b\ndata: {"n": 2}\ndata: {"n": 3}\nevent: c\n\n'
     assert items(body) == [("a", b'{"n": 1}'), ("b", b'{"n": 2}'), ("c", b'{"n": 3}')]
