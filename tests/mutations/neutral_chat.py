@@ -1,0 +1,355 @@
+"""Mutations of Chat Completions: what servers and gateways of this wire do without changing what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from .changes import copied, pieces
+from .material import DONE, Traffic
+
+Json = dict[str, Any]
+#: Members of a delta that hold words, each piece continuing the last.
+_WORDS = ("content", "reasoning_content", "reasoning", "refusal")
+
+
+def chunks(parts: list[Any]) -> Iterator[tuple[int, Json, Json, Json]]:
+    """Every choice with a delta: place of the chunk, chunk, choice, delta."""
+    for place, part in enumerate(parts):
+        if isinstance(part, dict):
+            for choice in part.get("choices") or ():
+                if isinstance(choice, dict) and isinstance(choice.get("delta"), dict):
+                    yield place, part, choice, choice["delta"]
+
+
+def calls(parts: list[Any]) -> list[tuple[int, Json, Json]]:
+    """Every fragment of a call: place of the chunk, delta, fragment."""
+    return [(at, delta, call) for at, _, _, delta in chunks(parts) for call in delta.get("tool_calls") or ()]
+
+
+def _standard(parts: list[Any]) -> bool:
+    """Whether the calls come as documented: each index has one id, named in its first fragment and in no other."""
+    heads: dict[Any, str] = {}
+    for place, _, choice, delta in chunks(parts):
+        for call in delta.get("tool_calls") or ():
+            function, key = call.get("function"), (choice.get("index"), call.get("index"))
+            if not isinstance(call.get("index"), int) or not isinstance(function, dict):
+                return False
+            if key in heads and (call.get("id") or function.get("name")):
+                return False
+            if key not in heads:
+                if not (call.get("id") and function.get("name")) or call["id"] in heads.values():
+                    return False
+                heads[key] = call["id"]
+        del place
+    return bool(heads)
+
+
+def _with_calls(change: Callable[[list[Any], Random], bool | None]) -> Callable[[Traffic, Random], Traffic | None]:
+    """A mutation of a stream whose calls come as documented."""
+
+    def apply(traffic: Traffic, chance: Random) -> Traffic | None:
+        if not traffic.stream or not _standard(traffic.parts):
+            return None
+        parts = copied(traffic.parts)
+        return None if change(parts, chance) is False else traffic._replace(parts=parts)
+
+    return apply
+
+
+def _ids(parts: list[Any]) -> dict[tuple[Any, Any], str]:
+    found: dict[tuple[Any, Any], str] = {}
+    for _, _, choice, delta in chunks(parts):
+        for call in delta.get("tool_calls") or ():
+            if call.get("id"):
+                found[choice.get("index"), call.get("index")] = call["id"]
+    return found
+
+
+def _renumbered(parts: list[Any], chance: Random) -> None:
+    """Indexes with gaps, in the same order."""
+    step, first = chance.randint(1, 3), chance.randint(0, 9)
+    for _, _, call in calls(parts):
+        call["index"] = first + call["index"] * step
+
+
+def _repeated_ids(parts: list[Any], chance: Random) -> None:
+    ids = _ids(parts)
+    for _, _, choice, delta in chunks(parts):
+        for call in delta.get("tool_calls") or ():
+            call["id"] = ids[choice.get("index"), call["index"]]
+
+
+def _empty_ids(parts: list[Any], chance: Random) -> None:
+    """Later fragments with an empty id, and an empty or absent name."""
+    for _, _, call in calls(parts):
+        if not call.get("id"):
+            call["id"] = chance.choice(["", None])
+            if chance.random() < 0.5:
+                call["function"]["name"] = chance.choice(["", None])
+
+
+def _types(parts: list[Any], chance: Random) -> None:
+    for _, _, call in calls(parts):
+        call["type"] = "function"
+
+
+def _no_types(parts: list[Any], chance: Random) -> None:
+    for _, _, call in calls(parts):
+        call.pop("type", None)
+
+
+def _no_indexes(parts: list[Any], chance: Random) -> bool | None:
+    """Indexes left out, where each call ends before the next one begins."""
+    last: Any = None
+    seen = set()
+    for _, _, choice, delta in chunks(parts):
+        for call in delta.get("tool_calls") or ():
+            key = (choice.get("index"), call["index"])
+            if key != last and key in seen:
+                return False
+            seen.add(key)
+            last = key
+    if len({choice for choice, _ in seen}) > 1:
+        return False
+    for _, _, call in calls(parts):
+        del call["index"]
+    return None
+
+
+def _heads_alone(parts: list[Any], chance: Random) -> bool | None:
+    """Id and name in a chunk, the first arguments in the next one."""
+    found = [
+        (at, delta, call) for at, delta, call in calls(parts) if call.get("id") and call["function"].get("arguments")
+    ]
+    for at, delta, call in reversed(found):
+        if (
+            len(delta["tool_calls"]) > 1
+            or len(parts[at]["choices"]) > 1
+            or parts[at]["choices"][0].get("finish_reason")
+        ):
+            continue
+        rest = copied(parts[at])
+        rest["choices"][0]["delta"] = {
+            "tool_calls": [{"index": call["index"], "function": {"arguments": call["function"]["arguments"]}}]
+        }
+        rest.pop("usage", None)
+        call["function"]["arguments"] = chance.choice(["", None])
+        parts.insert(at + 1, rest)
+    return bool(found)
+
+
+def _interleaved(parts: list[Any], chance: Random) -> bool | None:
+    """The fragments of parallel calls in turn: all heads first, the arguments after them."""
+    mine = [at for at, _, choice, delta in chunks(parts) if delta.get("tool_calls")]
+    alone = all(
+        len(parts[at]["choices"]) == 1
+        and len(parts[at]["choices"][0]["delta"]["tool_calls"]) == 1
+        and not parts[at]["choices"][0].get("finish_reason")
+        and not parts[at].get("usage")
+        and not any(parts[at]["choices"][0]["delta"].get(word) for word in _WORDS)
+        for at in mine
+    )
+    groups: dict[Any, list[Any]] = {}
+    for at in mine:
+        choice = parts[at]["choices"][0]
+        groups.setdefault((choice.get("index"), choice["delta"]["tool_calls"][0]["index"]), []).append(parts[at])
+    if not alone or len(groups) < 2 or len(mine) != len(set(mine)):
+        return False
+    queues = list(groups.values())
+    ordered = [queue.pop(0) for queue in queues]
+    while any(queues):
+        ordered.append(chance.choice([queue for queue in queues if queue]).pop(0))
+    for at, part in zip(mine, ordered, strict=True):
+        parts[at] = part
+    return None
+
+
+def split_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
+    """Words and arguments in more pieces."""
+    if not traffic.stream:
+        return None
+    parts: list[Any] = []
+    done = False
+    for part in copied(traffic.parts):
+        choices = part.get("choices") if isinstance(part, dict) else None
+        word = None
+        if choices and len(choices) == 1 and isinstance(choices[0].get("delta"), dict):
+            delta = choices[0]["delta"]
+            said = [name for name in _WORDS if isinstance(delta.get(name), str) and len(delta[name]) > 1]
+            word = said[0] if len(said) == 1 and not delta.get("tool_calls") else None
+        if word is None:
+            parts.append(part)
+            continue
+        first, *rest = pieces(delta[word], chance)
+        delta[word] = first
+        more = copied(part)
+        more.pop("usage", None)
+        for piece in rest:
+            other = copied(more)
+            other["choices"][0]["delta"] = {word: piece}
+            other["choices"][0].pop("logprobs", None)
+            other["choices"][0]["finish_reason"] = None
+            parts.append(other)
+            done = True
+        if rest:  # the first piece goes first, and what the chunk says of the end goes last
+            parts[-len(rest) :] = [part, *parts[-len(rest) :]]
+            last = parts[-1]["choices"][0]
+            last["finish_reason"], choices[0]["finish_reason"] = choices[0].get("finish_reason"), None
+    return traffic._replace(parts=parts) if done else None
+
+
+def merged_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
+    """Neighbouring pieces of the same words in one."""
+    parts: list[Any] = []
+    done = False
+    for part in copied(traffic.parts):
+        last = parts[-1] if parts else None
+        here, before = _only_words(part), _only_words(last)
+        if here and before and here[0] == before[0] and last.keys() == part.keys() and chance.random() < 0.7:
+            last["choices"][0]["delta"][here[0]] = before[1] + here[1]
+            done = True
+        else:
+            parts.append(part)
+    return traffic._replace(parts=parts) if traffic.stream and done else None
+
+
+def _only_words(part: Any) -> tuple[str, str] | None:
+    """Member and words of a chunk that holds nothing else."""
+    choices = part.get("choices") if isinstance(part, dict) else None
+    if (
+        not choices
+        or len(choices) > 1
+        or part.get("usage")
+        or choices[0].get("finish_reason")
+        or choices[0].get("logprobs")
+    ):
+        return None
+    delta = choices[0].get("delta") or {}
+    given = {name: value for name, value in delta.items() if value not in (None, "", []) and name != "role"}
+    if len(given) != 1 or choices[0].get("index") != 0:
+        return None
+    name, value = next(iter(given.items()))
+    return (name, value) if name in _WORDS and isinstance(value, str) else None
+
+
+def empty_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
+    """Chunks that say nothing, between others."""
+    first = next((part for part in traffic.parts if isinstance(part, dict) and part.get("choices")), None)
+    if not traffic.stream or first is None or "delta" not in first["choices"][0]:
+        return None
+    index = first["choices"][0].get("index", 0)
+    said: list[Json] = [
+        {},
+        {"content": ""},
+        {"content": None},
+        {"role": "assistant"},
+        {"tool_calls": []},
+        {"tool_calls": None},
+    ]
+    parts: list[Any] = []
+    for part in traffic.parts:
+        if isinstance(part, dict) and chance.random() < 0.4:
+            empty = {key: value for key, value in first.items() if key not in ("choices", "usage", "error", "x_groq")}
+            parts.append({**empty, "choices": [{"index": index, "delta": chance.choice(said), "finish_reason": None}]})
+        parts.append(part)
+    return traffic._replace(parts=copied(parts))
+
+
+def roles(traffic: Traffic, chance: Random) -> Traffic | None:
+    parts = copied(traffic.parts)
+    for _, _, _, delta in chunks(parts):
+        delta["role"] = "assistant"
+    return traffic._replace(parts=parts) if traffic.stream else None
+
+
+def repeated_ends(traffic: Traffic, chance: Random) -> Traffic | None:
+    """The stop reason, the figures and the sentinel twice."""
+    parts: list[Any] = []
+    for part in traffic.parts:
+        parts.append(part)
+        if part == DONE:
+            parts.append(DONE)
+        elif any(choice.get("finish_reason") for choice in part.get("choices") or ()) or part.get("usage"):
+            again = copied(part)
+            for choice in again.get("choices") or ():
+                choice["delta"] = {}
+                choice.pop("message", None)
+            parts.append(again)
+    return traffic._replace(parts=parts) if traffic.stream and len(parts) > len(traffic.parts) else None
+
+
+def no_sentinel(traffic: Traffic, chance: Random) -> Traffic | None:
+    """No [DONE], where every choice that began has a stop reason."""
+    found = [(choice.get("index"), choice.get("finish_reason")) for _, _, choice, _ in chunks(traffic.parts)]
+    stopped = {index for index, reason in found if reason}
+    if not traffic.stream or DONE not in traffic.parts or not found or stopped != {index for index, _ in found}:
+        return None
+    return traffic._replace(parts=[part for part in traffic.parts if part != DONE])
+
+
+def unsaid_members(traffic: Traffic, chance: Random) -> Traffic:
+    """Members that say nothing of the answer left out: the kind of the object, the role, empty logprobs."""
+    parts = copied(traffic.parts)
+    for part in parts:
+        if isinstance(part, dict):
+            if traffic.stream:
+                part.pop("object", None)
+            for choice in part.get("choices") or ():
+                for message in (choice.get("delta"), choice.get("message")):
+                    if isinstance(message, dict):
+                        message.pop("role", None)
+                        if not message.get("refusal"):
+                            message.pop("refusal", None)
+                if choice.get("logprobs") is None:
+                    choice.pop("logprobs", None)
+    return traffic._replace(parts=parts)
+
+
+def empty_members(traffic: Traffic, chance: Random) -> Traffic | None:
+    """Members that others send empty: no calls, no refusal, a legacy call without a name."""
+    if traffic.stream:
+        return None
+    parts = copied(traffic.parts)
+    for choice in parts[0].get("choices") or ():
+        message = choice.get("message")
+        if isinstance(message, dict):
+            message.setdefault("tool_calls", chance.choice([None, []]))
+            message.setdefault("refusal", chance.choice([None, ""]))
+            message.setdefault("function_call", chance.choice([None, {"name": "", "arguments": ""}]))
+            if message.get("tool_calls") and not message.get("content"):
+                message["content"] = chance.choice([None, ""])
+    return traffic._replace(parts=parts)
+
+
+def shuffled_choices(traffic: Traffic, chance: Random) -> Traffic | None:
+    """Several choices in another order, each with its index."""
+    if traffic.stream or len(traffic.parts[0].get("choices") or ()) < 2:
+        return None
+    parts = copied(traffic.parts)
+    if sorted(choice.get("index", -1) for choice in parts[0]["choices"]) != list(range(len(parts[0]["choices"]))):
+        return None
+    chance.shuffle(parts[0]["choices"])
+    return traffic._replace(parts=parts)
+
+
+TABLE: dict[str, Callable[..., Any]] = {
+    "indexes renumbered with gaps": _with_calls(_renumbered),
+    "ids on every fragment": _with_calls(_repeated_ids),
+    "empty ids and names": _with_calls(_empty_ids),
+    "a type on every fragment": _with_calls(_types),
+    "no type on any fragment": _with_calls(_no_types),
+    "no indexes": _with_calls(_no_indexes),
+    "heads without arguments": _with_calls(_heads_alone),
+    "parallel calls in turn": _with_calls(_interleaved),
+    "deltas split": split_deltas,
+    "deltas merged": merged_deltas,
+    "empty deltas": empty_deltas,
+    "a role in every delta": roles,
+    "ends repeated": repeated_ends,
+    "no sentinel": no_sentinel,
+    "optional members left out": unsaid_members,
+    "empty members": empty_members,
+    "choices in another order": shuffled_choices,
+}
