@@ -42,7 +42,11 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
             context.find("needs-approval", "", 0)
     else:
         kinds = list(map(type, blocks))
-        stop = settle(site, reason, raw, kinds.count(ApprovalRequest), kinds.count(Refusal))
+        # The status of a response that has not ended is not a word for its end.
+        word = None if raw in UNFINISHED else raw
+        stop = settle(site, reason, word, kinds.count(ApprovalRequest), kinds.count(Refusal))
+        if word != raw:
+            stop = Stop(stop.reason, raw)
         if incomplete and stop.reason == "tool_calls":
             stop = Stop("unknown", raw)  # it ended before it was done, not in order to have its calls run
     if error is not None:
