@@ -16,7 +16,7 @@ CLAIMS: dict[str, str] = {
     "stop": "It gives a canonical stop reason.",
     "status": "It tells calls whose arguments are cut or invalid from complete ones.",
     "usage": "It gives the figures of usage with their canonical meaning.",
-    "findings": "It reports what is odd, in the codes of normalizer.findings.",
+    "findings": "It reports what is odd, in toolparity's finding codes.",
     "blocks": "It gives the canonical blocks in order, server calls and unknown ones too.",
     "answers": "It makes the next request from the results of the calls.",
     "handoff": "It makes requests for other wires from a history.",

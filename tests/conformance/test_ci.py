@@ -166,7 +166,7 @@ def test_known_failures_are_expected_and_a_stale_baseline_ends_with_3(tmp_path: 
     [
         ({"subject": "nowhere:Subject"}, 4),
         ({"subject": "exec:/nowhere/node subject.mjs"}, 4),
-        ({"subject": "normalizer", "args": "--scenario no-such-scenario"}, 5),
+        ({"subject": "normalizer", "args": "--scenario no-such-scenario"}, 2),
         ({"subject": "normalizer", "args": "--no-such-option"}, 2),
     ],
 )
