@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from .placeholder import is_placeholder, placeholder
+from .vendors import VENDORS
 
 
 class Form(NamedTuple):
@@ -105,46 +106,6 @@ _START = (
 )
 _QUOTE = r"""\\*["']"""
 
-_TOKEN_PREFIXES: tuple[tuple[str, str, str], ...] = (
-    ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    ("Google token", "ya29.", r"ya29\.[A-Za-z0-9_.-]{20,}"),
-    ("xAI key", "xai-", r"xai-(?:token-)?[A-Za-z0-9]{32,}"),
-    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{32,}"),
-    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{28,}"),
-    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{30,}"),
-    ("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{32,}"),
-    ("Fireworks key", "fw_", r"fw_[A-Za-z0-9]{20,}"),
-    ("NVIDIA key", "nvapi-", r"nvapi-[A-Za-z0-9_-]{40,}"),
-    ("Cerebras key", "csk-", r"csk-[A-Za-z0-9]{32,}"),
-    ("Tavily key", "tvly-", r"tvly-[A-Za-z0-9_-]{24,}"),
-    ("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])"),
-    ("LangSmith key", "lsv2_", r"lsv2_[a-z]{2}_[a-f0-9]{32}(?:_[a-f0-9]{8,})?"),
-    ("AWS key id", "A", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
-    ("GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,}"),
-    ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{50,}"),
-    ("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
-    ("Slack token", "xox", r"xox[abposre]-[A-Za-z0-9-]{20,}"),
-    ("Stripe key", "k_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{24,}"),
-    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36,}"),
-    ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{60,}"),
-    ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
-    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
-    ("Shopify token", "shp", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    ("Twilio key", "SK", r"SK[a-f0-9]{32}(?![A-Za-z0-9])"),
-    ("Google client secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{24,}"),
-    ("E2B key", "e2b_", r"e2b_[a-f0-9]{40}"),
-    ("Pinecone key", "pcsk_", r"pcsk_[A-Za-z0-9_]{40,}"),
-    ("Atlassian token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{40,}"),
-    ("Linear key", "lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),
-    ("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
-    ("Notion token", "secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9_-])"),
-    ("Voyage key", "pa-", r"pa-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
-    ("Telegram token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-    ("Discord token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_.-])"),
-    ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    ("JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-)
-
 _SECRET_NAMES = (
     r"(?:x-)?(?:goog-)?api[-_]?key|api[-_]?token|(?:proxy-)?authorization(?:[-_]token)?|bearer[-_]?token|auth[-_]?token"
     r"|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token|client[-_]?secret|secret[-_]?key"
@@ -180,7 +141,7 @@ FORMS: tuple[Form, ...] = (
     Form("key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed),
     *(
         Form(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_mixed)
-        for kind, hint, pattern in _TOKEN_PREFIXES
+        for kind, hint, pattern in VENDORS
     ),
     Form(
         "masked key",  # what providers show of a wrong key: its beginning and its end
