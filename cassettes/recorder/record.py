@@ -140,7 +140,7 @@ def capture(script: Script, at: Surface, way: Way, *, stream: bool, model: str |
             raise
         except Exception as error:
             raise RecordingFailed(words(error), where=f"{where}, round {len(heard) + 1}") from error
-        data = list(cassette.data)
+    data = list(cassette.data)
     if len(heard) < len(script.rounds):
         raise RecordingFailed(f"the model ended after round {len(heard)} of {len(script.rounds)}", where=where)
     if len(data) != len(heard):

@@ -91,6 +91,7 @@ class _Nowhere:
 def recording(places: Mapping[str, str]) -> Iterator[Strict]:
     """Everything that is asked in the block is sent, and kept in the cassette's ``data``, scrubbed.
 
+    After the block, ``data`` is scrubbed once more, by all credentials that were sent: an earlier answer may hold one.
     ``places``: the beginning of an address -> what stands for it in the cassette. The caller gets a stream as it
     arrives (`streams`). Raises SecretsLeft where scrubbing left a part of a secret that an answer held.
     """
@@ -109,6 +110,8 @@ def recording(places: Mapping[str, str]) -> Iterator[Strict]:
         live_streams(cassette),
     ):
         yield cassette
+    clean = recorder.scrubber.cassette({"requests": cassette.requests, "responses": cassette.responses})
+    cassette.data[:] = zip(clean["requests"], clean["responses"], strict=True)
     if before:
         refuse({"requests": cassette.requests, "responses": cassette.responses}, found_before=frozenset(before))
 

@@ -13,18 +13,24 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from . import names
+from .names import entropy
 from .placeholder import is_placeholder, placeholder
 from .vendors import VENDORS
 
 
 class Form(NamedTuple):
-    """One form of secret; ``plausible`` may refuse a match."""
+    """One form of secret; ``plausible`` may refuse a match.
+
+    ``named``: the pattern's group ``name`` is the name of the value, and `names` decides by it.
+    """
 
     kind: str
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
     strong: bool = False
     plausible: Callable[[str], bool] = lambda text: True
+    named: bool = False
 
 
 class Found(NamedTuple):
@@ -56,6 +62,8 @@ def matches(form: Form, text: str) -> Iterator[Found]:
     for match in form.pattern.finditer(text):
         secret = match["it"]
         start = match.start("it")
+        if form.named and not names.is_secret(match["name"], secret):
+            continue
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
             continue  # behind a backslash stands an escape, and the layer that reads it was searched before
         yield Found(form.kind, start, secret, placeholder(secret))
@@ -64,6 +72,11 @@ def matches(form: Form, text: str) -> Iterator[Found]:
 def _mixed(text: str) -> bool:
     """Random letters and digits, not words joined by hyphens."""
     return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+
+
+def _random(text: str) -> bool:
+    """Letters and digits, or letters of both cases in no order that words have (Hugging Face's tokens)."""
+    return _mixed(text) or (text.lower() != text != text.upper() and entropy(text) >= 4.2)
 
 
 def _mixed_or_long(text: str) -> bool:
@@ -102,20 +115,25 @@ _UUID = re.compile(_UUID_TEXT)
 #: Names may be glued before it (``apikeysk-…``, ``KEY_sk-…``): with the beginning of a key that is no chance either.
 _START = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=key)|(?<=key[_-])|(?<=token)|(?<=token[_-])|(?<=secret[_-])"
-    r"|(?<=KEY[_-])|(?<=TOKEN[_-]))"
+    r"|(?<=KEY[_-])|(?<=TOKEN[_-])|(?<=SECRET[_-]))"
 )
 _QUOTE = r"""\\*["']"""
 
-_SECRET_NAMES = (
-    r"(?:x-)?(?:goog-)?api[-_]?key|api[-_]?token|(?:proxy-)?authorization(?:[-_]token)?|bearer[-_]?token|auth[-_]?token"
-    r"|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token|client[-_]?secret|secret[-_]?key"
-    r"|(?:aws[-_])?secret[-_]?access[-_]?key|private[-_]?key|password|passwd|pwd|passphrase|(?:set-)?cookie"
-    r"|x-amz-security-token|subscription-key|webhook[-_]?secret|signing[-_]?secret"
-)
+#: What a name holds that may mean a secret; `names` decides.
 _ID_NAMES = (
     r"(?:x-)?request[-_]?id|openai-organization|organization(?:[-_]?id)?|org[-_]id|project[-_]id|workspace[-_]id"
     r"|team[-_]id|account[-_]id|user[-_]id|cf-ray|api_key_id|teamId|userId|accountId|organizationId|projectId|requestId"
 )
+#: In texts, an id follows one of these words.
+_ACCOUNTS = (
+    *("team", "account", "user", "api key id", "organization", "organisation", "workspace", "project", "tenant"),
+    "subscription",
+)
+_NAMED = (
+    *("key", "token", "secret", "passw", "pwd", "passphrase", "passcode"),
+    *("auth", "cookie", "credential", "bearer", "jwt", "pat", "dsn"),
+)
+_NAME = rf"(?P<name>[A-Za-z0-9_.-]{{0,64}}(?:{'|'.join(_NAMED)})[A-Za-z0-9_.-]{{0,24}})"
 _QUERY_NAMES = (
     r"api[-_]?key|x-api-key|access_token|refresh_token|id_token|client_secret|sig|signature|password"
     r"|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
@@ -140,7 +158,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form("key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed),
     *(
-        Form(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_mixed)
+        Form(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_random)
         for kind, hint, pattern in VENDORS
     ),
     Form(
@@ -164,22 +182,25 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "named secret",
-        ("key", "token", "secret", "authorization", "passw", "pwd", "passphrase", "cookie"),
+        _NAMED,
         re.compile(
-            rf"{_QUOTE}(?:{_SECRET_NAMES}){_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
+            rf"{_QUOTE}{_NAME}{_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
             r"(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})",
             re.IGNORECASE,
         ),
         plausible=_no_stand_in_by_hand,
+        named=True,
     ),
     Form(
-        "named secret",  # by names that stand for harmless things as well
-        ("token", "secret"),
+        "named secret",  # in code, configurations and headers that a text shows
+        _NAMED,
         re.compile(
-            rf"{_QUOTE}(?:token|secret){_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?P<it>[A-Za-z0-9_+/=.~-]{{20,}})\\*(?P=quote)",
+            rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?"
+            r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-]{16,}={0,2})",
             re.IGNORECASE,
         ),
-        plausible=_mixed,
+        plausible=names.is_random,
+        named=True,
     ),
     Form(
         "named secret",  # lines of a configuration or of headers
@@ -202,11 +223,11 @@ FORMS: tuple[Form, ...] = (
         "named secret",  # a field of a form (RFC 7578)
         ("form-data",),
         re.compile(
-            rf"form-data;[ \t]*name=\"?(?:{_SECRET_NAMES}|token|secret)\"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n"
-            r"(?P<it>[^\r\n]{6,})",
+            rf"form-data;[ \t]*name=\"?{_NAME}\"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n(?P<it>[^\r\n]{{6,}})",
             re.IGNORECASE,
         ),
         plausible=_no_stand_in_by_hand,
+        named=True,
     ),
     Form(
         "named secret",
@@ -229,15 +250,44 @@ FORMS: tuple[Form, ...] = (
         plausible=_mixed,
     ),
     Form(
+        "key in a URL",
+        tuple(f"{word}=" for word in _NAMED),
+        re.compile(rf"[?&;#]{_NAME}=(?P<it>[^&\s\"'<>\\#;)\]]{{16,}})", re.IGNORECASE),
+        plausible=names.is_random,
+        named=True,
+    ),
+    Form(
         "organisation id", ("org-", "org_"), re.compile(_START + r"(?P<it>org[-_][A-Za-z0-9]{16,})"), plausible=_mixed
     ),
     Form("project id", ("proj_",), re.compile(_START + r"(?P<it>proj_[A-Za-z0-9]{16,})"), plausible=_mixed),
     Form("request id", ("req_",), re.compile(_START + r"(?P<it>req_[A-Za-z0-9_]{16,})"), plausible=_mixed),
-    Form("user id", ("user-",), re.compile(_START + r"(?P<it>user-[A-Za-z0-9]{20,})"), plausible=_mixed),
+    Form(
+        "user id",
+        ("user-", "user_"),
+        re.compile(_START + r"(?P<it>user[-_][A-Za-z0-9]{20,})"),
+        plausible=_mixed,
+    ),
     Form(
         "account id",
-        ("team", "account", "user", "api key id"),
-        re.compile(rf"(?:team|account|user|api key id)s?[ /:=_]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE),
+        ("acct_", "wrkspc_"),
+        re.compile(_START + r"(?P<it>(?:acct|wrkspc)_[A-Za-z0-9]{12,})"),
+        plausible=_mixed,
+    ),
+    Form(
+        "account id",
+        _ACCOUNTS,
+        re.compile(
+            rf"(?:{'|'.join(_ACCOUNTS)})s?(?:[ _-]?id)?[ /:=_(]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE
+        ),
+    ),
+    Form(
+        "account id",  # AWS and Google number accounts and projects with twelve digits
+        ("account", "project", "arn:aws"),
+        re.compile(
+            r"(?:(?:account|project)s?(?:[ _-]?(?:id|number))?[ /:=(]{1,3}[\"'`\\]*"
+            r"|\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:)(?P<it>[0-9]{12})(?![0-9A-Za-z])",
+            re.IGNORECASE,
+        ),
     ),
     Form(
         "account id",

@@ -10,8 +10,12 @@ version); ``host`` (it stands in the URI).
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from .names import is_credential_header
 
 #: Exact names, in lower case.
 KEPT = frozenset(
@@ -53,10 +57,8 @@ KEPT = frozenset(
 #: Beginnings of names: limits and what is left of them are counts and times, and back-off is tested with them.
 KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "ratelimit-")
 
-#: Request headers whose value is a credential: dropped as all others, and looked for in the bodies afterwards.
-CREDENTIALS = frozenset(
-    {"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization"}
-)
+#: What a cookie, or a parameter of an authorization, is set to.
+_SET = re.compile(r"=[ \t]*\"?([^\s\",;]+)")
 
 
 def is_kept(name: str, extra: frozenset[str] = frozenset()) -> bool:
@@ -65,16 +67,27 @@ def is_kept(name: str, extra: frozenset[str] = frozenset()) -> bool:
     return name in KEPT or name.startswith(KEPT_PREFIXES) or name in extra
 
 
-def credentials_in(headers: Mapping[Any, Any]) -> list[str]:
-    """The credentials that request headers carry, without their scheme (``Bearer``, ``Basic``, a cookie's name)."""
+def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset()) -> list[str]:
+    """The credentials that headers carry, to be looked for in the bodies once the headers are dropped.
+
+    Of each: the value without its scheme (``Bearer``, ``Basic``), what a cookie or a parameter is set to, and the
+    password that Basic encodes.
+    """
     found: list[str] = []
     for name, value in headers.items():
-        if str(name).lower() not in CREDENTIALS:
+        if is_kept(str(name), extra) or not is_credential_header(str(name)):
             continue
         for given in value if isinstance(value, list | tuple) else [value]:
             text = given.decode("latin-1") if isinstance(given, bytes) else str(given)
-            if str(name).lower() == "cookie":
-                found += [part.partition("=")[2] for part in text.split(";")]
-            else:
-                found.append(text.split(None, 1)[-1] if text.strip() else "")
+            credential = text.split(None, 1)[-1] if text.strip() else ""
+            found += [credential, *_SET.findall(text)]
+            if text[:6].lower() == "basic ":
+                found.append(_password(credential))
     return found
+
+
+def _password(credential: str) -> str:
+    try:
+        return base64.b64decode(credential).decode().partition(":")[2]
+    except ValueError:
+        return ""

@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 from . import headers as header_rules
 from . import known as known_values
+from . import names
 from .grpc_bodies import rewritten
 from .known import Known
 from .placeholder import is_placeholder, placeholder
@@ -87,6 +88,7 @@ class Scrubber:
 
     def before_record_response(self, response: dict[str, Any]) -> dict[str, Any]:
         """vcrpy's hook; gives a new response."""
+        self._learn_from(response)
         return self._part(response)
 
     def cassette(self, cassette: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,6 +100,8 @@ class Scrubber:
         interactions = out.get("interactions") or []
         for request in [*(out.get("requests") or []), *(each["request"] for each in interactions)]:
             self._learn(*((request["uri"], request["headers"]) if isinstance(request, Mapping) else _address(request)))
+        for response in [*(out.get("responses") or []), *(each["response"] for each in interactions)]:
+            self._learn_from(response)
         for name, value in out.items():
             if name == "requests":
                 out[name] = [self._request(request) for request in value]
@@ -140,7 +144,7 @@ class Scrubber:
         spans += [
             match.span("value")
             for match in _QUERY_SECRET.finditer(uri)
-            if _SECRET_PARAMETER.fullmatch(unquote(match["name"]))
+            if _is_secret_parameter(unquote(match["name"]), unquote(match["value"]))
         ]
         for span in spans:
             view: Text = spliced(source, [span])
@@ -155,16 +159,22 @@ class Scrubber:
         return self._texts.body(rewritten(body, self._texts.messages))
 
     def _learn(self, uri: str, headers: Mapping[Any, Any]) -> None:
-        values = header_rules.credentials_in(headers)
+        values = header_rules.credentials_in(headers, self._keep)
         user_info = _USER_INFO.match(uri)
         if user_info:
             values.append(unquote(user_info["it"]).partition(":")[2])
         values += [
             unquote(match["value"])
             for match in _QUERY_SECRET.finditer(uri)
-            if _SECRET_PARAMETER.fullmatch(unquote(match["name"]))
+            if _is_secret_parameter(unquote(match["name"]), unquote(match["value"]))
         ]
         self._known.add(values, "credential of the request")
+
+    def _learn_from(self, response: Mapping[str, Any]) -> None:
+        """Learn what a response set: cookies, and the account that it names."""
+        for name, value in response.items():
+            if name in _HEADER_MEMBERS and isinstance(value, Mapping):
+                self._known.add(header_rules.credentials_in(value, self._keep), "credential of the response")
 
     def _request(self, request: Any) -> Any:
         if not isinstance(request, Mapping):
@@ -212,6 +222,10 @@ class Scrubber:
         if isinstance(value, list | tuple):
             return [self._other(item) for item in value]
         return value
+
+
+def _is_secret_parameter(name: str, value: str) -> bool:
+    return _SECRET_PARAMETER.fullmatch(name) is not None or names.is_secret(name, value)
 
 
 def _with_host(scrubbed: str, uri: str) -> str:

@@ -1,8 +1,9 @@
 """What recognises a secret by its looks.
 
 Tokens with a known beginning come from detect-secrets (the fork that is kept, bc-detect-secrets; plugins are asked for
-what they see in a text, never to verify it: that would send it) and from the table of AI providers' prefixes that it
-lacks. Names tell the rest: a member called password, an address with credentials in it.
+what they see in a text, never to verify it: that would send it), from the table of AI providers' prefixes that it
+lacks, and from `vendors.toml`, after the rules of gitleaks. Names say the rest (`names`): a member called password, an
+address with credentials in it.
 
 Not used of detect-secrets: entropy detectors (ids, signatures and sealed data are random by design), the keyword
 detector (prompts and tool schemas speak of keys and passwords), those for storage keys without a context (any
@@ -13,13 +14,14 @@ from __future__ import annotations
 
 import base64
 import importlib
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from . import names, vendors
+from .names import entropy
 
 _PLUGINS = (
     ("aws", "AWSKeyDetector"),
@@ -81,30 +83,44 @@ _LINE = re.compile(
     r"|cookie: {0,4}[\w.-]{1,40})[ \t]{0,4}[:=][ \t]{0,4}([\w+/.~-]{12,}=*)",
     re.IGNORECASE,
 )
+#: Of any name; `names` decides.
+_SETTING = re.compile(
+    r"(?<![\w.$-])-{0,2}([A-Za-z][\w.-]{1,80})[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
+    r"(?:(?:bearer|basic|token|apikey)[ \t]+)?([\w+/.~!@#$%^-]{16,}={0,2})",
+    re.IGNORECASE | re.ASCII,
+)
 _CURL_USER = re.compile(r"\bcurl\b.{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"']{1,80}:([^\s\"'\\]{8,})")
 _FIELD = re.compile(r'form-data; *name="?([\w-]+)"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n([^\r\n]{6,})')
 #: Of these, the rest is one word; of the others it may hold hyphens and dots.
 _ONE_WORD = frozenset(
     {"xai-", "gsk_", "hf_", "r8_", "pplx-", "fw_", "csk-", "dapi", "lsv2_", "npm_", "rk_test_", "sk_test_"}
 )
-_ID_PREFIXES = {"org-": 16, "org_": 16, "proj_": 16, "req_": 16, "user-": 20}
+_ID_PREFIXES = {
+    **dict.fromkeys(("org-", "org_", "proj_", "req_"), 16),
+    **dict.fromkeys(("user-", "user_"), 20),
+    **dict.fromkeys(("acct_", "wrkspc_"), 12),
+}
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{15,}")
 _AFTER_SCHEME = re.compile(r"\b(bearer|basic) +([A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>\\`\])}]+", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_ACCOUNT = re.compile(r"\b(?:team|account|user|api key id)s?[^A-Za-z0-9]{1,4}$", re.IGNORECASE)
+_ACCOUNT = re.compile(
+    r"\b(?:team|account|user|api key id|organi[sz]ation|workspace|project|tenant|subscription)s?"
+    r"(?:[ _-]?id)?[^A-Za-z0-9]{1,4}$",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"(?:\b(?:account|project)s?(?:[ _-]?(?:id|number))?[^A-Za-z0-9]{1,3}|\barn:aws[\w-]*:[\w-]+:[\w-]*:)"
+    r"([0-9]{12})(?![0-9A-Za-z])",
+    re.IGNORECASE | re.ASCII,
+)
 _STARRED = re.compile(r"(?<![\w*-])[\w-]{2,24}\*{2,}[\w-]{1,8}(?![\w*-])")
 _ASSIGNED = re.compile(r"(?<![A-Z0-9_])([A-Z][A-Z0-9_]{2,60}) ?= ?[\"']?([A-Za-z0-9_+/=.-]{16,})")
 _CONNECTION = re.compile(r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,}=*)")
 _AT = re.compile(r"(?<![A-Za-z0-9._%+-])([A-Za-z0-9._%+-]{1,64})@([A-Za-z0-9.-]{3,255})")
 
 #: Names without case, hyphens and underscores.
-_SECRET_NAMES = re.compile(
-    "x?(?:goog)?apikey|apitoken|(?:proxy)?authorization(?:token)?|(?:bearer|auth|access|refresh|id|session)token"
-    "|clientsecret|secretkey|(?:aws)?secretaccesskey|privatekey|password|passwd|pwd|passphrase|(?:set)?cookie"
-    "|xamzsecuritytoken|subscriptionkey|(?:webhook|signing)secret"
-)
 _ID_NAMES = re.compile(
     "x?requestid|openaiorganization|organization|(?:organization|org|project|workspace|team|account|user|apikey)id|cfray"
 )
@@ -132,17 +148,16 @@ def in_text(text: str) -> Iterator[tuple[str, str]]:
 
 def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
     """(kind, value) where a member's name says that its value is a secret or an account's id."""
-    name = _plain(name)
     if not value or is_masked(value):
         return
-    if _SECRET_NAMES.fullmatch(name):
+    if names.is_secret(name):
         scheme, _, rest = value.partition(" ")
         value = rest if scheme.lower() in ("bearer", "basic", "token") else value
-        if len(value) >= 8 and not _is_made_up(value) and not is_masked(value):
+        if len(value) >= 8 and "://" not in value and not _is_made_up(value) and not is_masked(value):
             yield "named secret", value
-    elif name in ("token", "secret") and re.fullmatch(r"[\w+/=.~-]{20,}", value) and _is_mixed(value):
+    elif names.is_secret_if_random(name, value):
         yield "named secret", value
-    elif _ID_NAMES.fullmatch(name) and _is_id(value):
+    elif _ID_NAMES.fullmatch(names.plain(name)) and _is_id(value):
         yield "account or request id", value
 
 
@@ -178,6 +193,7 @@ def _detectors() -> tuple[tuple[str, Detector], ...]:
         ("provider key", _keys),
         ("provider key", _shaped),
         ("provider key", _glued),
+        ("vendor key", vendors.keys),
         ("named secret", _on_lines),
         ("account or request id", _ids),
         ("account or request id", _account_uuids),
@@ -190,14 +206,14 @@ def _detectors() -> tuple[tuple[str, Detector], ...]:
 
 
 def _keys(text: str) -> Iterator[str]:
-    return _words(text, _KEY_PREFIXES, entropy=2.8)
+    return _words(text, _KEY_PREFIXES, least=2.8)
 
 
 def _ids(text: str) -> Iterator[str]:
-    return _words(text, _ID_PREFIXES, entropy=2.5)
+    return _words(text, _ID_PREFIXES, least=2.5)
 
 
-def _words(text: str, prefixes: dict[str, int], entropy: float) -> Iterator[str]:
+def _words(text: str, prefixes: dict[str, int], least: float) -> Iterator[str]:
     beginnings = tuple(prefixes)
     if not any(beginning in text for beginning in beginnings):
         return
@@ -209,12 +225,13 @@ def _words(text: str, prefixes: dict[str, int], entropy: float) -> Iterator[str]
             rest = word[len(prefix) :]
             if prefix in _ONE_WORD or prefix in _ID_PREFIXES:
                 rest = re.split("[.-]", rest, maxsplit=1)[0]
-            if len(rest) >= prefixes[prefix] and _is_mixed(rest) and _entropy(rest) >= entropy:
+            random = _is_mixed(rest) or vendors.is_random(rest)
+            if len(rest) >= prefixes[prefix] and random and entropy(rest) >= least:
                 yield prefix + rest
 
 
 def _shaped(text: str) -> Iterator[str]:
-    yield from (found for found in _SHAPES.findall(text) if _is_mixed(found) and _entropy(found) >= 2.8)
+    yield from (found for found in _SHAPES.findall(text) if _is_mixed(found) and entropy(found) >= 2.8)
 
 
 def _glued(text: str) -> Iterator[str]:
@@ -227,20 +244,23 @@ def _on_lines(text: str) -> Iterator[str]:
     """Values after a name in headers, configurations, commands and forms that stand in a text."""
     yield from (value for pattern in (_LINE, _CURL_USER) for value in pattern.findall(text) if _is_mixed(value))
     for name, value in _FIELD.findall(text):
-        named = _SECRET_NAMES.fullmatch(_plain(name)) or name in ("token", "secret")
-        if named and not _is_made_up(value):
+        if (names.is_secret(name) and not _is_made_up(value)) or names.is_secret_if_random(name, value):
+            yield value
+    for name, value in _SETTING.findall(text):
+        if names.is_random(value) and (names.is_secret(name) or names.is_secret_if_random(name, value)):
             yield value
 
 
 def _account_uuids(text: str) -> Iterator[str]:
     for found in _UUID.finditer(text):
-        if _ACCOUNT.search(text, max(found.start() - 20, 0), found.start()):
+        if _ACCOUNT.search(text, max(found.start() - 30, 0), found.start()):
             yield found[0]
+    yield from _NUMBERED.findall(text)
 
 
 def _authorizations(text: str) -> Iterator[str]:
     for scheme, token in _AFTER_SCHEME.findall(text):
-        if _is_mixed(token) and _entropy(token) >= 2.5 and (scheme.lower() == "bearer" or _is_pair(token)):
+        if _is_mixed(token) and entropy(token) >= 2.5 and (scheme.lower() == "bearer" or _is_pair(token)):
             yield token
 
 
@@ -278,7 +298,8 @@ def _in_urls(text: str) -> Iterator[str]:
         if password and password[0] not in "<${[*" and len(set(password)) > 2:
             yield password
         for name, value in parse_qsl(f"{parts.query}&{parts.fragment}"):
-            if _QUERY_NAMES.fullmatch(_plain(name)) and len(value) >= 12 and _is_mixed(value):
+            known = _QUERY_NAMES.fullmatch(names.plain(name)) and len(value) >= 12 and _is_mixed(value)
+            if known or ((names.is_secret(name) or names.is_secret_if_random(name, value)) and names.is_random(value)):
                 yield value
 
 
@@ -304,18 +325,10 @@ def _is_id(value: str) -> bool:
 
 
 def _names_secret(name: str) -> bool:
-    plain = _plain(name)
-    return plain.endswith(("key", "token", "secret", "signature", "password", "credential", "sig", "session", "auth"))
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+    plain = names.plain(name)
+    ends = ("key", "token", "secret", "signature", "password", "credential", "sig", "session", "auth")
+    return plain.endswith(ends) or names.is_secret(name)
 
 
 def _is_mixed(text: str) -> bool:
     return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
-
-
-def _entropy(text: str) -> float:
-    """Shannon's, in bits a character."""
-    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())

@@ -1,0 +1,126 @@
+"""What the name of a member, a parameter, a header or a variable says about its value.
+
+A name is read by its words, in any casing (``MISTRAL_API_KEY``, ``mistralApiKey``, ``x-mistral-key``), and its last
+words decide. Some names mean a secret and nothing else (``…_API_KEY``, ``…Password``). Others mean harmless things as
+well (``page_token``, ``cache_key``): there the value has to be random, too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from enum import Enum
+
+#: In front of ``key``: what makes it a credential.
+_KEYS = frozenset(
+    {
+        *("api", "access", "secret", "private", "signing", "encryption", "subscription", "master", "admin", "license"),
+        *("account", "shared", "deploy", "personal", "service"),
+    }
+)
+_TOKENS = frozenset({"api", "access", "refresh", "bearer", "auth", "authorization", "session", "id", "security"})
+_SECRETS = frozenset({"client", "webhook", "signing", "app", "api", "shared", "consumer"})
+#: Last words that mean a secret whatever precedes them, and endings of words that are written in one.
+_SURE = frozenset({"password", "passwd", "passphrase", "passcode", "pwd", "authorization", "cookie"})
+_SURE_ENDINGS = (
+    *("password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "secretkey", "privatekey", "signingkey"),
+    *("apitoken", "accesstoken", "authtoken", "refreshtoken", "sessiontoken", "bearertoken", "clientsecret"),
+)
+_LIKELY = frozenset({"key", "token", "secret", "auth", "bearer", "credential", "jwt", "pat", "dsn"})
+_LIKELY_ENDINGS = ("token", "secret")
+#: In front of ``key`` and ``token``: places in lists, parts of text, entries of tables.
+_HARMLESS = frozenset(
+    {
+        *("public", "publishable", "primary", "foreign", "partition", "sort", "cache", "idempotency", "index", "group"),
+        *("natural", "unique", "object", "dedup", "dedupe", "deduplication", "hash", "sequence", "schema", "bucket"),
+        *("page", "next", "previous", "prev", "continuation", "cursor", "sync", "resume", "pagination", "csrf", "xsrf"),
+        *("stop", "start", "pad", "mask", "input", "output", "prompt", "completion", "reasoning", "cached", "total"),
+    }
+)
+#: Behind the deciding words: which one of several it is.
+_SUFFIXES = frozenset(
+    {
+        *("prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "sandbox"),
+        *("local", "old", "new", "current", "backup", "primary", "secondary", "default", "value", "plain", "raw", "v"),
+    }
+)
+#: Words of a header's name that say its value is a credential or names an account.
+_OF_HEADERS = frozenset(
+    {
+        *("auth", "authorization", "key", "apikey", "token", "secret", "cookie", "password", "credential", "signature"),
+        *("session", "bearer", "jwt", "organization", "org", "project", "account", "workspace", "tenant", "team"),
+    }
+)
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PARTS = re.compile(r"[-_.:/~+=]+")
+_CHANGE = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_REFERENCE = re.compile(r"[/~$%<{\[*]|\.{1,2}/|(?:process\.|os\.)?env", re.IGNORECASE)
+
+
+class Says(Enum):
+    """What a name says of its value."""
+
+    NOTHING = 0
+    LIKELY = 1
+    SURE = 2
+
+
+def says(name: str) -> Says:
+    """Whether the value of ``name`` is a secret, can be one, or is none for what the name says."""
+    words = _words(name)
+    while len(words) > 1 and words[-1] in _SUFFIXES:
+        words.pop()
+    if not words:
+        return Says.NOTHING
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last in _SURE or last.endswith(_SURE_ENDINGS):
+        return Says.SURE
+    if before in {"key": _KEYS, "token": _TOKENS, "secret": _SECRETS}.get(last, ()):
+        return Says.SURE
+    if (last in ("key", "token") and before in _HARMLESS) or (last == "key" and not before):
+        return Says.NOTHING
+    return Says.LIKELY if last in _LIKELY or last.endswith(_LIKELY_ENDINGS) else Says.NOTHING
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether ``value`` under ``name`` is a secret: by the name, and for most names by being random as well."""
+    said = says(name)
+    if said is Says.NOTHING or "://" in value or (_REFERENCE.match(value) and not is_random(value)):
+        return False
+    if said is Says.SURE:
+        return True
+    if _UUID.fullmatch(value):
+        return _words(name)[-1:] != ["key"]
+    return is_random(value)
+
+
+def is_random(value: str) -> bool:
+    """Whether no person would write this: letters and digits mixed within words, and many different ones.
+
+    ``claude-sonnet-4-20250514`` and ``step2`` are written by people.
+    """
+    if len(value) < 16 or " " in value or entropy(value) < 3.0:
+        return False
+    if value.lower() != value != value.upper() and entropy(value) >= 4.2 and any(map(str.isdigit, value)):
+        return True
+    changes = [len(_CHANGE.findall(part)) for part in _PARTS.split(value)]
+    return max(changes) >= 2 or (sum(changes) >= 1 and len(max(_PARTS.split(value), key=len)) >= 20)
+
+
+def is_credential_header(name: str) -> bool:
+    """Whether a header or a metadata key of this name carries a credential, or names the account."""
+    return not _OF_HEADERS.isdisjoint(_words(name)) or says(name) is not Says.NOTHING
+
+
+def entropy(text: str) -> float:
+    """Shannon's, in bits a character."""
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
+
+
+def _words(name: str) -> list[str]:
+    """The words in lower case and singular, without numbers: ``apiKeys2`` is api, key."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return [word[:-1] if word.endswith("s") and word[:-1] in _LIKELY | _SURE else word for word in words]
