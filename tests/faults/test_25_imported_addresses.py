@@ -50,7 +50,7 @@ def plays(path: str, request: Request) -> bool:
             return False
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(address=ADDRESSES)
 def test_the_request_of_the_source_matches_whatever_its_address(tmp_path: Path, address: str) -> None:
     forget()
