@@ -60,6 +60,7 @@ class _Open:
         self.wire: str | None = None
         self.id: str | None = None
         self.ended = False
+        self.whole = False  # an answer among server-sent events: nothing else belongs to it
         self.finished: set[int] = set()
 
     def take(self, item: Item, seen: _Seen) -> None:
@@ -67,10 +68,13 @@ class _Open:
         self.wire = self.wire or seen.wire
         self.id = self.id or seen.id
         self.ended = self.ended or seen.ends
+        self.whole = seen.kind == "answer"
         self.finished |= seen.finished
 
     def excludes(self, seen: _Seen) -> bool:
         """Whether a document cannot be of this stream."""
+        if self.whole or seen.kind == "answer":
+            return True
         if seen.kind == "unknown":
             return False
         if None not in (seen.wire, self.wire) and seen.wire != self.wire:
@@ -108,7 +112,7 @@ def responses(data: bytes) -> list[bytes]:
 
 
 def _streams(items: list[Item]) -> list[list[Item]]:
-    """The events of each stream; in server-sent events all documents are events."""
+    """The events of each stream; in server-sent events all documents are events, except an answer without a field."""
     parts: list[_Open] = []
     for item in items:
         seen = _event(item)
@@ -156,7 +160,9 @@ def _event(item: Item) -> _Seen:
     """What an event is."""
     name, data = item
     if name is RAW:
-        return _Seen("unknown")
+        answer = _decoded(data)
+        wire = whole_wire(answer) if isinstance(answer, dict) else None
+        return _Seen("unknown") if wire is None else _Seen("answer", wire)
     if data == b"[DONE]":
         return _Seen("event", "openai.chat", ends=True)
     body = _decoded(data)

@@ -185,3 +185,33 @@ def test_one_stream_stays_one_where_its_end_is_repeated() -> None:
     text = chat_stream("f").encode()
     for more in (b"data: [DONE]\n\n", text.split(b"\n\n")[-3] + b"\n\n"):
         assert responses(text + more) == [text + more]
+
+
+@wires
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_an_answer_between_server_sent_events_is_an_exchange(
+    tmp_path: Path, wire: str, indent: int | None, end: str
+) -> None:
+    """A log that holds streams as they came and answers as JSON: the order does not matter."""
+    events = b"".join(stream(wire, [Call(("{}",), "s")])).decode()
+    answer = json.dumps(body(wire, "a", "b"), indent=indent)
+    for text in (f"{events}{answer}{end}", f"{events}{answer}\n\n{events}", f"{events}{answer}\n\n{answer}{end}"):
+        (tmp_path / "log.txt").write_text(text)
+        found = [calls(one) for one in read(tmp_path / "log.txt") if isinstance(one, Exchange)]
+        assert sorted(map(str, found)) == sorted(
+            map(str, [(wire, ["s"])] * text.count(events) + [(wire, ["a", "b"])] * text.count(answer))
+        )
+        with pytest.raises(SeveralBodies):
+            normalize(text, wire)
+
+
+@pytest.mark.parametrize("name", ["b.json", "b.jsonl", "b.txt", "b.yaml", "b"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_an_encoding_that_is_not_read_is_named(tmp_path: Path, name: str, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (tmp_path / name).write_text(mark + chat_body("f") + "\n" + chat_body("g"), encoding=encoding)
+    result = run("audit", tmp_path / name)
+    assert result.exit_code == 4
+    assert "UTF-16" in result.stderr
+    assert "UTF-8" in result.stderr
