@@ -53,6 +53,8 @@ _TRAFFIC = re.compile(
     rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]""",
     re.MULTILINE | re.DOTALL,
 )
+#: How files begin that PowerShell's ``>`` writes.
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
@@ -151,6 +153,8 @@ def _format(file: Opened) -> str:
     head = file.head
     if not head.strip():
         raise UnreadableSource("the file is empty but for white space" if head else "the file is empty")
+    if head.startswith(_UTF_16):
+        raise UnreadableSource("the file is UTF-16", hint="write it as UTF-8")
     name = plain_name(file.path)
     format = next((how for suffix, how in SUFFIXES.items() if name.endswith(suffix)), None)
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1]
