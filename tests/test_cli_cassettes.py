@@ -92,7 +92,7 @@ def test_what_does_not_say_where_it_comes_from_is_unknown_and_a_fault(mixed: Pat
 def test_nothing_that_fits_is_nothing_run(tmp_path: Path, command: str) -> None:
     result = run(command, library=tmp_path)
     assert (result.exit_code, result.stdout) == (5, "")
-    assert "no cassette stands in" in result.stderr
+    assert "no cassette is in" in result.stderr
 
 
 def test_the_library_may_come_from_the_environment(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from .. import cassette_report as report
 from ..exchange import first_choice, unlogged
 from ..workers import cores, in_order
 from . import exits, options, screen
-from .names import Group, nearest
+from .names import Group, Named, nearest
 from .progress import Progress
 
 #: So many cassettes are verified in this process.
@@ -31,7 +31,7 @@ _EPILOG = f"Exit codes: {exits.TABLE}"
 
 _library = click.option(
     "--library",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar="TOOLPARITY_CASSETTES",
     default=files.RECORDED,
     help="Another library than the shipped one (also TOOLPARITY_CASSETTES).",
@@ -160,7 +160,7 @@ def path_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path
 @_library
 @click.option(
     "--fail-on",
-    type=click.Choice(["shape", "values", "words"]),
+    type=Named("level", ["shape", "values", "words"]),
     default="words",
     show_default=True,
     help="Exit with 1 where this changed, or a level before it.",
@@ -284,11 +284,15 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
 
 
 def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> list[Place]:
-    places = [place for place in files.find(library) if not patterns or any(_fits(place, one) for one in patterns)]
+    """The cassettes that fit a pattern. Raises click.BadParameter for a pattern that fits none."""
+    places = files.find(library)
     if not places:
-        click.echo(f"no cassette {'fits' if patterns else 'stands'} in {library}", err=True)
+        click.echo(f"no cassette is in {library}", err=True)
         ctx.exit(exits.NOTHING_RAN)
-    return places
+    for pattern in patterns:
+        if not any(_fits(place, pattern) for place in places):
+            raise _unknown(pattern, places)
+    return [place for place in places if not patterns or any(_fits(place, one) for one in patterns)]
 
 
 def _fits(place: Place, pattern: str) -> bool:
@@ -306,12 +310,16 @@ def _one(name: str, library: Path) -> Place:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        alike = nearest(name, {place.name for place in places if place.name})
-        near = [place.shown for place in places if place.name in alike][:3]
-        there = f"did you mean {' or '.join(near)}?" if near else "toolparity cassettes list shows them"
-        raise click.BadParameter(f"no cassette is called {name!r}; {there}", param_hint="CASSETTE")
+        raise _unknown(name, places)
     told = ", ".join(place.shown for place in fitting[:5]) + (", …" if len(fitting) > 5 else "")
     raise click.BadParameter(f"{name}: {len(fitting)} cassettes fit ({told})", param_hint="CASSETTE")
+
+
+def _unknown(name: str, places: list[Place]) -> click.BadParameter:
+    alike = nearest(name, {place.name for place in places if place.name})
+    near = [place.shown for place in places if place.name in alike][:3]
+    there = f"did you mean {' or '.join(near)}?" if near else "toolparity cassettes list shows them"
+    return click.BadParameter(f"no cassette is called {name!r}; {there}", param_hint="CASSETTE")
 
 
 def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:

@@ -18,7 +18,11 @@ from .names import Named, unknown
 
 @click.command(name="serve", epilog=f"Exit codes: {exits.TABLE}")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
-@click.option("--library", type=click.Path(path_type=Path), help="The library to serve; the shipped one if not told.")
+@click.option(
+    "--library",
+    type=click.Path(exists=True, path_type=Path),
+    help="The library to serve. Without it, the shipped one.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="For HTTP.  [default: a free one]")
 @click.option(

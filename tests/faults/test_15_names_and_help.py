@@ -52,6 +52,11 @@ def run(*args: Any) -> Result:
         (["serve", "--chunking", "byte"], "bytes"),
         (["cassettes", "show", "singel-call"], "single-call"),
         (["cassettes", "diff", "singel-call", "single-call"], "single-call"),
+        (["cassettes", "diff", "--fail-on", "vales", "a", "b"], "values"),
+        (["cassettes", "list", "singel-call"], "single-call"),
+        (["cassettes", "verify", "single-call", "paralel-three"], "parallel-three"),
+        (["cassettes", "path", "singel-call"], "single-call"),
+        (["cassettes", "age", "singel-call"], "single-call"),
         (["subjects", "install", "langchian"], "langchain"),
         (["subjects", "remove", "litelm"], "litellm"),
         (["subjects", "path", "litelm"], "litellm"),
@@ -75,6 +80,20 @@ def test_a_cassette_that_is_ambiguous_or_not_there_is_a_usage_error() -> None:
     for name, why in (("openai", "cassettes fit"), ("zzz", "toolparity cassettes list")):
         result = run("cassettes", "show", name)
         assert (result.exit_code, why in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["cassettes", name] for name in ("list", "verify", "path", "age", "orphans")),
+        ["cassettes", "show", "single-call"],
+        ["cassettes", "diff", "single-call", "single-call"],
+        ["serve"],
+    ],
+)
+def test_a_library_that_is_not_there_is_a_usage_error(command: list[str], tmp_path: Path) -> None:
+    result = run(*command, "--library", tmp_path / "nope")
+    assert (result.exit_code, "does not exist" in result.stderr) == (2, True), result.output
 
 
 @pytest.mark.parametrize(
@@ -159,7 +178,7 @@ def test_the_examples_with_shipped_cassettes_run_in_an_empty_folder(
     assert Path(library).is_dir()
     (one,) = run("cassettes", "path", "anthropic/anthropic.messages/single-call.yaml").stdout.splitlines()
     assert run("normalize", one).exit_code == 0
-    assert run("cassettes", "path", "zzz").exit_code == 5
+    assert run("cassettes", "path", "zzz").exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
 
