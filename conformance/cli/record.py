@@ -15,7 +15,7 @@ import click
 from cassettes.library import files
 from cassettes.scripts import Script, scripts
 from cassettes.surfaces import SURFACES, Surface
-from normalizer.errors import CassetteNotWritten, MissingKey, ToolparityError
+from normalizer.errors import MissingKey, ToolparityError
 from reports.terminal import Cell, Lines, Section, Table, Tone, render
 
 from . import exits, screen
@@ -108,7 +108,7 @@ def command(
         ctx.exit(exits.NOTHING_RAN)
     done: list[Done] = []
     with Progress(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
-        _make(into)
+        into.mkdir(parents=True, exist_ok=True)
         progress.note(f"recording into {into.absolute()}")
         for job in jobs:
             done.append(_recorded(job, ways[job.surface.name], into, model, rerecord))
@@ -126,16 +126,6 @@ def _library(into: Path) -> Path:
         shipped = os.path.relpath(files.RECORDED)
         raise click.BadParameter(f"{into} is toolparity's own package; its library is --into {shipped}")
     return into
-
-
-def _make(into: Path) -> None:
-    """Before anything is asked, so that a library that cannot be written is one error. Raises CassetteNotWritten."""
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CassetteNotWritten(f"the library cannot be made: {error.strerror}", where=str(into)) from None
-    if not os.access(into, os.W_OK):
-        raise CassetteNotWritten("the library cannot be written", where=str(into), hint="name another with --into")
 
 
 def _jobs(
