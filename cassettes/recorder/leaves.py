@@ -30,6 +30,8 @@ _PASSING = frozenset(
      "wire_id", "created", "created_at", "completed_at", "expires_at", "system_fingerprint", "signature", "encrypted",
      "encrypted_content", "encrypted_index", "obfuscation")
 )  # fmt: skip
+#: Members of a provider's error that the canonical one has.
+_ERROR = frozenset(("type", "message", "status"))
 #: Arguments that are JSON in a text: compared by value.
 _PACKED = frozenset(("arguments", "arguments_text"))
 
@@ -46,15 +48,25 @@ def leaves(asked: Any, said: Response, status: int | None) -> tuple[dict[str, st
 
 
 def _answer(said: Response) -> dict[str, Any]:
-    """The canonical response without what it repeats: the provider's figures and errors, the parsed arguments."""
+    """The canonical response without what it repeats: the provider's figures, an error's words, parsed arguments."""
     plain: dict[str, Any] = msgspec.to_builtins(said)
-    for member in ("usage", "error"):
-        if plain.get(member) is not None:
-            del plain[member]["raw"]
+    if plain["usage"] is not None:
+        del plain["usage"]["raw"]
+    if plain["error"] is not None:
+        plain["error"]["raw"] = _unrepeated(plain["error"]["raw"])
     for choice in plain["choices"]:
         for block in choice["blocks"]:
             block.pop("arguments", None)
     return {name: value for name, value in plain.items() if name != "findings"}
+
+
+def _unrepeated(error: Any) -> Any:
+    """An error of a provider without the members that the canonical one has: its code, for one, is in no other."""
+    if not isinstance(error, dict):
+        return None
+    return {
+        name: _unrepeated(value) if name == "error" else value for name, value in error.items() if name not in _ERROR
+    }
 
 
 def _walk(path: str, key: str, value: Any, *, free: bool) -> Iterator[tuple[str, str, Any]]:

@@ -161,3 +161,20 @@ def test_any_other_text_in_a_request_is_told(name: str, stream: bool, data: st.D
     at = SURFACES[name]
     found: list[Change] = diff(outline(old, at), outline(new, at), down_to="words")
     assert found
+
+
+@pytest.mark.parametrize("member", ["code", "param"])
+def test_the_members_of_an_error_that_programs_read_are_values(tmp_path: Path, member: str) -> None:
+    """`insufficient_quota` and `rate_limit_exceeded` have one type and one status."""
+    paths = []
+    for name in ("old", "new"):
+        one = interaction(chat_body("f"))
+        error = {"message": "Slow down.", "type": "requests", "code": "rate_limit_exceeded", "param": "model"}
+        body = {"error": error | ({member: "other"} if name == "new" else {})}
+        one["response"]["status"] = {"code": 429, "message": "Too Many Requests"}
+        one["response"]["body"]["string"] = json.dumps(body)
+        paths.append(made(tmp_path / name, one))
+    result = run(*paths)
+    assert result.exit_code == 1
+    assert f'response.error.raw.error.{member}: "' in result.stdout
+    assert "shape: 0 changed; values: 1 changed; words: 0 changed" in result.stdout
