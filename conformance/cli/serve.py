@@ -69,9 +69,9 @@ def command(
     to be a JSON object, with messages that the wire can read.
 
     The first lines of the output are the addresses: one "SURFACE<tab>BASE" each, ours first, then those of other
-    providers in the library. GET BASE/models lists the models that were asked for. The header (gRPC: initial metadata)
-    x-toolparity-origin of an answer says whether it is live, emulated or imported, and x-toolparity-cassette where it
-    is from.
+    providers in the library. GET /models below a base that ends in /v1 lists the models that were asked for, and so
+    does GET /v1/models below any other. The header (gRPC: initial metadata) x-toolparity-origin of an answer says
+    whether it is live, emulated or imported, and x-toolparity-cassette where it is from.
 
     \b
     Examples:
