@@ -27,6 +27,8 @@ _OVERLOADED = (429, 503, 529)
 _WORDS = ("overload", "rate_limit", "ratelimit", "resource_exhausted", "too_many_requests", "throttl", "slow_down")
 #: Of a limit that no waiting lifts: `insufficient_quota` and `billing_…` (OpenAI) come with status 429.
 _SPENT = ("quota", "billing", "credit")
+#: Beyond these a float of seconds overflows.
+_DOUBLINGS = 1000
 
 
 class Backoff(Struct, frozen=True):
@@ -57,7 +59,8 @@ class Backoff(Struct, frozen=True):
             return None
         wait = demanded
         if not wait:
-            wait = min(self.longest, self.first * 2 ** (attempt - 1)) * (0.5 + 0.5 * self.jitter())
+            doubled = self.first * 2.0 ** min(attempt - 1, _DOUBLINGS)
+            wait = min(self.longest, doubled) * (0.5 + 0.5 * self.jitter())
         return wait if self.allows(wait) else None
 
     def allows(self, wait: float) -> bool:

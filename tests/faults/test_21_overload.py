@@ -392,6 +392,12 @@ def test_a_wait_is_bounded_and_never_shorter_than_demanded(attempt: int, chance:
         assert not wanted or seconds == wanted
 
 
+@pytest.mark.parametrize("first", [0.0, 1.0, 1e308])
+def test_a_wait_is_bounded_after_thousands_of_attempts(first: float) -> None:
+    backoff = Backoff(attempts=100_000, first=first, jitter=lambda: 1.0)
+    assert backoff.seconds(50_000) == (60.0 if first else 0.0)
+
+
 def test_a_backoff_that_cannot_be_is_refused() -> None:
     with pytest.raises(PolicyError, match=r"longest must be >= 0, got -1"):
         Backoff(longest=-1)
