@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -113,11 +115,17 @@ def test_names_that_differ_behind_the_cut_differ() -> None:
     assert slug("-".join(["ab"] * 100) + ".yaml").startswith("ab-ab-ab")
 
 
-def test_a_library_that_cannot_be_written_is_an_error_for_each_file(tmp_path: Path) -> None:
+def test_a_library_that_cannot_be_written_is_an_error_for_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("cassettes.library.intake._write", full)
     for name in ("a.yaml", "b.yaml"):
         written(tmp_path / name, recorded(chat_body("f")))
     paths = [str(tmp_path / name) for name in ("a.yaml", "b.yaml")]
-    result = CliRunner().invoke(main, ["cassettes", "import", *paths, "--into", str(tmp_path / ("y" * 300))])
+    result = CliRunner().invoke(main, ["cassettes", "import", *paths, "--into", str(tmp_path / "library")])
     assert result.exit_code == 4
     assert [line.split(": ")[1] for line in result.stderr.splitlines()] == ["cannot be written"] * 2
 
