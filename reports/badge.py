@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from .figures import alive, figures
-from .results import BAD, Outcome, Report, Run
+from .figures import alive, figures, passing, standings
+from .results import BAD, Report, Run
+from .shown import cut, visible
 
 LABEL = "tool calls"
 
@@ -23,6 +24,8 @@ _WIDTHS = {
     **dict.fromkeys(" ,.", 4.0),
 }
 _WIDEST, _PADDING = 10.0, 6
+#: Characters of a subject's name.
+_NAME = 40
 
 
 class Message(NamedTuple):
@@ -35,17 +38,19 @@ class Message(NamedTuple):
 
 def message(run: Run) -> Message:
     """How many cases pass, of those in which the subjects claim something; a failure that is expected is no pass."""
-    counts: dict[Outcome, int] = {}
-    for cases in figures(run).cases.values():
-        for outcome, count in cases.items():
-            counts[outcome] = counts.get(outcome, 0) + count
-    applied = sum(counts.values()) - counts.get("unsupported", 0)
-    failed = any(counts.get(outcome) for outcome in BAD) or bool(alive(run))
+    counts = figures(run)
+    found = standings(run, counts)
+    passed, applied = (sum(numbers) for numbers in zip(*(one[2:] for one in found), strict=True)) if found else (0, 0)
+    failed = any(counts.total.get(outcome) for outcome in BAD) or bool(alive(run))
     if not applied and not run.kills:
         return Message("nothing ran", "lightgrey", failed)
-    passed = counts.get("pass", 0)
-    text = f"{passed:,} of {applied:,} cases pass" if applied else _killed(run)
+    text = passing(found) if applied else _killed(run)
     return Message(text, "red" if failed else "brightgreen" if passed == applied else "yellow", failed)
+
+
+def label(run: Run) -> str:
+    """What the message is about; the subject's name where the run is of one alone."""
+    return f"{LABEL}: {visible(cut(run.subjects[0].name, _NAME))}" if len(run.subjects) == 1 else LABEL
 
 
 def _killed(run: Run) -> str:
@@ -55,8 +60,9 @@ def _killed(run: Run) -> str:
 def render(report: Report) -> bytes:
     """The badge as SVG, 20 pixels high."""
     said = message(report.run)
-    left, right = _width(LABEL), _width(said.text)
-    told = escape(f"{LABEL}: {said.text}")
+    about = label(report.run)
+    left, right = _width(about), _width(said.text)
+    told = escape(f"{about}: {said.text}")
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{told}">
   <title>{told}</title>
@@ -66,7 +72,7 @@ def render(report: Report) -> bytes:
     <rect x="{left}" width="{right}" height="20" fill="{COLOURS[said.colour]}"/>
   </g>
   <g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">
-    {_text(LABEL, left / 2, left)}
+    {_text(about, left / 2, left)}
     {_text(said.text, left + right / 2, right)}
   </g>
 </svg>

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from normalizer import jsontext
 
-from .badge import LABEL, message
+from .badge import label, message
 from .results import Report
 
 
 def render(report: Report) -> bytes:
     """An object with what the badge says, and its colour by name."""
     said = message(report.run)
-    told: dict[str, object] = {"schemaVersion": 1, "label": LABEL, "message": said.text, "color": said.colour}
+    told: dict[str, object] = {
+        "schemaVersion": 1,
+        "label": label(report.run),
+        "message": said.text,
+        "color": said.colour,
+    }
     if said.failed:
         told["isError"] = True
     return jsontext.encode(told) + b"\n"

@@ -16,6 +16,8 @@ Counts = Mapping[Outcome, int]
 WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "stale", "new", "expected", "pass", "unsupported")
 
 _NOTED: tuple[Outcome, ...] = ("error", "stale", "new", "expected")
+#: A law is broken, whether or not a baseline expects it.
+_FAILED: tuple[Outcome, ...] = ("fail", "new", "expected")
 
 
 class Figures(NamedTuple):
@@ -33,6 +35,44 @@ class Figures(NamedTuple):
     def surfaces(self) -> list[str]:
         """Those that there are results of, by name."""
         return sorted({surface for _, _, surface in self.places})
+
+
+class Standing(NamedTuple):
+    """How a subject did. ``laws``: how many it breaks, expected or not. ``passed`` of ``applied``: cases in which it
+    claims something.
+    """
+
+    name: str
+    laws: int
+    passed: int
+    applied: int
+
+
+def standings(run: Run, counts: Figures) -> list[Standing]:
+    """One a subject, in the order of the run, those that only results name last.
+
+    The headline, the badge and the tables of subjects have their figures from here.
+    """
+    laws: dict[str, int] = defaultdict(int)
+    for (subject, _), found in counts.laws.items():
+        laws[subject] += any(found.get(outcome) for outcome in _FAILED)
+    made = []
+    for name in dict.fromkeys([*(subject.name for subject in run.subjects), *counts.cases]):
+        cases = counts.cases.get(name, {})
+        made.append(Standing(name, laws[name], cases.get("pass", 0), judged(cases)))
+    return made
+
+
+def breaking(found: Sequence[Standing]) -> str:
+    """ "10 of 11 subjects break a law"; a failure that a baseline expects is a failure."""
+    count = sum(1 for one in found if one.laws)
+    noun, verb = ("subject" if len(found) == 1 else "subjects"), ("breaks" if count == 1 else "break")
+    return f"{count:,} of {len(found):,} {noun} {verb} a law"
+
+
+def passing(found: Sequence[Standing]) -> str:
+    """ "13,237 of 15,361 cases pass"."""
+    return f"{sum(one.passed for one in found):,} of {sum(one.applied for one in found):,} cases pass"
 
 
 def figures(run: Run) -> Figures:

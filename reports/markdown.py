@@ -15,6 +15,7 @@ from .figures import (
     Counts,
     Figures,
     alive,
+    breaking,
     broken,
     figures,
     gravest,
@@ -22,6 +23,7 @@ from .figures import (
     judged,
     ratio,
     seen_outcomes,
+    standings,
     summary,
     varied,
     worst,
@@ -58,9 +60,12 @@ def render(report: Report) -> bytes:
     page = Page(ROOM)
     said = message(run)
     page.add(f"## {_HEADS[said.colour]} Tool calls: {said.text}")
+    if len(run.subjects) > 1:
+        page.add(f"**{breaking(standings(run, counts))}.**")
     if report.before is not None:
         _changes(page, compare(report.before, run))
     _failures(page, run, counts)
+    _subjects(page, run, counts)
     _laws(page, run, counts)
     _places(page, run, counts)
     _kills(page, run)
@@ -128,6 +133,16 @@ def _failed(found: tuple[Result, Verdict]) -> list[str]:
     result, verdict = found
     case, command = code(result.case, _NAME), code(result.repeat, _COMMAND)
     return [_MARKS[verdict.outcome], case, code(verdict.reason, _WHY), command]
+
+
+def _subjects(page: Page, run: Run, counts: Figures) -> None:
+    found = standings(run, counts)
+    if len(found) < 2:
+        return  # the title has its figures
+    page.add("### Cases that pass, by subject")
+    rows = ([code(one.name, _NAME), f"{one.passed:,} of {one.applied:,}", f"{one.laws:,}"] for one in found)
+    head = ["subject", "cases that pass", "laws that it breaks"]
+    page.table(head, rows, total=len(found), what="subjects", share=_LAWS)
 
 
 def _laws(page: Page, run: Run, counts: Figures) -> None:

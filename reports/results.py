@@ -38,7 +38,7 @@ OUTCOMES: dict[Outcome, str] = {
     "stale": "A failure that was expected did not come: the baseline is out of date.",
     "new": "The subject breaks the law in a case that is not required before the next release.",
     "expected": "The subject breaks the law, as the baseline says.",
-    "unsupported": "The subject does not claim what the law needs.",
+    "unsupported": "The subject does not claim what the law needs, or the suite cannot judge it fairly yet.",
     "pass": "The subject keeps the law.",
 }
 

@@ -9,13 +9,16 @@ from .figures import (
     Counts,
     Figures,
     alive,
+    breaking,
     broken,
     figures,
     gravest,
     idle,
     judged,
+    passing,
     ratio,
     seen_outcomes,
+    standings,
     summary,
     varied,
     worst,
@@ -57,7 +60,7 @@ def sections(report: Report, *, most: int = _TOLD) -> list[Section]:
         legend = [(Cell(outcome, _TONES[outcome]), means) for outcome, means in seen]
         made.append(Lines("", [*legend, (Cell("·", "dim"), "There is no such case.")]))
     if run.results or not run.kills:
-        made.append(Lines("", [(Cell(_summary(run, counts), "strong"), "")]))
+        made.append(Lines("", [(Cell(line, "strong"), "") for line in _summary(run, counts)]))
     return made
 
 
@@ -189,8 +192,10 @@ def _kills(run: Run) -> list[Section]:
     return [Table(title, ["subject", *laws], rows), Lines("", [*told, (Cell(line, "strong"), "")])]
 
 
-def _summary(run: Run, counts: Figures) -> str:
+def _summary(run: Run, counts: Figures) -> list[str]:
     verdicts = counted(sum(counts.total.values()), "verdict")
     told = summary(counts.total) or "nothing ran"
     took = f" in {run.seconds:.1f} s" if run.seconds else ""  # what is published does not say
-    return f"{counted(len(run.results), 'case')}, {verdicts}{took}: {told}"
+    line = f"{counted(len(run.results), 'case')}, {verdicts}{took}: {told}"
+    found = standings(run, counts)
+    return [f"{breaking(found)}; {passing(found)}", line] if len(found) > 1 else [line]

@@ -80,7 +80,6 @@ class Columns:
 
     ``called``: how a subject is asked for, where that is not its name.
     ``cases``: for each subject, for each place, a number of ``bundles`` plus 1, or 0 where it was not run.
-    ``dropped`` and ``warned``: of what is ``told``, how many calls it names as dropped, and whether it warns of any.
     ``bare``: law and outcome by turns. ``verdicts``: law, outcome, reason, round plus 1, expected, got.
     """
 
@@ -97,8 +96,6 @@ class Columns:
         self.bare: dict[tuple[int, ...], int] = {}
         self.verdicts: dict[tuple[int, ...], int] = {}
         self.told: list[list[list[Any]]] = []
-        self.dropped: list[int] = []
-        self.warned: list[bool] = []
         self._places: dict[tuple[str, str, str, str], int] = {}
         self._told: dict[bytes, int] = {}
         self._seen: dict[bytes, int] = {}
@@ -166,8 +163,6 @@ class Columns:
         if found is None:
             found = self._told[key] = len(self.told)
             self.told.append([self._round(one) for one in told])
-            self.dropped.append(sum(len(one.dropped) for one in told))
-            self.warned.append(any(one.warnings for one in told))
         return found
 
     def _round(self, told: Told) -> list[Any]:

@@ -15,7 +15,6 @@ from normalizer import jsontext
 from ..results import BROKEN, REPEAT, Run
 from ..shown import cut
 from .columns import NAME, ORDER, WORDS, Columns, Texts
-from .losses import LAWS
 from .marks import MARKS, NOTABLE, WORST
 
 #: Bytes of embedded data. With the rest of the page, which is bounded, it stays below 5 MB.
@@ -121,7 +120,6 @@ def _about(run: Run, columns: Columns) -> dict[str, Any]:
             for one in run.sources
         ],
         "kills": limited(run.kills),
-        "losses": [number for law in LAWS if (number := columns.laws.of(law)) is not None],
     }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..compare import counted
-from ..figures import Counts, alive, idle, judged, kept
-from ..results import BAD, OUTCOMES, Outcome, Run
+from ..figures import Counts, Standing, alive, breaking, idle, judged, kept, passing
+from ..results import OUTCOMES, Outcome, Run
 from ..shown import cut
 from . import links
 from .columns import NAME, ORDER, WORDS, Columns
@@ -34,13 +34,15 @@ class Count(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A row of the subjects."""
+    """A row of the subjects. ``passed`` of ``applied``: cases. ``kept`` of ``judged``: verdicts."""
 
     name: str
     version: str
     claims: list[str]
     wires: str
     seconds: float
+    passed: int
+    applied: int
     broken: int
     kept: int
     judged: int
@@ -87,12 +89,14 @@ def total(laws: Mapping[str, Counts]) -> dict[Outcome, int]:
     return sums
 
 
-def headline(run: Run, found: Tallies) -> Headline:
-    """The verdict of the run, in a sentence."""
+def headline(run: Run, found: Tallies, standings: Sequence[Standing]) -> Headline:
+    """The verdict of the run, in a sentence. A failure that a baseline expects is a failure."""
     sums = {name: total(laws) for name, laws in found.items()}
     over = {outcome: sum(one[outcome] for one in sums.values()) for outcome in OUTCOMES}
     took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # what is published does not say
-    told = f"{counted(len(run.results), 'case')}, {counted(sum(over.values()), 'verdict')}{took}."
+    told = f"{passing(standings)}. {counted(len(run.results), 'case')}, {counted(sum(over.values()), 'verdict')}{took}."
+    if over["expected"]:
+        told += f" A baseline expects {over['expected']:,} of the failures."
     living = len(alive(run))
     if not sum(over.values()) and run.kills:
         text = f"{len(run.kills) - living} of {counted(len(run.kills), 'known-bad subject')} failed by their law"
@@ -100,13 +104,7 @@ def headline(run: Run, found: Tallies) -> Headline:
     if not sum(over.values()):
         return Headline("odd", "Nothing ran", "No case was put to any subject.")
     if over["fail"]:
-        broken = [name for name, one in sums.items() if one["fail"]]
-        if len(sums) == 1:
-            laws = sum(1 for counts in found[broken[0]].values() if counts.get("fail"))
-            text = f"{cut(broken[0], 60)} breaks {counted(laws, 'law')}"
-        else:
-            text = f"{len(broken)} of {len(sums)} subjects {'breaks' if len(broken) == 1 else 'break'} a law"
-        return Headline("bad", text, told)
+        return Headline("bad", _broken(standings), told)
     if over["error"]:
         return Headline("bad", f"{counted(over['error'], 'verdict')} could not be told", told)
     if living:
@@ -119,11 +117,17 @@ def headline(run: Run, found: Tallies) -> Headline:
     verb = "keeps" if len(sums) == 1 else "keep"
     if not over["pass"] and not over["expected"] and not over["new"]:
         return Headline("odd", "No law applied", told)
-    if over["new"]:
-        return Headline("good", f"{whom} {verb} what the release requires", told)
+    if over["new"] or over["expected"]:
+        return Headline("odd", _broken(standings), told)
     claims = "it claims" if len(sums) == 1 else "they claim"
-    beyond = ", beyond what is expected to fail" if over["expected"] else ""
-    return Headline("good", f"{whom} {verb} every law that {claims}{beyond}", told)
+    return Headline("good", f"{whom} {verb} every law that {claims}", told)
+
+
+def _broken(standings: Sequence[Standing]) -> str:
+    """Who breaks a law, or how many laws the only subject breaks."""
+    if len(standings) > 1:
+        return breaking(standings)
+    return f"{cut(standings[0].name, 60)} breaks {counted(standings[0].laws, 'law')}"
 
 
 def counts(run: Run, found: Tallies) -> list[Count]:
@@ -135,10 +139,10 @@ def counts(run: Run, found: Tallies) -> list[Count]:
     return [Count(MARKS[name], number, links.filtered(verdict=name)) for name, number in over.items()]
 
 
-def subjects(run: Run, found: Tallies) -> list[Subject]:
+def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Subject]:
     """The subjects in the order of the run."""
     rows = []
-    for one in run.subjects:
+    for one, standing in zip(run.subjects, standings, strict=False):  # the others have no version and no claims
         sums = total(found.get(one.name, {}))
         wires = "all wires" if one.wires is None else ", ".join(one.wires) or "no wire"
         rows.append(
@@ -148,7 +152,9 @@ def subjects(run: Run, found: Tallies) -> list[Subject]:
                 [cut(claim, NAME) for claim in one.claims],
                 cut(wires, WORDS),
                 one.seconds,
-                sum(sums[name] for name in BAD),
+                standing.passed,
+                standing.applied,
+                standing.laws,
                 kept(sums),
                 judged(sums),
                 worst(sums),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..figures import figures, standings
 from ..results import Report
 from ..shown import cut
-from . import changes, history, kills, losses, overview, sources
+from . import changes, history, kills, overview, sources
 from .columns import Columns
 from .embed import embedded
 from .shell import page
@@ -29,17 +30,17 @@ def render(report: Report) -> bytes:
     run = report.run
     columns = Columns(run)
     tallies = overview.tallies(columns)
+    found = standings(run, figures(run))
     data = embedded(run, columns)
     context = {
         "run": run,
         "title": f"{', '.join(cut(one.name, 60) for one in run.subjects[:3])}: conformance",
-        "headline": overview.headline(run, tallies),
+        "headline": overview.headline(run, tallies, found),
         "counts": overview.counts(run, tallies),
-        "subjects": overview.subjects(run, tallies),
+        "subjects": overview.subjects(run, tallies, found),
         "laws": overview.laws(run, tallies),
         "changes": changes.changes(report),
         "sources": sources.sources(run),
-        "losses": losses.losses(columns),
         "kills": kills.matrix(run),
         "history": history.history(report),
         "data": data.data,

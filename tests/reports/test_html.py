@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from benchmarks.made_run import made_run
 from reports import formats, results
+from reports.figures import figures, standings
 from reports.html import columns, embed, history, marks, overview, sources
 from reports.results import OUTCOMES, Kill, Law, Report, Run, Seen, Source, Told, Traffic
 from tests.reports import golden
@@ -152,7 +153,7 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     def headline(*cases: results.Result) -> tuple[str, str]:
         made = run(*cases)
         tallies = overview.tallies(columns.Columns(made))
-        found = overview.headline(made, tallies)
+        found = overview.headline(made, tallies, standings(made, figures(made)))
         return found.tone, found.text
 
     other = {"subject": "other"}
@@ -166,10 +167,11 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     assert headline(result(verdict("fail")), result(verdict(), **other)) == ("bad", "1 of 2 subjects breaks a law")
     assert headline(result(verdict("error"))) == ("bad", "1 verdict could not be told")
     assert headline(result(verdict("stale"))) == ("odd", "A baseline is out of date")
-    assert headline(result(verdict("new"))) == ("good", "mine keeps what the release requires")
-    assert headline(result(verdict("expected"))) == (
-        "good",
-        "mine keeps every law that it claims, beyond what is expected to fail",
+    assert headline(result(verdict("new"))) == ("odd", "mine breaks 1 law")
+    assert headline(result(verdict("expected"))) == ("odd", "mine breaks 1 law")
+    assert headline(result(verdict("expected")), result(verdict("new"), **other)) == (
+        "odd",
+        "2 of 2 subjects break a law",
     )
     assert headline(result(verdict("unsupported"))) == ("odd", "No law applied")
 
@@ -179,7 +181,8 @@ def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() 
 
     def headline(*cases: results.Result, kills: list[Kill]) -> tuple[str, str]:
         made = replace(run(*cases), kills=kills, laws=[Law(one.law, "", "must") for one in kills])
-        found = overview.headline(made, overview.tallies(columns.Columns(made)))
+        tallies = overview.tallies(columns.Columns(made))
+        found = overview.headline(made, tallies, standings(made, figures(made)))
         return found.tone, found.text
 
     assert headline(kills=[killed]) == ("good", "1 of 1 known-bad subject failed by their law")
@@ -267,26 +270,6 @@ def test_history_tells_all_runs_the_latest_first() -> None:
     text = Read(page(runs[2], before=runs[1], earlier=[runs[0]])).text
     assert text.index("2026-01-03 00:00 UTC (this run)") < text.index("2026-01-02 00:00 UTC 1.2.3")
     assert history.history(Report(runs[2])) is None
-
-
-def test_losses_tell_drops_with_a_warning_from_those_without() -> None:
-    def case(number: int, policy: str, *told: Told, bad: bool = False) -> results.Result:
-        check = verdict("fail" if bad else "pass", "conservation")
-        return replace(result(check, scenario=f"s{number}", policy=policy), told=[*told])
-
-    made = run(
-        case(1, "first", Told(["a"], ["b", "c"], warnings=["2 calls are dropped"])),
-        case(2, "first", Told(["a"], ["b"])),
-        case(3, "first", Told(["a"]), bad=True),
-        case(4, "all", Told(["a"])),
-    )
-    from reports.html.losses import losses
-
-    found = losses(columns.Columns(made))
-    first, others = found.rows[0].cells
-    assert (first.cases, first.told, first.calls, first.silent, first.broken) == (3, 2, 3, 1, 1)
-    assert (others.cases, others.calls, others.silent, others.broken) == (1, 0, 0, 0)
-    assert found.laws == ["conservation"]
 
 
 def test_the_kill_matrix_names_who_is_alive_and_which_law_nobody_needs() -> None:

@@ -14,10 +14,8 @@ from msgspec.structs import replace
 import reports
 from cassettes.library import provenance
 from conformance import audit, bench, session
-from conformance.checks import IDS
 from reports import results
 from reports.html import audit as html_audit
-from reports.html import losses
 from reports.results import ORIGINS, OUTCOMES, Run, merged
 
 from .golden import HOSTILE, golden, result, run, verdict
@@ -72,7 +70,6 @@ def test_what_is_no_run_is_an_error_of_one_kind(data: bytes, told: str) -> None:
 
 
 def test_what_reports_know_by_name_is_what_the_suite_and_the_cassettes_have() -> None:
-    assert {*losses.LAWS} <= {*IDS}
     assert {*ORIGINS} == {*provenance.ORIGINS, "written"}
     assert {*html_audit.SEVERITIES} == {*audit.SEVERITIES}
 

@@ -1,5 +1,5 @@
 "use strict";
-// Lists under the grid: why laws were broken, and what was dropped where; the most frequent first.
+// The list under the grid: why laws were broken, the most frequent reason first.
 
 const LISTED = 12;
 
@@ -33,52 +33,6 @@ function drawReasons(grid) {
     h("td", { class: "words" }, opener(grid.state, row.first, TEXTS[row.reason] || "no reason told")),
     h("td", { class: "number" }, row.cases.toLocaleString("en")),
   ]);
-}
-
-function drawLosses(grid) {
-  const found = new Map();
-  const known = new Map();
-  for (const [subject, place, bundle] of matching(grid)) {
-    if (!known.has(bundle)) known.set(bundle, lossesOf(bundle));
-    for (const [what, how, bad] of known.get(bundle)) {
-      const key = `${what} ${SCENARIO[place]} ${how}`;
-      let row = found.get(key);
-      if (!row) {
-        row = { what, how, bad, scenario: SCENARIO[place], surfaces: new Set(), policies: new Set(), cases: 0 };
-        found.set(key, Object.assign(row, { first: [subject, place] }));
-      }
-      row.cases += 1;
-      row.surfaces.add(SURFACE[place]);
-      row.policies.add(POLICY[place]);
-    }
-  }
-  const rows = [...found.values()].sort((one, other) => other.bad - one.bad || other.cases - one.cases);
-  const heads = ["what", "scenario", "surfaces", "policies", "how", "cases"];
-  drawList("lost", rows, heads, "No call was lost or dropped here.", (row) => [
-    h("th", { scope: "row", class: "words" }, opener(grid.state, row.first, TEXTS[row.what] || "no reason told")),
-    h("td", {}, shown(DATA.scenarios[row.scenario])),
-    h("td", {}, shown(listed(row.surfaces, DATA.surfaces, "every surface"))),
-    h("td", {}, shown(listed(row.policies, DATA.policies, "every policy"))),
-    h("td", { class: row.bad ? "bad" : "" }, shown(row.how)),
-    h("td", { class: "number" }, row.cases.toLocaleString("en")),
-  ]);
-}
-
-/** What was lost in a bundle: [text, how, whether it should not be]. A law that was broken says it, or else the subject. */
-function lossesOf(bundle) {
-  const [own, , ...worded] = DATA.bundles[bundle];
-  for (const law of DATA.losses) {
-    const broken = worded.map((number) => DATA.verdicts[number]).filter((row) => row[0] === law && BROKEN[row[1]]);
-    if (broken.length) return broken.map((row) => [row[2], `lost: breaks ${DATA.laws[law]}`, true]);
-  }
-  const told = DATA.told[own];
-  const warned = told.some((row) => row[3]?.length);
-  const calls = told.flatMap((row) => row[1] || []);
-  return calls.map((call) => [call, warned ? "dropped, with a warning" : "dropped, without a warning", !warned]);
-}
-
-function listed(numbers, names, every) {
-  return numbers.size === names.length && names.length > 1 ? every : [...numbers].map((number) => names[number]).join(", ");
 }
 
 function opener(state, found, words) {

@@ -16,7 +16,6 @@ function draw(state) {
       shown(whom),
     );
     drawReasons(PAGE.grid);
-    drawLosses(PAGE.grid);
     fillForm(state);
   }
   const panel = document.getElementById("evidence");
