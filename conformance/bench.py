@@ -20,6 +20,7 @@ from normalizer.errors import BadAnswer, ToolparityError
 from normalizer.policies import POLICIES
 from reports.results import Result, Told, Traffic, Verdict, brief
 
+from . import withdrawn
 from .answer import Answer, answer
 from .checks import LAWS, Failure, Law
 from .checks.common import named
@@ -122,7 +123,7 @@ class Bench:
                 told = [_told(one.answer) for one in evidence.rounds]
                 verdicts = [found for law in laws or LAWS.values() if (found := _judged(law, evidence)) is not None]
         seconds = round(time.perf_counter() - began, 4)
-        return Result(self.subject.name, *case, verdicts, told, seconds, self._called)
+        return withdrawn.applied(Result(self.subject.name, *case, verdicts, told, seconds, self._called))
 
     def traffic(self, case: Case) -> Traffic | None:
         """What stood on the wire of a case that was judged; null where the subject was not put to it."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import groupby
 
 from conformance import baseline
 from conformance.subjects.peers import PEERS
+from conformance.withdrawn import WITHDRAWN
 
 HEAD = """\
 # What other implementations fail
@@ -16,7 +18,8 @@ Each row is a law that a shipped subject breaks today, and why, with the number 
 each law stands the shortest case of each reason, with the wire and commands that repeat it. Most of these scenarios
 are hostile on purpose, and rare in the field; some are a matter of what a library sets out to do, such as tools that
 it does not know or providers whose dialect it does not speak. Every failure was looked at, in the library's source
-where the wire did not explain it: what was the adapter's fault or the suite's was mended and is not here.
+where the wire did not explain it: what was the adapter's fault or the suite's was mended and is not here. A failure
+that the suite cannot judge fairly yet is withdrawn: it appears here as not judged, and no figure counts it.
 
 A mistake in an adapter (`conformance/subjects/peers/`) is a bug of this project: please tell us. A failure that was
 mended in a library ends the run with 3 until it is taken out of `conformance/baselines/`, so that this page stays true.
@@ -32,7 +35,19 @@ def page() -> str:
         made.append(f"\n## {name}{_version(name)}\n\n| law | scenarios | why |\n|---|---|---|\n")
         for law, found in groupby(sorted(entries, key=lambda entry: entry.check), key=lambda entry: entry.check):
             made.append(_row(name, law, list(found)))
+        made += _not_judged(name)
     return "".join(made)
+
+
+def _not_judged(name: str) -> Iterator[str]:
+    """The withdrawn accusations of a subject."""
+    reasons: dict[str, list[baseline.Known]] = defaultdict(list)
+    for entry in WITHDRAWN.get(name, ()):
+        reasons[entry.reason].append(entry)
+    for reason, entries in reasons.items():
+        laws, scenarios = (dict.fromkeys(getattr(one, of) for one in entries) for of in ("check", "scenario"))
+        told = " and ".join(f"`{law}`" for law in laws)
+        yield f"\nNot judged by {told}: {reason} ({', '.join(f'`{one}`' for one in scenarios)}).\n"
 
 
 def _version(name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..answer import AnsweredCall
 from ..evidence import Evidence
 from ..expected import ExpectedCall
-from .common import Failure, as_written, equal, matched, silent
+from .common import Failure, as_written, declined, equal, matched, silent
 
 SENTENCE = "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, never repaired unasked."
 LEVEL = "must"
@@ -15,8 +15,8 @@ CLAIMS: tuple[str, ...] = ()
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where there are calls."""
-    return any(round.expected.calls for round in evidence.rounds)
+    """Where there are calls, in an answer that was not declined."""
+    return any(round.expected.calls and not declined(evidence, round) for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
@@ -24,6 +24,8 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     tells = "status" in evidence.subject.claims
     for round in evidence.rounds:
         wanted = round.expected.calls
+        if declined(evidence, round):
+            continue
         if round.answer.error is not None:
             if wanted and round.expected.complete and not round.expected.failed:
                 yield Failure(round.number, f"the arguments were fatal: {round.answer.error}")

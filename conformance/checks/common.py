@@ -81,6 +81,19 @@ def named(calls: Iterable[ExpectedCall | AnsweredCall]) -> list[str]:
     return [str(call) if isinstance(call, AnsweredCall) else _wanted(call) for call in calls]
 
 
+#: An answer that stops so is not whole, and a caller that runs nothing may refuse it.
+_CUT = frozenset(("max_tokens", "context_window", "content_filter"))
+
+
+def declined(evidence: Evidence, round: Round) -> bool:
+    """Whether the subject, which runs nothing, refused an answer that was cut or filtered.
+
+    It reports an error, so that its caller knows: no call is lost by that, and no other law has an answer to judge.
+    """
+    acts = "select" in evidence.subject.claims
+    return round.answer.error is not None and not acts and round.expected.stop in _CUT
+
+
 def listed(calls: Iterable[ExpectedCall | AnsweredCall]) -> str:
     """The same in one line."""
     return ", ".join(named(calls)) or "nothing"

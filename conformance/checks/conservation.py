@@ -8,7 +8,7 @@ from ..answer import AnsweredCall
 from ..evidence import Evidence, Round
 from ..expected import ExpectedCall
 from .claimed import withheld
-from .common import Failure, listed, matched, same, silent
+from .common import Failure, declined, listed, matched, same, silent
 
 SENTENCE = "Every call on the wire is kept, dropped, rejected or server-side: once, and only once, under its own id."
 LEVEL = "must"
@@ -27,6 +27,8 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         acts = "select" in evidence.subject.claims
         if not round.expected.complete and not acts:
             continue  # what an accumulator holds of a broken stream is not told to be a call, and it may refuse it
+        if declined(evidence, round):
+            continue
         if answer.error is not None and not round.expected.failed and (wanted or "text" in evidence.subject.claims):
             yield Failure(round.number, f"the body was not read: {answer.error}", listed(wanted), "nothing")
             continue
@@ -50,7 +52,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         if strangers:
             yield Failure(
                 round.number,
-                f"{listed(strangers)} stands nowhere on the wire, or was told twice",
+                f"{listed(strangers)} is not a client call of this answer, or appears more than once",
                 listed(wanted),
                 listed(answer.calls),
             )

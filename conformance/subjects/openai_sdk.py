@@ -81,10 +81,14 @@ class OpenAISDK:
                 raise RuntimeError("the stream ended without its last event")
         else:
             response = self._client.responses.create(**request)
+        items = [{**item.model_dump(exclude_unset=True), "type": item.type} for item in response.output]
+        # A call whose output is among the items was run by the provider, and the caller sees both.
+        answered = {held.get("call_id") for held in items if held["type"].endswith("_output")} - {None}
         calls = []
-        for item in response.output:
-            if item.type in _ITEMS:
-                held = item.model_dump(exclude_unset=True)
-                name, member = _ITEMS[item.type]
-                calls.append({"id": item.call_id, "name": held.get("name") or name, "arguments": held.get(member)})
+        for held in items:
+            if held["type"] in _ITEMS and held.get("call_id") not in answered:
+                name, member = _ITEMS[held["type"]]
+                calls.append(
+                    {"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)}
+                )
         return {"calls": calls, "text": response.output_text}

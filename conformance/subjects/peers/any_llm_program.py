@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from program import Loopback, chat_tools, figures_of, functions, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
+from program import Loopback, chat_tools, figures_of, functions, item_calls, serve, unanswered  # type: ignore[import-not-found]  # isort: skip
 
 import any_llm  # type: ignore[import-not-found,unused-ignore]
 
@@ -49,7 +49,11 @@ def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         api_base=f"{server.url}/v1",
         client_args={"max_retries": 0},
     )
-    return {"calls": item_calls(given.output), "text": given.output_text or "", "usage": figures_of(given.usage)}
+    return {
+        "calls": item_calls(unanswered(given.output)),
+        "text": given.output_text or "",
+        "usage": figures_of(given.usage),
+    }
 
 
 serve(

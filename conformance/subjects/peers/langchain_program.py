@@ -1,4 +1,6 @@
-"""LangChain: the chat models of its partner packages, and the sum of its streamed message chunks."""
+"""LangChain: the chat models of its partner packages. Plain answers are read by generate(), which returns every choice,
+streamed ones as the sum of the message chunks.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any
 from program import Loopback, chat_tools, item_calls, serve, usage  # type: ignore[import-not-found]  # isort: skip
 
 from langchain_anthropic import ChatAnthropic  # type: ignore[import-not-found,unused-ignore]
+from langchain_core.messages import HumanMessage  # type: ignore[import-not-found,unused-ignore]
 from langchain_openai import ChatOpenAI  # type: ignore[import-not-found,unused-ignore]
 from langchain_xai import ChatXAI  # type: ignore[import-not-found,unused-ignore]
 
@@ -31,30 +34,46 @@ def model(wire: str, provider: str, url: str) -> Any:
     )
 
 
-def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """Its tool calls; those that it calls invalid are told as rejected."""
+def messages(ask: dict[str, Any], server: Loopback) -> list[Any]:
+    """The message of each choice; of a stream the sum of its chunks."""
     asked = model(ask["wire"], ask["provider"], server.url).bind_tools(chat_tools(ask))
-    if ask["stream"]:
-        message: Any = None
-        for chunk in asked.stream("Hello"):
-            message = chunk if message is None else message + chunk
-        if message is None:
-            raise RuntimeError("the stream gave nothing")
-    else:
-        message = asked.invoke("Hello")
+    if not ask["stream"]:
+        (choices,) = asked.bound.generate([[HumanMessage("Hello")]], **asked.kwargs).generations
+        return [choice.message for choice in choices]
+    total: Any = None
+    for chunk in asked.stream("Hello"):
+        total = chunk if total is None else total + chunk
+    if total is None:
+        raise RuntimeError("the stream gave nothing")
+    return [total]
+
+
+def calls_of(message: Any) -> list[dict[str, Any]]:
+    """The calls of a message: its tool calls, an older function_call, and calls of built-in tools among the content."""
     calls = [{"id": call["id"], "name": call["name"] or "", "arguments": call["args"]} for call in message.tool_calls]
-    rejected = [
-        {"id": call["id"], "name": call["name"] or "", "arguments_text": call["args"] or ""}
-        for call in message.invalid_tool_calls
-    ]
-    if isinstance(message.content, list):  # calls of built-in tools are handed on as content
+    legacy = message.additional_kwargs.get("function_call")
+    if legacy is not None:
+        calls.append({"name": legacy.get("name") or "", "arguments_text": legacy.get("arguments") or ""})
+    if isinstance(message.content, list):
         items = [part for part in message.content if isinstance(part, dict)]
         calls += item_calls(part for part in items if part.get("type") not in ("function_call", "custom_tool_call"))
-    figures, told = message.usage_metadata, None
+    return calls
+
+
+def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
+    """The calls of every choice; the text and the figures of the first one."""
+    found = messages(ask, server)
+    calls = [call for message in found for call in calls_of(message)]
+    rejected = [
+        {"id": call["id"], "name": call["name"] or "", "arguments_text": call["args"] or ""}
+        for message in found
+        for call in message.invalid_tool_calls
+    ]
+    figures, told = found[0].usage_metadata, None
     if figures:
         into, out = figures.get("input_token_details") or {}, figures.get("output_token_details") or {}
         told = usage(figures["input_tokens"], figures["output_tokens"], into.get("cache_read"), out.get("reasoning"))
-    return {"calls": calls, "rejected": rejected, "text": message.text, "usage": told}
+    return {"calls": calls, "rejected": rejected, "text": found[0].text, "usage": told}
 
 
 serve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from program import Loopback, chat_tools, figures_of, functions, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
+from program import Loopback, chat_tools, figures_of, functions, item_calls, serve, unanswered  # type: ignore[import-not-found]  # isort: skip
 
 import litellm  # type: ignore[import-not-found,unused-ignore]
 
@@ -68,7 +68,11 @@ def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         if last is None:
             raise RuntimeError("the stream ended without its last event")
         given = last
-    return {"calls": item_calls(given.output), "text": given.output_text or "", "usage": figures_of(given.usage)}
+    return {
+        "calls": item_calls(unanswered(given.output)),
+        "text": given.output_text or "",
+        "usage": figures_of(given.usage),
+    }
 
 
 serve(

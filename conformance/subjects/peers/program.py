@@ -139,12 +139,25 @@ _ITEMS = {
 def item_calls(output: Any) -> list[dict[str, Any]]:
     """The calls among the items of a Responses answer, which a library hands on as they are (objects or dicts)."""
     calls = []
-    for item in output:
-        held = item if isinstance(item, dict) else item.model_dump(exclude_unset=True)
+    for held in _plain(output):
         if held.get("type") in _ITEMS:
             name, member = _ITEMS[held["type"]]
             calls.append({"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)})
     return calls
+
+
+def unanswered(output: Any) -> list[dict[str, Any]]:
+    """The items without the calls whose output is among them.
+
+    For a library that returns both and runs nothing: its caller sees that the provider ran such a call.
+    """
+    items = _plain(output)
+    answered = {held.get("call_id") for held in items if str(held.get("type")).endswith("_output")} - {None}
+    return [held for held in items if held.get("type") not in _ITEMS or held.get("call_id") not in answered]
+
+
+def _plain(output: Any) -> list[dict[str, Any]]:
+    return [item if isinstance(item, dict) else item.model_dump(exclude_unset=True) for item in output]
 
 
 def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:

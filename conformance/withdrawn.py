@@ -1,0 +1,66 @@
+"""Withdrawn accusations: failures of shipped subjects that the suite cannot judge fairly yet, each with its reason.
+
+The laws judge what a library returns. Some libraries return more than they run: their runner refuses such an answer, or
+runs the call once. Until the suite drives the runner itself, these verdicts are `unsupported`, not failures.
+Each entry was confirmed by a program that uses the library alone.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from reports.results import Result, Verdict
+
+from .baseline import Known
+
+#: Scenarios in which xAI's own search is a custom call on the wire.
+XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
+_NO_RUNNER = "the library returns the item of xAI's own search unchanged and runs nothing, so the caller decides"
+_REFUSES = "its agent refuses the answer, as two calls have one id, and runs nothing"
+_NOT_STREAMED = "its constructor refuses n > 1 with streaming"
+
+
+def _entries(reason: str, checks: str, scenarios: str, surface: str, mode: str = "*") -> list[Known]:
+    """An entry for each of these checks and scenarios, which are words of a text."""
+    return [
+        Known(check, scenario, surface, mode, "*", reason) for check in checks.split() for scenario in scenarios.split()
+    ]
+
+
+def _searches(reason: str) -> list[Known]:
+    return _entries(reason, "conservation server-side", " ".join(XAI_SEARCHES), "xai.responses")
+
+
+def _repeats(reason: str) -> list[Known]:
+    return _entries(reason, "conservation", "same-call-two-indexes", "openai.chat", "stream")
+
+
+#: Subject -> its withdrawn accusations.
+WITHDRAWN: dict[str, list[Known]] = {
+    "langchain": _entries(_NOT_STREAMED, "arguments stream-parity", "two-choices-interleaved", "openai.chat", "stream"),
+    "litellm": _searches(_NO_RUNNER),
+    "openai-agents": [
+        *_repeats("its runner runs the call once"),
+        *_searches("its runner refuses the answer and runs nothing"),
+    ],
+    "openai-sdk": _searches(_NO_RUNNER),
+    "pydantic-ai": [
+        *_repeats(_REFUSES),
+        *_entries(_REFUSES, "conservation", "item-id-rotates item-ends-under-another-id", "openai.responses", "stream"),
+    ],
+}
+
+
+def applied(result: Result) -> Result:
+    """The result with each failure that is withdrawn as `unsupported`, with the reason."""
+    known = WITHDRAWN.get(result.subject)
+    if known is None:
+        return result
+    return replace(result, verdicts=[_judged(result, verdict, known) for verdict in result.verdicts])
+
+
+def _judged(result: Result, verdict: Verdict, known: list[Known]) -> Verdict:
+    entry = next((one for one in known if one.names(result, verdict)), None)
+    if entry is None or verdict.outcome != "fail":
+        return verdict
+    return Verdict(verdict.check, "unsupported", f"not judged: {entry.reason}")
