@@ -1,7 +1,6 @@
 """The current report of the shipped subjects, in `reports/published/`: ``python -m conformance.published``.
 
     results.json.gz     the results, to be rendered and compared: toolparity report reports/published/results.json.gz
-    previous.json.gz    those of the publication before, without traffic: what the report says has changed since
     index.html          the page; ``--render`` makes it and what follows anew from the results, without a run
     README.md           the same in Markdown
     badge.svg, badge.json   how this project's own normalizer fares
@@ -41,7 +40,7 @@ COMMAND = "python -m conformance.published"
 #: The subject that the badge is of.
 OWN = "normalizer"
 _LACKING = "not tested"
-RESULTS, PREVIOUS = "results.json.gz", "previous.json.gz"
+RESULTS = "results.json.gz"
 
 #: Folders of who runs it, the innermost first, and how they are told.
 _FOLDERS = (
@@ -120,9 +119,13 @@ def _impersonal(made: Run) -> Run:
     return results.read(data)
 
 
-def files(made: Run, previous: Run | None) -> dict[str, bytes]:
-    """Name -> content of everything that is published."""
-    report = Report(made, previous, [previous] if previous is not None else [])
+def files(made: Run) -> dict[str, bytes]:
+    """Name -> content of everything that is published.
+
+    A publication is not compared with the one before: laws and adapters change between the two, so that a difference
+    says nothing about a library.
+    """
+    report = Report(made)
     own = Report(
         replace(
             made,
@@ -131,14 +134,13 @@ def files(made: Run, previous: Run | None) -> dict[str, bytes]:
             kills=[],
         )
     )
-    told = {
+    return {
         RESULTS: packed(made),
         "index.html": formats.render("html", report),
         "README.md": _HEAD.encode() + formats.render("markdown", report),
         "badge.svg": formats.render("badge", own),
         "badge.json": formats.render("endpoint", own),
     }
-    return told if previous is None else {**told, PREVIOUS: packed(previous)}
 
 
 def packed(made: Run) -> bytes:
@@ -147,21 +149,10 @@ def packed(made: Run) -> bytes:
 
 
 def publish(made: Run, folder: Path = FOLDER) -> None:
-    """Write the publication of a run. One that is there of another date becomes the previous one."""
-    last = _loaded(folder / RESULTS)
-    previous = bare(last) if last is not None and last.date != made.date else _loaded(folder / PREVIOUS)
+    """Write the publication of a run."""
     folder.mkdir(exist_ok=True)
-    for name, content in files(made, previous).items():
+    for name, content in files(made).items():
         (folder / name).write_bytes(content)
-
-
-def bare(made: Run) -> Run:
-    """What a comparison needs: neither the traffic itself nor what subjects said of it."""
-    return replace(
-        made,
-        results=[replace(one, told=[]) for one in made.results],
-        traffic=[replace(one, rounds=[]) for one in made.traffic],
-    )
 
 
 def behind(folder: Path = FOLDER) -> list[str]:

@@ -64,8 +64,8 @@ def render(report: Report) -> bytes:
         page.add(f"**{breaking(standings(run, counts))}.**")
     if report.before is not None:
         _changes(page, compare(report.before, run))
-    _failures(page, run, counts)
     _subjects(page, run, counts)
+    _failures(page, run, counts)
     _laws(page, run, counts)
     _places(page, run, counts)
     _kills(page, run)

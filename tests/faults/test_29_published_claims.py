@@ -1,0 +1,242 @@
+"""Item 29: what is published about others is true, and the page, the README and the badge have the same figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassettes.surfaces import SURFACES
+from conformance import baseline, published, withdrawn
+from conformance.bench import Bench
+from conformance.checks import LAWS
+from conformance.evidence import Case
+from conformance.scenarios import scenarios
+from conformance.subjects import subject
+from conformance.subjects.peers import HERE
+from conformance.withdrawn import WITHDRAWN
+from reports import formats
+from reports.files import load
+from reports.results import Report, Run
+from reports.terminal import Lines
+from reports.text import sections
+from tests.reports.golden import result, run, verdict
+
+ROOT = Path(__file__).parents[2]
+FAILED = ("fail", "new", "expected")
+
+#: Accusations that were the adapter's fault or the suite's: subject, scenario, mode, laws.
+FALSE = [
+    ("langchain", "choice-not-selected", "*", ("conservation", "arguments", "stream-parity")),
+    ("langchain", "two-choices-interleaved", "*", ("conservation", "arguments", "stream-parity")),
+    ("langchain", "legacy-function-call", "plain", ("conservation", "arguments")),
+    ("openai-agents", "same-call-two-indexes", "*", ("conservation",)),
+    *(("openai-agents", one, "*", ("server-side", "conservation")) for one in withdrawn.XAI_SEARCHES),
+    *(("openai-sdk", one, "*", ("server-side", "conservation")) for one in withdrawn.XAI_SEARCHES),
+    *(("litellm", one, "*", ("server-side", "conservation")) for one in withdrawn.XAI_SEARCHES),
+    ("pydantic-ai", "same-call-two-indexes", "*", ("conservation",)),
+    ("pydantic-ai", "item-id-rotates", "*", ("conservation",)),
+    ("pydantic-ai", "item-ends-under-another-id", "*", ("conservation",)),
+    *(
+        (name, "call-with-its-output", "*", ("conservation", "server-side"))
+        for name in ("openai-sdk", "any-llm", "litellm")
+    ),
+    *(
+        ("openai-agents", one, "*", ("conservation", "arguments", "usage"))
+        for one in (
+            "cut-only-call",
+            "cut-call-that-parses",
+            "cut-in-the-words",
+            "filtered-call",
+            "limit-cuts-the-words",
+        )
+    ),
+]
+
+
+@cache
+def results() -> Run:
+    """The published results."""
+    return load(published.FOLDER / published.RESULTS)
+
+
+def text(name: str) -> str:
+    """A published file; of the page the words of its markup, without the data of its scripts."""
+    found = (published.FOLDER / name).read_text("utf-8")
+    if name == "index.html":
+        found = re.sub(r"<script.*?</script>|<style.*?</style>", "", found, flags=re.S)
+        found = unescape(re.sub(r"<[^>]+>", " ", found))
+    return " ".join(found.split())
+
+
+def counted(made: Run, *names: str) -> tuple[int, int, int]:
+    """Subjects that break a law, cases that pass, and cases in which something was judged: counted here anew."""
+    passed = applied = 0
+    breaking = set()
+    for one in made.results:
+        outcomes = {verdict.outcome for verdict in one.verdicts}
+        if one.subject in names and outcomes - {"unsupported"}:
+            applied += 1
+            passed += outcomes <= {"pass", "unsupported"}
+            breaking |= {one.subject} if outcomes & {*FAILED} else set()
+    return len(breaking), passed, applied
+
+
+def test_the_page_and_the_readme_open_with_the_same_true_figures() -> None:
+    names = [one.name for one in results().subjects]
+    breaking, passed, applied = counted(results(), *names)
+    assert breaking > 1
+    for name in ("index.html", "README.md"):
+        assert f"{breaking} of {len(names)} subjects break a law" in text(name), name
+        assert f"{passed:,} of {applied:,} cases pass" in text(name), name
+        assert len(set(re.findall(r"[\d,]+ of [\d,]+ subjects? breaks? a law", text(name)))) == 1, name
+        assert len(set(re.findall(r"[\d,]+ of [\d,]+ cases pass", text(name)))) == 1, name
+
+
+def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_badge() -> None:
+    for one in results().subjects:
+        _, passed, applied = counted(results(), one.name)
+        laws = len({v.check for r, v in results().verdicts() if r.subject == one.name and v.outcome in FAILED})
+        assert f"| `{one.name}` | {passed:,} of {applied:,} | {laws} |" in text("README.md")
+        assert f" {one.name} {one.version} {passed:,} of {applied:,} {laws} " in text("index.html")
+    _, passed, applied = counted(results(), published.OWN)
+    told = json.loads(text("badge.json"))
+    assert (told["label"], told["message"]) == ("tool calls: normalizer", f"{passed:,} of {applied:,} cases pass")
+    assert f"tool calls: normalizer: {passed:,} of {applied:,} cases pass" in text("badge.svg")
+
+
+@pytest.mark.parametrize("outcome", FAILED)
+def test_the_headline_of_each_report_counts_failures_that_a_baseline_expects(outcome: str) -> None:
+    made = run(result(verdict(outcome)), result(verdict(), subject="other"), result(verdict(), subject="third"))
+    for form in ("html", "markdown"):
+        assert "1 of 3 subjects breaks a law" in formats.render(form, Report(made)).decode(), form
+    last = sections(Report(made))[-1]
+    assert isinstance(last, Lines)
+    assert last.entries[0][0].text == "1 of 3 subjects breaks a law; 2 of 3 cases pass"
+    assert "2 of 3 cases pass" in formats.render("badge", Report(made)).decode()
+
+
+def test_the_page_has_no_table_of_losses_and_what_is_published_no_changes() -> None:
+    for page in (formats.render("html", Report(results())).decode(), (published.FOLDER / "index.html").read_text()):
+        assert 'id="losses"' not in page
+        assert 'id="lost"' not in page
+        assert 'id="changes"' not in page
+        assert "cases that lost a call" not in page
+    assert "What changed" not in text("README.md")
+    assert "regression" not in text("README.md").lower()
+    assert not (published.FOLDER / "previous.json.gz").exists()
+
+
+@pytest.mark.parametrize(("name", "scenario", "mode", "laws"), FALSE)
+def test_an_accusation_that_was_not_the_librarys_fault_is_neither_published_nor_expected(
+    name: str, scenario: str, mode: str, laws: tuple[str, ...]
+) -> None:
+    told = [
+        (one.case, found.check)
+        for one, found in results().verdicts()
+        if (one.subject, one.scenario) == (name, scenario) and mode in ("*", one.mode)
+        if found.check in laws and found.outcome in FAILED
+    ]
+    assert told == []
+    entries = baseline.read(baseline.SHIPPED / f"{name}.yaml")
+    named = [one for one in entries if one.scenario == scenario and one.check in laws]
+    assert [one for one in named if mode == "*" or one.mode in ("*", mode)] == []
+
+
+def test_the_suite_judges_the_calls_of_which_the_official_sdk_returns_the_output_too() -> None:
+    for mode in ("plain", "stream"):
+        found = Bench(subject("openai-sdk")).result(Case("call-with-its-output", "openai.responses", mode, "all"))
+        assert {one.check: one.outcome for one in found.verdicts if one.outcome not in ("pass", "unsupported")} == {}, (
+            mode
+        )
+
+
+def test_a_call_whose_output_a_library_returns_is_not_one_that_waits(tmp_path: Path) -> None:
+    """The programs of the libraries share the rule; a call without its output, and an output without a call, stay."""
+    (tmp_path / "program.py").write_text((HERE / "program.py").read_text("utf-8"))
+    items = [
+        {"type": "function_call", "call_id": "a", "name": "ran", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "1"},
+        {"type": "function_call", "call_id": "b", "name": "waits", "arguments": "{}"},
+        {"type": "function_call", "name": "unnamed", "arguments": "{}"},
+        {"type": "web_search_output"},
+    ]
+    lines = "from program import item_calls, unanswered\nimport sys\n"
+    lines += f"sys.stderr.write(' '.join(one['name'] for one in item_calls(unanswered({items!r}))))\n"
+    (tmp_path / "main.py").write_text(lines)
+    done = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == "waits unnamed"
+
+
+class Refuses:
+    """Refuses every answer."""
+
+    name, version, wires = "refuses", "1", None
+
+    def __init__(self, *claims: str) -> None:
+        self.claims = frozenset(claims)
+
+    def read(self, ask: Any) -> Any:
+        raise ValueError("not read")
+
+
+@pytest.mark.parametrize("scenario", ["cut-only-call", "cut-in-the-words", "filtered-call", "context-window-full"])
+def test_a_reader_that_refuses_a_cut_answer_loses_nothing(scenario: str) -> None:
+    for surface in scenarios()[scenario].surfaces:
+        for mode in scenarios()[scenario].modes(surface):
+            case = Case(scenario, surface, mode, "all")
+            found = Bench(Refuses("stream", "text", "usage")).result(case).verdicts
+            assert {one.outcome for one in found if one.check in ("conservation", "arguments", "usage")} == {"pass"}
+            assert not [one for one in found if one.check in ("arguments", "usage")]
+
+
+def test_a_reader_that_refuses_a_whole_answer_and_one_that_acts_and_refuses_fail() -> None:
+    whole, cut = (Case(one, "openai.chat", "plain", "all") for one in ("single-call", "cut-only-call"))
+    for claims, case in ((("text",), whole), (("text", "select"), cut)):
+        (found,) = (one for one in Bench(Refuses(*claims)).result(case).verdicts if one.check == "conservation")
+        assert found.outcome == "fail"
+
+
+def withdrawals() -> list[tuple[str, baseline.Known]]:
+    return [(name, entry) for name, entries in WITHDRAWN.items() for entry in entries]
+
+
+def test_each_withdrawn_accusation_names_a_case_and_a_reason_and_appears_in_the_overview() -> None:
+    overview = (ROOT / "docs" / "peers.md").read_text("utf-8")
+    for name, entry in withdrawals():
+        assert entry.check in LAWS
+        assert entry.surface in scenarios()[entry.scenario].surfaces
+        assert entry.surface in SURFACES
+        assert entry.reason in overview
+        assert f"`{entry.scenario}`" in overview, name
+
+
+def test_what_is_published_shows_each_withdrawn_accusation_as_not_judged() -> None:
+    for name, entry in withdrawals():
+        found = [
+            one
+            for case, one in results().verdicts()
+            if case.subject == name and entry.names(case, one) and one.reason == f"not judged: {entry.reason}"
+        ]
+        assert found, (name, entry)
+        assert {one.outcome for one in found} == {"unsupported"}
+
+
+def test_only_a_failure_that_an_entry_names_is_withdrawn() -> None:
+    (entry,) = (one for one in WITHDRAWN["openai-agents"] if one.scenario == "same-call-two-indexes")
+    place = {"scenario": entry.scenario, "surface": entry.surface, "mode": entry.mode}
+    for name, check, outcome, now in (
+        ("openai-agents", entry.check, "fail", "unsupported"),
+        ("openai-agents", entry.check, "pass", "pass"),
+        ("openai-agents", "order", "fail", "fail"),
+        ("openai-sdk", entry.check, "fail", "fail"),
+    ):
+        (found,) = withdrawn.applied(result(verdict(outcome, check), subject=name, **place)).verdicts
+        assert found.outcome == now, (name, check)
