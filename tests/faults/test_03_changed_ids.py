@@ -26,6 +26,7 @@ ITEMS = [
     {"type": "local_shell_call", "id": "ls_1", "call_id": "call_last", "action": {"type": "exec"}},
     {"type": "computer_call", "id": "cu_1", "call_id": "call_last", "action": {"type": "wait"}},
 ]
+ASKED = {"arguments", "input", "action", "operation"}
 EVERY_KIND = pytest.mark.parametrize("item", [{**i, "status": "completed"} for i in ITEMS], ids=lambda i: i["type"])
 
 
@@ -77,6 +78,27 @@ def test_a_call_id_that_changes_in_the_final_output_with_no_end_before_it_is_one
 def test_both_ids_may_change_where_index_and_arguments_are_the_same(item: dict[str, Any]) -> None:
     start = {**item, "status": "in_progress", "id": "other", "call_id": "call_first"}
     assert_one_call(play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([]))), item)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("final", [{}, {"id": "other", "call_id": "call_first"}, None], ids=["last", "first", "none"])
+def test_both_ids_may_change_where_the_start_is_silent(item: dict[str, Any], final: dict[str, Any] | None) -> None:
+    """Also where the final output returns to the ids of the start."""
+    start = {**begun(item, id="other", call_id="call_first"), **dict.fromkeys(ASKED & item.keys())}
+    events = [added(0, start), done(0, item), terminal([] if final is None else [{**item, **final}])]
+    response = play(WIRE, sse(CREATED, *events))
+    assert ran(response) == ["call_first" if final else "call_last"]
+    assert len(response.calls) == 1
+    assert "id-changed" in codes(response)
+
+
+@pytest.mark.parametrize("output", [True, False], ids=["with an output", "without output"])
+def test_both_ids_may_change_where_the_end_is_silent(output: bool) -> None:
+    item = function_call("call_last", "f", '{"x":1}', id="fc_2")
+    start = function_call("call_first", "f", "", id="fc_1", status="in_progress")
+    events = [added(0, start), grow("function_call_arguments", 0, '{"x":1}'), done(0, {**item, "arguments": ""})]
+    response = play(WIRE, sse(CREATED, *events, terminal([item] if output else [])))
+    assert [(call.id, call.arguments, call.status) for call in response.calls] == [("call_last", {"x": 1}, "complete")]
 
 
 def test_arguments_in_another_spelling_are_the_same() -> None:

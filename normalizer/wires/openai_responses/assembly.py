@@ -100,7 +100,7 @@ def is_another(opened: Open, item: Any) -> bool:
     """Whether an item that ends is another one than the open item in its place.
 
     OpenAI's tool_search_call begins and ends under different call ids: the item id tells that it is one call. Where
-    that changed as well, what is asked for tells it.
+    that changed as well, only another name or other streamed arguments make it another one.
     """
     one = opened.item
     id = getattr(one, "id", None)
@@ -108,8 +108,13 @@ def is_another(opened: Open, item: Any) -> bool:
         return False
     if type(one) is not type(item):
         return not opened.implied
-    return changed(one, item) and (
-        getattr(one, "name", None) != getattr(item, "name", None) or by_value(opened.asked()) != by_value(asked(item))
+    if not changed(one, item):
+        return False
+    return getattr(one, "name", None) != getattr(item, "name", None) or (
+        type(item) in _GROWING
+        and bool(asked(item))
+        and not opened.silent()
+        and by_value(opened.asked()) != by_value(asked(item))
     )
 
 
