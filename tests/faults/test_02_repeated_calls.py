@@ -14,6 +14,9 @@ from normalizer.arguments import by_value
 from tests.building import (
     FORMS,
     Given,
+    anthropic_stream,
+    block_start,
+    block_stop,
     chat,
     chat_body,
     chat_call,
@@ -23,13 +26,16 @@ from tests.building import (
     grpc_call,
     grpc_chunk,
     item_events,
+    json_delta,
     piece,
     respond,
     responses,
     responses_body,
     stream,
+    tool_start,
     triples,
 )
+from tests.failures.play import play
 
 FIRST = '{"a":1,"b":"é/","c":[true,null]}'
 #: The same value: spaces, key order, escapes, number spelling.
@@ -186,6 +192,44 @@ def test_a_function_call_that_mirrors_a_call_in_another_spelling_is_no_second_ca
     body = chat_body(chat_call("a", "f", FIRST), function_call={"name": "f", "arguments": SPELLINGS[0]})
     response = normalize(json.dumps(body).encode(), "openai.chat")
     assert [call.id for call in response.calls] == ["a"]
+
+
+# anthropic.messages: the start again
+
+
+@pytest.mark.parametrize("index", [0, None])
+@pytest.mark.parametrize("again", [0, 1, 2])
+def test_a_call_whose_start_comes_again_runs_once(again: int, index: int | None) -> None:
+    """Before its arguments, after them and after its stop: no second call without arguments runs."""
+    start = tool_start(0, "a", "f")
+    events = [start, json_delta(0, FIRST), block_stop(0)]
+    events.insert(again + 1, start)
+    if index is None:
+        events = [{name: value for name, value in event.items() if name != "index"} for event in events]
+    other = [tool_start(1, "b", "f"), block_stop(1)]
+    response = play("anthropic.messages", anthropic_stream(*events, *other))
+    assert triples(response) == [("a", "f", json.loads(FIRST)), ("b", "f", {})]
+    assert "duplicate-call" in codes(response)
+
+
+@pytest.mark.parametrize("starts", [2, 3])
+def test_a_call_without_arguments_whose_start_comes_again_stays(starts: int) -> None:
+    response = play("anthropic.messages", anthropic_stream(*[tool_start(0, "a", "f")] * starts, block_stop(0)))
+    assert triples(response) == [("a", "f", {})]
+
+
+def test_different_calls_under_one_id_and_index_both_stay_where_both_have_arguments() -> None:
+    events = [event for text in (FIRST, OTHERS[0]) for event in (tool_start(0, "a", "f"), json_delta(0, text))]
+    response = play("anthropic.messages", anthropic_stream(*events, block_stop(0)))
+    assert [call.arguments for call in response.calls] == [json.loads(FIRST), json.loads(OTHERS[0])]
+
+
+@pytest.mark.parametrize(("given", "same"), [(FIRST, True), (SPELLINGS[1], True), ("{}", True), (OTHERS[0], False)])
+def test_an_input_at_the_start_is_compared_with_the_deltas_by_value(given: str, same: bool) -> None:
+    start = block_start(0, type="tool_use", id="a", name="f", input=json.loads(given))
+    response = play("anthropic.messages", anthropic_stream(start, json_delta(0, FIRST), block_stop(0)))
+    assert triples(response) == [("a", "f", json.loads(FIRST))]
+    assert codes(response) == ([] if same else ["arguments-disagree"])
 
 
 # xai.grpc: another output

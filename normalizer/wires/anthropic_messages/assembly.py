@@ -37,25 +37,28 @@ _TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
     Compaction: ("content", None),
     **dict.fromkeys(USES, ("partial_json", InputPiece)),
 }
-_EMPTY = frozenset(("", "{}", "null"))
+#: Inputs that hold no argument.
+NO_INPUT = frozenset(("", "{}", "null"))
 
 
 class Open:
     """One content block while it arrives.
 
     ``before``: the earlier block under the same index. ``implied``: no start announced the block. ``doubtful``: words
-    of another type came under its index, or arguments came that may belong to it.
+    of another type came under its index, or arguments came that may belong to it. ``first``: the block whose call its
+    start announced once more.
     """
 
     __slots__ = (
-        *("before", "block", "doubtful", "implied", "index", "key", "members", "parts", "piece", "signature"),
-        *("stopped", "takes"),
+        *("before", "block", "doubtful", "first", "implied", "index", "key", "members", "parts", "piece"),
+        *("signature", "stopped", "takes"),
     )
 
     def __init__(self, block: Wire, index: int, key: int, before: Open | None = None, implied: bool = False) -> None:
         self.index = index
         self.key = key
         self.before = before
+        self.first: Open | None = None
         self.implied = implied
         self.doubtful = False
         self.parts: list[str] = []
@@ -79,9 +82,16 @@ class Open:
         """Keep a piece of a member that no field of the block stands for."""
         self.members.setdefault(member, []).append(piece)
 
+    def is_call(self, block: Wire) -> bool:
+        """Whether a start announces the very call that the block is: the same type, id and name."""
+        held = self.block
+        if not isinstance(held, ToolUseBlock) or not isinstance(block, ToolUseBlock):
+            return False
+        return bool(held.id) and (held.id, held.name) == (block.id, block.name)
+
     def asks_nothing(self) -> bool:
         """Whether the block is a call without any argument, neither at its start nor in a delta."""
-        return isinstance(self.block, USES) and not self.parts and spelled(self.block.input).strip() in _EMPTY
+        return isinstance(self.block, USES) and not self.parts and spelled(self.block.input).strip() in NO_INPUT
 
 
 def words(delta: Delta) -> tuple[str, str | None]:

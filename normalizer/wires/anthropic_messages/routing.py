@@ -39,6 +39,7 @@ class Blocks:
         #: whether arguments came without an index
         self.unplaced = False
         self._doubted = 0  # how many blocks had begun when arguments last went astray
+        self._again: list[Open] = []  # the blocks whose start announced the call of another block once more
 
     def begin(self, block: Wire, index: int | None) -> Open:
         """A block that its start announces. The words that came before it are its own, and in doubt."""
@@ -51,6 +52,10 @@ class Blocks:
             return held
         if held is not None:
             self._context.find("index-reused", f"a second content block under index {place}")
+        first = self.at(index)
+        if first is not None and first.is_call(block):
+            opened.first = first.first or first
+            self._again.append(opened)
         self.all.append(opened)
         self.under[place] = opened
         return opened
@@ -112,9 +117,20 @@ class Blocks:
 
     def in_order(self) -> list[Open]:
         """The blocks by index, as long as no two claim the same one."""
-        if len(self.under) == len(self.all):
+        if len(self.under) == len(self.all) and not self._again:
             return sorted(self.all, key=lambda one: one.index)
-        return self.all
+        repeats = self._repeats()
+        return [one for one in self.all if one.key not in repeats]
+
+    def _repeats(self) -> set[int]:
+        """The keys of the blocks that only repeat the start of another one's call: they ask for nothing (ID-12)."""
+        repeats: set[int] = set()
+        for again in self._again:
+            one = again.first if again.first is not None and not again.asks_nothing() else again
+            if one.asks_nothing() and one.key not in repeats:
+                repeats.add(one.key)
+                self._context.find("duplicate-call", f"{one.block.name} ({one.block.id}) began twice", 0)
+        return repeats
 
     def doubted(self, built: Iterable[tuple[Open, Block]]) -> set[int]:
         """The keys of the calls whose arguments may be elsewhere, or may be those of another call."""

@@ -8,13 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from ... import jsontext
+from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop, ToolCall
 from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
 from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_words import reason_of
-from .assembly import USES, WORDS, Open, add_members, spelled, words
+from .assembly import NO_INPUT, USES, WORDS, Open, add_members, spelled, words
 from .blocks import convert, usage
 from .routing import WORDLESS, Blocks
 from .schema import (
@@ -283,7 +284,10 @@ class Stream(StreamBase):
             block.content = said or block.content
         elif isinstance(block, USES):
             # Some servers put the whole input into the start and send no delta, or send it twice (XLAT-03).
-            text = said if said else spelled(block.input)
+            given = spelled(block.input)
+            text = said if said else given
+            if given not in NO_INPUT and by_value(given) != by_value(text):
+                self._context.find("arguments-disagree", f"{block.name}: one input at its start, and another in deltas")
         if one.members:
             add_members(block, one.members)
         return convert(site, block, place, cut, text)
