@@ -79,6 +79,15 @@ def test_arguments_before_their_start_under_the_right_index_are_those_of_the_cal
     assert_nothing_runs(response)
 
 
+def test_arguments_among_those_of_a_server_call_do_not_let_their_call_run_empty() -> None:
+    """A server that gives every block the index 0 and sends the arguments of the second before its start."""
+    server = block_start(0, type="server_tool_use", id="s", name="web_search", input={})
+    pieces = [json_delta(0, '{"query":"x"}'), json_delta(0, '{"x":1}')]
+    response = read(server, *pieces, tool_start(0, "a", "f"), block_stop(0))
+    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated")]
+    assert_nothing_runs(response)
+
+
 def test_words_before_their_start_are_in_one_block() -> None:
     response = read(text_delta(0, "Now "), TEXT, text_delta(0, "then."), block_stop(0))
     assert response.choices[0].blocks == [Text("Now then.")]

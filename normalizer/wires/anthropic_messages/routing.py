@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...arguments import parse
-from ...model import Block, ToolCall
+from ...model import Block, ServerToolCall, ToolCall
 from ..common import Context
 from ..schema import Unknown, Wire
 from .assembly import Open
@@ -140,7 +140,8 @@ class Blocks:
             return bare
         mixed = ("arguments-glued", "arguments-invalid") if self.unplaced else ("arguments-glued",)
         surplus = self._astray or any(
-            block.status == "invalid" and parse(block.arguments_text).code in mixed for _, block in calls
+            isinstance(block, (ToolCall, ServerToolCall)) and parse(block.arguments_text).code in mixed
+            for _, block in built
         )
         return {
             one.key
