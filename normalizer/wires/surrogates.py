@@ -20,7 +20,8 @@ from ..errors import MalformedBody
 from ..model import ToolCall
 from .carry import Carrying
 
-_encode = msgspec.json.Encoder().encode
+#: MessagePack has the same strings as JSON, and copies them where JSON has to look for what to escape.
+_encode = msgspec.msgpack.Encoder().encode
 _HALF = re.compile("[\ud800-\udfff]")
 #: Ids and names that get an alias where they are not plain ASCII, and arguments in the form that is never sent.
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
