@@ -289,7 +289,7 @@ def test_the_last_call_of_an_incomplete_answer_does_not_run(
     response = normalize(body, WIRE)
     assert [call.status for call in response.calls] == ["complete", "truncated"]
     assert ran(response) == ["c0"]
-    stop = "max_tokens" if reason == "max_output_tokens" else "unknown"
+    stop = "unknown" if reason == "max_time" else "max_tokens"
     assert response.choices[0].stop == Stop(stop, reason or "incomplete")  # type: ignore[arg-type]
 
 

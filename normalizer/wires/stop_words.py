@@ -8,6 +8,7 @@ OpenAI endpoint writes them (`function_call_filter: MALFORMED_FUNCTION_CALL`), m
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -107,6 +108,9 @@ WORDS: dict[str, Word] = {
             # An answer that a time limit cut is cut as one that a token limit cut (failure XAI-11).
             "time_limit": "xai watsonx",
             "timeout": "tensorrt-llm cohere",
+            # Nor does an answer that was not finished say what cut it.
+            "incomplete": "responses realtime assistants",
+            "not_finished": "watsonx",
         },
     ),
     **_rows(
@@ -218,13 +222,12 @@ WORDS: dict[str, Word] = {
         {
             "unspecified": "gemini",
             "unknown": "ai-sdk",
-            "incomplete": "responses realtime assistants",
-            "not_finished": "watsonx",
         },
     ),
 }
 
-#: What a word means that no row names, by a word in it. A new error word must not run the calls beside it.
+#: What a word means that no row names, by the words in it. A new word for an error, a filter or a cut must not run the
+#: calls that it is about.
 PARTS: dict[str, StopReason] = {
     "abort": "error",
     "aborted": "error",
@@ -244,7 +247,13 @@ PARTS: dict[str, StopReason] = {
     "moderation": "content_filter",
     "sensitive": "content_filter",
     "unsafe": "content_filter",
+    "violation": "content_filter",
     "refused": "refusal",
+    "exceeded": "max_tokens",
+    "length": "max_tokens",
+    "limit": "max_tokens",
+    "timeout": "max_tokens",
+    "truncated": "max_tokens",
 }
 
 _REASONS: dict[str, StopReason] = {word: row.reason for word, row in WORDS.items()}
@@ -270,15 +279,15 @@ def is_listed(raw: str) -> bool:
 
 
 def _folded(raw: str) -> StopReason:
-    reasons = [_part(part) for part in reversed(raw.split(":"))]
-    for reason in reasons:
-        if reason in DEAD_STOPS:
-            return reason
-    return next((reason for reason in reasons if reason != "unknown"), "unknown")
+    return _gravest(_part(part) for part in reversed(raw.split(":")))
 
 
 def _part(raw: str) -> StopReason:
     word = fold(raw)
-    if word in _REASONS:
-        return _REASONS[word]
-    return next((PARTS[part] for part in word.split("_") if part in PARTS), "unknown")
+    return _REASONS.get(word) or _gravest(PARTS[part] for part in word.split("_") if part in PARTS)
+
+
+def _gravest(reasons: Iterable[StopReason]) -> StopReason:
+    """The first reason under which nothing runs, else the first that says anything."""
+    given = [reason for reason in reasons if reason != "unknown"]
+    return next((reason for reason in given if reason in DEAD_STOPS), given[0] if given else "unknown")

@@ -181,9 +181,24 @@ def test_item_4_of_a_word_in_two_parts_the_graver_counts(form: str, word: str, r
 
 @pytest.mark.parametrize("part", sorted(PARTS))
 @pytest.mark.parametrize("form", ANSWERS)
-def test_item_4_a_new_word_that_speaks_of_an_error_keeps_no_call(form: str, part: str) -> None:
+def test_item_4_a_new_word_that_speaks_of_an_error_or_a_cut_has_its_meaning(form: str, part: str) -> None:
     assert_it_ended_so(ANSWERS[form], f"vendor_{part}_7", PARTS[part])
     assert "stop-unknown" in codes(ANSWERS[form](f"vendor_{part}_7"))
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("content_policy_violation", "content_filter"),
+        ("rate_limit_error", "error"),
+        ("max_length", "max_tokens"),
+        ("quotaExceeded", "max_tokens"),
+        ("output_truncated", "max_tokens"),
+    ],
+)
+@pytest.mark.parametrize("form", ANSWERS)
+def test_item_4_of_a_new_word_the_gravest_part_counts(form: str, word: str, reason: StopReason) -> None:
+    assert_it_ended_so(ANSWERS[form], word, reason)
 
 
 @pytest.mark.parametrize("form", sorted(set(ANSWERS) - {"openai.responses", "openai.responses streamed"}))
