@@ -48,7 +48,7 @@ _KEYS = tuple(MEMBERS)
 #: What only traffic has: the top of a cassette, a HAR file or a recording, members of an answer, a stream's events.
 _TRAFFIC = re.compile(
     rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
-    rb"""|"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|frames|error)"\s*:"""
+    rb"""|"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|frames)"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
     rb"""|"object"\s*:\s*"(?:chat\.completion|response")|"type"\s*:\s*"(?:message_start|response\.)"""
     rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]""",
     re.MULTILINE | re.DOTALL,
@@ -126,7 +126,7 @@ def _shows_traffic(path: str) -> bool:
     """
     try:
         with opened(path) as file:
-            return _TRAFFIC.search(file.head) is not None
+            return _TRAFFIC.search(file.head.replace(b"\0", b"")) is not None  # UTF-16 is not read, and is traffic
     except UnreadableSource:
         return True
 

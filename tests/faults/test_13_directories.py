@@ -30,6 +30,8 @@ OTHER = {
     "data.jsonl": '{"messages": [{"role": "user", "content": "hello"}]}\n' * 3,
     "notes.txt": "key: data\nevent: x\n",
     "empty.json": "",
+    "en.json": '{"ok": "OK", "error": "An error occurred"}',
+    "de.json": '{"error": {"title": "Fehler", "retry": "Noch einmal"}}',
     "binary.txt": "\x00\x01\x02",
 }
 #: Traffic that is damaged.
@@ -40,6 +42,7 @@ DAMAGED = {
     "cassette.json": '{"interactions": [{"request": {"method": "POST"}',
     "export.har": '{"log": {"version": "1.2", "entries": [{"request": {',
     "stream.txt": 'data: {"id": "c", "obj\n\n',
+    "error.json": '{"error": {"code": null, "message": "Slow down.", "type": "requests"}}',
     "pair.jsonl": '{"request": {}, "response": {"text": "x"}}\n',
 }
 
@@ -93,6 +96,16 @@ def test_damaged_traffic_in_a_directory_is_an_error(tmp_path: Path, name: str, c
     result = run(command, path)
     assert result.exit_code == 4, result.stderr
     assert f"{path / 'deep' / name}" in result.stderr
+
+
+def test_traffic_in_an_encoding_that_is_not_read_is_an_error(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "deep" / "body.json").write_text(chat_body("f"), encoding="utf-16")
+    (path / "deep" / "notes.txt").write_text("key: data", encoding="utf-16")
+    result = run("audit", path)
+    assert result.exit_code == 4
+    assert "body.json: the file is UTF-16" in result.stderr
+    assert "notes.txt: " not in result.stderr
 
 
 def test_a_compressed_file_that_is_damaged_in_a_directory_is_an_error(tmp_path: Path) -> None:
