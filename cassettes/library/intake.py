@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,8 @@ from normalizer.wires import WIRES
 from .. import origin
 from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece
 from ..sources import Problem as Unread
-from . import files, gates
+from ..sources.files import opened
+from . import files, gates, plain
 from .interactions import interaction, trimmed
 from .provenance import KEY, Provenance, now
 from .writing import save
@@ -159,12 +161,16 @@ def _made(found: Exchange | Unread, emulated: bool) -> _Made | Left:
 
 def _says_emulated(path: str) -> bool:
     """Whether the cassette's own provenance says so; a serializer can have dropped the marker of each answer."""
-    try:
-        if KEY.encode() not in Path(path).read_bytes():
-            return False
-        return files.provenance_of(path).origin == origin.EMULATED
-    except (ToolparityError, OSError):
+    if not os.path.isfile(path):
         return False
+    try:
+        with opened(path) as file:
+            data = file.read_all()
+        metadata = plain.head(BytesIO(data), "metadata", path) if KEY.encode() in data else None
+    except ToolparityError:
+        return False
+    told = metadata.get(KEY) if isinstance(metadata, dict) else None
+    return isinstance(told, dict) and told.get("origin") == origin.EMULATED
 
 
 def _write(

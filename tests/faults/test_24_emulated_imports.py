@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,20 @@ def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> Non
             del one["response"]["headers"][origin.HEADER]
 
     path = rewritten(made(tmp_path / "ours"), unmark, honest=True)
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Left)
+    assert "an emulated provider answered" in found.what
+
+
+@pytest.mark.parametrize(("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+def test_the_provenance_counts_compressed_and_where_it_is_not_whole(tmp_path: Path, end: str, pack: Any) -> None:
+    def unmark(content: dict[str, Any]) -> None:
+        del content["metadata"]["toolparity"]["digest"]
+        for one in content["interactions"]:
+            del one["response"]["headers"][origin.HEADER]
+
+    path = tmp_path / f"ours.yaml.{end}"
+    path.write_bytes(pack(rewritten(made(tmp_path / "ours"), unmark, honest=False).read_bytes()))
     (found,) = taken(path, tmp_path / "into")
     assert isinstance(found, Left)
     assert "an emulated provider answered" in found.what
