@@ -55,6 +55,8 @@ _TRAFFIC = re.compile(
 )
 #: How files begin that PowerShell's ``>`` writes.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+#: How cassettes begin: their members in the order of their recorder, or sorted.
+_YAML = (b"interactions:", b"http_interactions:", b"metadata:", b"recorded_with:", b"version:", b"---")
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
@@ -164,7 +166,7 @@ def _format(file: Opened) -> str:
         return "body" if format == "lines" else "json"
     if format is not None:
         return format
-    if _LEADING_COMMENTS.sub(b"", head).startswith((b"interactions:", b"http_interactions:", b"version:", b"---")):
+    if _LEADING_COMMENTS.sub(b"", head).startswith(_YAML):
         return "yaml"
     return "body"
 

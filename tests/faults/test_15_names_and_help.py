@@ -178,6 +178,8 @@ def test_the_examples_with_shipped_cassettes_run_in_an_empty_folder(
     assert Path(library).is_dir()
     (one,) = run("cassettes", "path", "anthropic/anthropic.messages/single-call.yaml").stdout.splitlines()
     assert run("normalize", one).exit_code == 0
+    piped = CliRunner().invoke(main, ["normalize", "-"], input=Path(one).read_bytes())
+    assert (piped.exit_code, len(piped.stdout.splitlines())) == (0, 2), piped.stderr
     assert run("cassettes", "path", "zzz").exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
