@@ -231,8 +231,13 @@ CODES: dict[str, Code] = {
     ),
     "arguments-misplaced": Code(
         "error",
-        "Arguments came under the index of another block: the call may lack them, or may hold those of another call.",
+        "Arguments came elsewhere than for their call: the call may lack them, or may hold those of another call.",
         "Answer the call with an error; it is not executed.",
+    ),
+    "arguments-in-text": Code(
+        "warning",
+        "A call has no arguments, and the text beside it is a JSON object: it may hold them.",
+        "Pass the request: where the tool requires what the text holds, the call is not executed.",
     ),
     # calls written as text (normalizer.textmode)
     "call-in-text": Code(

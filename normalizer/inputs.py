@@ -121,20 +121,21 @@ def declared_by(request: Any) -> Declared:
         return _declared_by_proto(request)
     names: set[str] = set()
     custom: set[str] = set()
+    schemas: dict[str, Any] = {}
     if not isinstance(request, dict):
-        _collect_given(request, names, custom)
-        return Declared(frozenset(names), frozenset(custom))
-    _collect(request.get("tools"), names, custom)
-    _collect(request.get("functions"), names, custom)
+        _collect_given(request, names, custom, schemas)
+        return Declared(frozenset(names), frozenset(custom), schemas=schemas)
+    _collect(request.get("tools"), names, custom, schemas)
+    _collect(request.get("functions"), names, custom, schemas)
     items = request.get("input")
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):  # tools that a search, or the caller, added while the conversation went on
-            _collect(item.get("tools"), names, custom)
+            _collect(item.get("tools"), names, custom, schemas)
     n = request.get("n")
-    return Declared(frozenset(names), frozenset(custom), n if isinstance(n, int) and n > 0 else 1)
+    return Declared(frozenset(names), frozenset(custom), n if isinstance(n, int) and n > 0 else 1, schemas)
 
 
-def _collect_given(request: Any, names: set[str], custom: set[str]) -> None:
+def _collect_given(request: Any, names: set[str], custom: set[str], schemas: dict[str, Any]) -> None:
     """Tools that stand in no request: their names, or their definitions."""
     try:
         tools = list(request)
@@ -144,7 +145,7 @@ def _collect_given(request: Any, names: set[str], custom: set[str]) -> None:
         if isinstance(tool, str):
             names.add(tool)
         elif isinstance(tool, dict):
-            _collect([tool], names, custom)
+            _collect([tool], names, custom, schemas)
         else:
             raise MalformedBody(
                 f"a {type(request).__name__} is no request",
@@ -157,7 +158,7 @@ def _collect_given(request: Any, names: set[str], custom: set[str]) -> None:
 _HOSTED = r"(web_search|web_fetch|code_execution|tool_search_tool_\w+|advisor)_\d{8}|mcp_toolset"
 
 
-def _collect(tools: Any, names: set[str], custom: set[str]) -> None:
+def _collect(tools: Any, names: set[str], custom: set[str], schemas: dict[str, Any]) -> None:
     """Client tools by name. Hosted ones (told by their type, whether they have a name or not) are not the caller's."""
     for tool in tools if isinstance(tools, list) else ():
         if not isinstance(tool, dict):
@@ -166,13 +167,15 @@ def _collect(tools: Any, names: set[str], custom: set[str]) -> None:
         holder = next((tool[k] for k in ("function", "custom") if isinstance(tool.get(k), dict)), tool)
         name = holder.get("name")
         if kind == "namespace" or isinstance(tool.get("tools"), list):
-            _collect(tool.get("tools"), names, custom)
+            _collect(tool.get("tools"), names, custom, schemas)
         if isinstance(name, str) and not (isinstance(kind, str) and re.fullmatch(_HOSTED, kind)):
             names.add(name)
+            schemas[name] = holder.get("parameters", holder.get("input_schema"))
             if kind == "custom":
                 custom.add(name)
 
 
 def _declared_by_proto(request: Any) -> Declared:
-    names = frozenset(tool.function.name for tool in request.tools if tool.HasField("function"))
-    return Declared(names, frozenset(), max(1, getattr(request, "n", 1) or 1))
+    functions = [tool.function for tool in request.tools if tool.HasField("function")]
+    schemas = {function.name: function.parameters for function in functions}
+    return Declared(frozenset(schemas), frozenset(), max(1, getattr(request, "n", 1) or 1), schemas)

@@ -174,6 +174,7 @@ CASES: dict[str, Case] = {
     "arguments-snapshot": chunks(piece(0, "a", "f", '{"x"'), piece(0, None, None, '{"x":1}')),
     "arguments-disagree": told(*item_events(0, ITEM)[:-1], {**item_events(0, OTHER)[-1]}),
     "arguments-misplaced": Case("anthropic.messages", MISPLACED, True),
+    "arguments-in-text": Case("openai.chat", json.dumps(chat_body(CALL, content='{"a":1}')).encode()),
     "call-in-text": written(TOOL),
     "dialect-detected": written(TOOL, None),
     "leaked-markup": Case("openai.chat", json.dumps(chat_body(content=TOOL, finish="stop")).encode(), text=report),

@@ -31,7 +31,7 @@ parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 #: What that parser may raise; `build` then looks closer.
 NO_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
 #: Kinds of calls that are declared by name.
-_BY_NAME = frozenset(("function", "custom", "legacy_function"))
+BY_NAME = frozenset(("function", "custom", "legacy_function"))
 #: So many findings of one code are told one by one.
 MANY = 100
 
@@ -39,12 +39,14 @@ MANY = 100
 class Declared(Struct, frozen=True):
     """What the request declared: tool names by who runs them, and how many answers it asked for.
 
-    ``names`` is null where the request is not known: then nothing can be called undeclared.
+    ``names`` is null where the request is not known: then nothing can be called undeclared. ``schemas``: of the
+    parameters by the tool's name, as the request spells them (JSON text on `xai.grpc`), where it holds any.
     """
 
     names: frozenset[str] | None = None
     custom: frozenset[str] = frozenset()
     n: int = 1
+    schemas: dict[str, Any] = {}
 
 
 class Context(Struct, gc=False):
@@ -205,7 +207,7 @@ class CallSite(Struct, gc=False):
             status, arguments = "invalid", None
             find("nameless-call", "", choice, block)
         names = self.context.declared.names
-        if name and names is not None and name not in names and kind in _BY_NAME:
+        if name and names is not None and name not in names and kind in BY_NAME:
             missing = "pseudo-parallel" if name == PSEUDO_PARALLEL else "unknown-tool"
             find(missing, f"the request declares no tool {name!r}", choice, block)
         return arguments, status

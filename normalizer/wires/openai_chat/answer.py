@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ..common import Context
 from .details import Details
-from .schema import Message
-from .slots import Slot, Slots
+from .schema import Function, Message
+from .slots import Doubts, Slots
 
 
 class Answer:
@@ -49,7 +49,7 @@ class Answer:
         self.refusal: list[str] = []
         self.annotations: list[Any] = []
         self.executed: dict[Any, Any] = {}
-        self.legacy: Slot | None = None
+        self.legacy: Slots | None = None
         self.slots = Slots(context)
         self.stop: str | None = None
         self.extra: dict[str, Any] = {}
@@ -58,13 +58,16 @@ class Answer:
         self.whole = False
 
     def unsaid(self, message: Message) -> Message:
-        """What a `message` says that the deltas before it have not: Perplexity repeats in it all that they said."""
+        """What a `message` says that the deltas before it have not: Perplexity repeats in it all that they said.
+
+        Its calls are another matter (`repeats`).
+        """
         thought = bool(self.reasoning)
         return replace(
             message,
             content=None if self.content or self.parts else message.content,
-            tool_calls=None if self.slots.all else message.tool_calls,
-            function_call=None if self.legacy is not None else message.function_call,
+            tool_calls=None,
+            function_call=None,
             reasoning=None if thought else message.reasoning,
             reasoning_content=None if thought else message.reasoning_content,
             reasoning_details=None if self.details.begun else message.reasoning_details,
@@ -72,8 +75,13 @@ class Answer:
             annotations=None if self.annotations else message.annotations,
         )
 
-    def message(self) -> Message:
-        """The message that the deltas spell."""
+    def functions(self) -> list[Function]:
+        """The calls that came as `function_call`."""
+        calls = [] if self.legacy is None else self.legacy.calls(Doubts())
+        return [call.function for call in calls if call.function is not None]
+
+    def message(self, doubts: Doubts) -> Message:
+        """The message that the deltas spell, but for `functions`. ``doubts`` learns of its calls."""
         content: Any = "".join(self.content)
         reasoning = "".join(self.reasoning)
         parts = list(self.parts)
@@ -81,15 +89,13 @@ class Answer:
             parts.insert(0, {**self.thinking, "thinking": [{"type": "text", "text": reasoning}]})
         if parts:
             content = [*parts, {"type": "text", "text": content}] if content else parts
-        legacy = self.legacy
         return Message(
             content=content,
-            tool_calls=self.slots.calls(),
+            tool_calls=self.slots.calls(doubts),
             refusal="".join(self.refusal),
             reasoning=reasoning if self.member == "reasoning" else None,
             reasoning_content=reasoning if self.member == "reasoning_content" else None,
             reasoning_details=self.details.whole(),
-            function_call=legacy.function() if legacy is not None else None,
             executed_tools=list(self.executed.values()),
             annotations=self.annotations,
         )

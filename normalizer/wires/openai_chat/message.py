@@ -24,8 +24,10 @@ from ...model import (
     Usage,
 )
 from ..common import CUTS, CallSite, Context, settle, total
+from ..misplaced import distrust
 from ..stop_words import reason_of
 from .schema import Body, Call, Function, Message, beside
+from .slots import Doubts
 
 #: Reasons that a gateway gives where it has no word for what its provider said (`native_finish_reason`, GEM-02).
 _NATURAL = frozenset((None, "end_turn", "tool_calls", "unknown"))
@@ -35,11 +37,18 @@ _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execu
 
 
 def finish(
-    site: CallSite, message: Message, raw_stop: str | None, extra: dict[str, Any], broken_off: bool = False
+    site: CallSite,
+    message: Message,
+    raw_stop: str | None,
+    extra: dict[str, Any],
+    broken_off: bool = False,
+    functions: list[Function] | None = None,
+    doubts: Doubts | None = None,
 ) -> Choice:
     """The canonical choice of one message. ``extra``: the members that nothing canonical represents.
 
     ``broken_off``: the stream ended before this choice did, so its last call is cut whatever its text says.
+    ``functions``: what stands for `function_call`, of which a stream may hold several. ``doubts``: about `tool_calls`.
     """
     reason = stop_reason(raw_stop, extra)
     blocks: list[Block] = []
@@ -60,25 +69,28 @@ def finish(
     if message.refusal:
         blocks.append(Refusal(message.refusal))
         refusals += 1
-    if message.tool_calls:
-        _calls(site, message.tool_calls, blocks, broken_off or reason in CUTS)
-    legacy = message.function_call
-    # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
-    if legacy is not None:
-        text, rest = arguments_text(legacy, site.context)
-        if (legacy.name or text) and not _mirrors(site, legacy.name, text, blocks):
-            cut = broken_off or reason in CUTS
-            blocks.append(site.build(len(blocks), None, legacy.name, text, "legacy_function", beside(rest), cut))
+    cut = broken_off or reason in CUTS
+    places = _calls(site, message.tool_calls, blocks, cut) if message.tool_calls else {}
+    if functions is None and message.function_call is not None:
+        functions = [message.function_call]
+    doubted = _functions(site, functions, blocks, cut) if functions else ()
+    if site.seen:
+        doubts = doubts or Doubts()
+        strays, rivals = (
+            {places[number] for number in numbers if number in places} for numbers in (doubts.strays, doubts.rivals)
+        )
+        distrust(site.context, site.choice, blocks, strays, rivals, doubted)
     return Choice(site.choice, blocks, settle(site, reason, raw_stop, 0, refusals), extra)
 
 
-def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> None:
-    """Function and custom (freeform) calls; the last one is cut where the answer was."""
+def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> dict[int, int]:
+    """Function and custom (freeform) calls; the last one is cut where the answer was. Returns each one's block."""
     last = calls[-1] if cut else None
-    for given in calls:
+    places: dict[int, int] = {}
+    for number, given in enumerate(calls):
         call = unwrapped(given, site.context)
         id = call.id
-        name, text, kind, extra = _read_call(call, site.context)
+        name, text, kind, extra = read_call(call, site.context)
         if not (name or text or extra):
             entry = id or "an entry of tool_calls"
             site.context.find("nameless-call", f"{entry} has neither name nor arguments; it is no call", site.choice)
@@ -86,7 +98,32 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
         free_text = kind == "custom"
         if id in site.seen and site.repeats(id, name, text, free_text):
             continue
+        places[number] = len(blocks)
         blocks.append(site.build(len(blocks), id, name, text, kind, extra, given is last, free_text=free_text))
+    return places
+
+
+def _functions(site: CallSite, functions: list[Function], blocks: list[Block], cut: bool) -> list[int]:
+    """The calls that came as `function_call`; the last one is cut where the answer was.
+
+    A message has room for one, so several are read as what they would be in `tool_calls`. Returns the places of
+    `tool_calls` without arguments that have those of a `function_call` of their name.
+    """
+    kind = "legacy_function" if len(functions) == 1 else "function"
+    doubted = []
+    for function in functions:
+        text, rest = arguments_text(function, site.context)
+        # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
+        if not (function.name or text) or _mirrors(site, function.name, text, blocks):
+            continue
+        doubted += [
+            place
+            for place, block in enumerate(blocks)
+            if type(block) is ToolCall and block.name == function.name and not block.arguments
+        ]
+        ended = cut and function is functions[-1]
+        blocks.append(site.build(len(blocks), None, function.name, text, kind, beside(rest), ended))
+    return doubted
 
 
 def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -> bool:
@@ -102,7 +139,7 @@ def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -
     return False
 
 
-def _read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
+def read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
     """Name, text, kind and extra of a call in any shape: function or custom, with members nobody knows."""
     function, custom, extra = call.function, call.custom, call.extra_
     if function is not None and (custom is None or function.name):

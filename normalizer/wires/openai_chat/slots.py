@@ -13,12 +13,17 @@ arguments. Servers break each part of it. The rules, in the order in which they 
 4. Without id and index, a new name opens a call and anything else continues the last one (IDX-05, IDX-18).
 5. An unknown index with arguments alone continues the last call if that is unfinished (IDX-10).
 
+Arguments that only rules 4 and 5 assign may be those of another call that is unfinished: that is noted
+(`Slot.stray`, `Slot.rival`), and judged at the end (`wires.misplaced`).
+
 Order is that of first appearance; gaps in indexes mean nothing (IDX-12, IDX-14).
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from msgspec import Struct
 
 from ...balance import Balance
 from ...errors import TooManyCalls
@@ -33,6 +38,8 @@ class Slot:
     """One call while its fragments arrive. ``key``: its name in the event stream, once it was announced.
 
     ``repeated``: the call whose head opened this slot once more. It is a call only if arguments follow.
+    ``stray``: arguments came that only its place assigns to it. ``rival``: such arguments of another call may
+    be its own, as it was unfinished then, or had not begun.
     """
 
     __slots__ = (
@@ -49,6 +56,8 @@ class Slot:
         "parts",
         "repeated",
         "replaced",
+        "rival",
+        "stray",
     )
 
     def __init__(self, order: int, index: Index | None, repeated: Slot | None = None) -> None:
@@ -65,11 +74,20 @@ class Slot:
         self.balance: Balance | None = None
         self.checked = 0
         self.replaced: list[str] = []  # what snapshots took the place of
+        self.stray = False
+        self.rival = False
 
     def add(self, text: str) -> None:
         """Append a piece of arguments."""
         self.parts.append(text)
         self.length += len(text)
+
+    def set(self, text: str) -> None:
+        """Replace the arguments so far."""
+        self.parts = [text]
+        self.length = len(text)
+        self.balance = None
+        self.checked = 0
 
     def keep(self, *given: dict[str, Any] | None) -> None:
         """Keep the members of a fragment, or of its function, that nothing canonical represents."""
@@ -108,7 +126,7 @@ class Slot:
 class Slots:
     """The calls of one choice."""
 
-    __slots__ = ("_by_id", "_by_index", "_context", "_last", "_told", "all")
+    __slots__ = ("_by_id", "_by_index", "_context", "_last", "_told", "_unfinished", "_unowned", "all")
 
     def __init__(self, context: Context) -> None:
         self.all: list[Slot] = []
@@ -116,6 +134,8 @@ class Slots:
         self._by_id: dict[str, Slot] = {}
         self._last: Slot | None = None
         self._told: set[tuple[str, int]] = set()
+        self._unfinished: list[Slot] = []  # those that may be, and are not marked as rivals
+        self._unowned = False  # whether arguments came under an index that is neither a call's nor a call's place
         self._context = context
 
     def owner(self, index: Index) -> Slot | None:
@@ -162,7 +182,7 @@ class Slots:
             if last is not None and name is None and text and not last.whole:
                 if last.id is not None:
                     self._find("id-changed", last, f"{last.id} continues as {id}")
-                return last
+                return self._stray(last)
         return self._open(index)
 
     def _by_known_id(self, seen: Slot, owner: Slot | None, index: Index | None, name: str | None, text: str) -> Slot:
@@ -186,10 +206,11 @@ class Slots:
             last = self._last
             if name is None and text and last is not None and not last.whole and last.index is not None:
                 self._find("index-changed", last, f"{last.id or last.name} continues under index {index}")
-                return last
+                self._unowned = self._unowned or index != last.order
+                return self._stray(last)
             return self._open(index)
         if name is None:
-            return owner
+            return self._stray(owner) if text and index is None else owner
         if owner.whole:
             if name == owner.name and not text.strip():
                 return self._open(index, owner)
@@ -223,8 +244,24 @@ class Slots:
         if index is None:
             self._context.find_once("index-missing")
         slot = Slot(len(self.all), index, repeated)
+        slot.rival = self._unowned  # they may have come before their call
         self.all.append(slot)
+        self._unfinished.append(slot)
         return slot
+
+    def add(self, id: str | None) -> Slot:
+        """A call that no delta of the stream holds."""
+        self._last = slot = self._open(len(self.all))
+        slot.id = id
+        return slot
+
+    def _stray(self, taker: Slot) -> Slot:
+        """Note that a call gets arguments which may be those of any unfinished call."""
+        taker.stray = True
+        for slot in self._unfinished:
+            slot.rival = slot.rival or (slot is not taker and not slot.whole)
+        self._unfinished = [taker]
+        return taker
 
     def _find(self, code: str, slot: Slot, message: str) -> None:
         """A finding about a call; one of a code is enough, however many fragments raise it."""
@@ -243,13 +280,17 @@ class Slots:
         else:
             self._find("arguments-snapshot", slot, f"{slot.name}: {len(slot.replaced[0])} characters repeated")
 
-    def calls(self) -> list[Call]:
-        """The calls in order of first appearance."""
-        calls = []
+    def calls(self, doubts: Doubts) -> list[Call]:
+        """The calls in order of first appearance; ``doubts`` learns which of them are in doubt."""
+        calls: list[Call] = []
         continued = {slot.repeated.order for slot in self.all if slot.repeated is not None and slot.said}
         for slot in self.all:
             if slot.replaced:
                 self._settle_snapshots(slot)
+            if slot.stray:
+                doubts.strays.add(len(calls))
+            elif slot.rival:
+                doubts.rivals.add(len(calls))
             if not slot.said and (slot.repeated is not None or slot.order in continued):
                 self._find("duplicate-call", slot, f"the head of {slot.name} ({slot.id}) came again")
             elif slot.kind == "custom" and (slot.name or slot.length):
@@ -260,6 +301,13 @@ class Slots:
             else:
                 calls.append(Call(id=slot.id))
         return calls
+
+
+class Doubts(Struct):
+    """The places of calls in a list of calls: see `Slot`."""
+
+    strays: set[int] = set()
+    rivals: set[int] = set()
 
 
 def _index(call: Call) -> Index | None:
@@ -291,10 +339,7 @@ def add_text(slot: Slot, text: str) -> bool:
         so_far = slot.text
         if so_far[0] == "{" and text.startswith(so_far):
             slot.replaced.append(so_far)
-            slot.parts = [text]
-            slot.length = len(text)
-            slot.balance = None
-            slot.checked = 0
+            slot.set(text)
             return True
     slot.add(text)
     return False

@@ -14,7 +14,8 @@ from ...model import Response, Stop
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase, failed
 from ..schema import Reader, run_reader
 from .answer import Answer
-from .message import arguments_text, finish, stop_reason, unwrapped, usage, usage_beside
+from .message import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
+from .repeats import Said, matched, says_other
 from .schema import (
     CARRIED,
     Body,
@@ -29,7 +30,7 @@ from .schema import (
     carry_choice,
     carry_message,
 )
-from .slots import Slot, add_name, add_text
+from .slots import Doubts, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
 _read_run = run_reader(Piece)
@@ -205,9 +206,40 @@ class Stream(StreamBase):
     def _whole(self, answer: Answer, message: Message, out: list[Event]) -> None:
         """A `message` in a chunk: what others call `delta`, unless deltas said so much already."""
         silent = answer.total == 0
-        self._message(answer, message if answer.whole else answer.unsaid(message), out)
-        if silent:
-            answer.whole = answer.total > 0
+        if answer.whole or silent:
+            self._message(answer, message, out)
+            answer.whole = answer.whole or answer.total > 0
+            return
+        self._message(answer, answer.unsaid(message), out)
+        if message.tool_calls:
+            self._repeat(answer, answer.slots, message.tool_calls, out)
+        if message.function_call is not None and answer.legacy is None:
+            self._legacy(answer, message.function_call, out)
+        elif message.function_call is not None and answer.legacy is not None:
+            self._repeat(answer, answer.legacy, [Call(function=message.function_call)], out)
+
+    def _repeat(self, answer: Answer, slots: Slots, calls: list[Call], out: list[Event]) -> None:
+        """The calls of a `message` after deltas: what it says of a call counts, and what only it holds is a call."""
+        said = [self._said(call) for call in calls]
+        for call, known in zip(said, matched(slots.all, said), strict=True):
+            if known is None and not (call.name or call.text):
+                continue
+            slot = slots.add(call.id) if known is None else known
+            if known is None or not slot.said:
+                slot.keep(call.extra)
+                slot.kind = call.kind
+                slot.name = slot.name or call.name
+                self._extend(answer, slot, call.text, out)
+            elif says_other(slot, call.text):
+                self._context.find("arguments-disagree", f"{slot.name}: the message says other ones than the deltas")
+                slot.set(call.text)
+                out.append(BlockReset(answer.index, slot.key, call.text))
+            slot.stray = slot.rival = False
+
+    def _said(self, call: Call) -> Said:
+        call = unwrapped(call, self._context)
+        name, text, kind, extra = read_call(call, self._context)
+        return Said(call.id, name, text, kind, extra)
 
     def _message(self, answer: Answer, message: Message, out: list[Event]) -> None:
         content = message.content
@@ -312,11 +344,15 @@ class Stream(StreamBase):
             slot.kind = call.type
         if name is not None:
             add_name(slot, name, self._context)
+        self._extend(answer, slot, text, out)
+
+    def _extend(self, answer: Answer, slot: Slot, text: str, out: list[Event]) -> None:
+        """Add a piece of arguments, which may be empty."""
         if slot.key < 0 and (text or (slot.name is not None and slot.id and slot.repeated is None)):
             self._announce(answer, slot, out)
         if not text:
             return
-        if custom:
+        if slot.kind == "custom":
             slot.add(text)
         elif add_text(slot, text):
             out.append(BlockReset(answer.index, slot.key, text))
@@ -330,21 +366,22 @@ class Stream(StreamBase):
         out.append(BlockStart(answer.index, slot.key, "tool_call", slot.id, slot.name))
 
     def _legacy(self, answer: Answer, function: Function, out: list[Event]) -> None:
-        """The one call of the days before `tool_calls`; a name and arguments of nothing are no call."""
+        """The one call of the days before `tool_calls`; a name and arguments of nothing are no call.
+
+        Some servers send several, one after the other: they are told apart as calls under one index are.
+        """
         text, rest = arguments_text(function, self._context)
         if not function.name and not text:
             return
-        slot = answer.legacy
-        if slot is None:
-            slot = answer.legacy = Slot(0, None)
-        if function.name and function.name != slot.name:
-            slot.name = (slot.name or "") + function.name
-        if slot.key < 0:
-            self._announce(answer, slot, out)
+        if answer.legacy is None:
+            answer.legacy = Slots(self._context)
+        slot = answer.legacy.route(Call(index=0), function.name or None, text)
+        if function.name:
+            add_name(slot, function.name, self._context)
         slot.keep(rest)
-        if text:
-            slot.add(text)
-            out.append(BlockDelta(answer.index, slot.key, text))
+        if slot.key < 0 and slot.repeated is None:
+            self._announce(answer, slot, out)
+        self._extend(answer, slot, text, out)
 
     def finish(self) -> Response:
         """The response; incomplete where no stop reason and no [DONE] came (failure TERM-01)."""
@@ -369,4 +406,6 @@ class Stream(StreamBase):
 
     def _choice(self, answer: Answer, broken_off: bool) -> model.Choice:
         site = CallSite.of(self._context, answer.index, self._id)
-        return finish(site, answer.message(), answer.stop, answer.extra, broken_off)
+        doubts = Doubts()
+        message = answer.message(doubts)
+        return finish(site, message, answer.stop, answer.extra, broken_off, answer.functions(), doubts)

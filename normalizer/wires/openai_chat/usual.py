@@ -77,6 +77,8 @@ def decode_usual(data: bytes, context: Context) -> Response | None:
     if calls:
         if choice.finish_reason != "tool_calls" or not _add_calls(calls, blocks):
             return None
+        if message.content and message.content[0] in "{ \n":
+            return None  # it may hold arguments
         stop = Stop("tool_calls", "tool_calls")
     elif choice.finish_reason == "stop":
         stop = Stop("end_turn", "stop")

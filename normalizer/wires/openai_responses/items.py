@@ -30,6 +30,7 @@ from ...model import (
 )
 from ..common import NO_OBJECT, CallSite, Context, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
+from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s
 
 #: Statuses of a call that came to nothing, and of one that has not ended.
@@ -44,15 +45,6 @@ _ANSWERS: dict[type[Wire], type[Wire]] = {
     s.ShellCallOutput: s.ShellCall,
     s.ApplyPatchCallOutput: s.ApplyPatchCall,
     s.ToolSearchOutput: s.ToolSearchCall,
-}
-
-
-#: xAI's own tools by the names of their calls. Source: docs.x.ai/developers/tools/tool-usage-details
-_OF_XAI: dict[str | None, str] = {
-    **dict.fromkeys(("web_search_with_snippets", "browse_page", "open_page", "open_page_with_find"), "web_search"),
-    **dict.fromkeys(("x_user_search", "x_keyword_search", "x_semantic_search", "x_thread_fetch"), "x_search"),
-    **{name: name for name in ("web_search", "x_search", "code_execution", "collections_search")},
-    **{name: name for name in ("search_images", "view_image", "view_x_video")},
 }
 
 
@@ -248,7 +240,7 @@ def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last:
     if is_hosted(item, reading.custom):
         extra = {"type": "custom_tool_call", "call_id": item.call_id, **s.carry_custom(item)}
         name = item.name or ""
-        tool = _OF_XAI.get(name) or ("x_search" if name.startswith("x_") else name)
+        tool = TOOLS_OF_XAI.get(name) or ("x_search" if name.startswith("x_") else name)
         blocks.append(ServerToolCall(item.id or item.call_id or "", tool, item.name or "", text, item.status, extra))
         return
     extra = s.carry_custom(item)
@@ -298,7 +290,7 @@ def is_hosted(item: Any, custom: Customs | None) -> bool:
         return bool(item.execution != "client")
     if kind is not s.CustomToolCall or custom is None:
         return False
-    return item.name in _OF_XAI if custom.names is None else item.name not in custom.names
+    return item.name in TOOLS_OF_XAI if custom.names is None else item.name not in custom.names
 
 
 def _shell_call(reading: Reading, item: s.ShellCall, blocks: list[Block], last: bool) -> None:

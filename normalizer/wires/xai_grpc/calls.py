@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...balance import Balance
+from ..xai_tools import TOOLS_OF_XAI
 from .proto import TYPE_CLIENT, TYPE_UNSET
 
 
@@ -14,7 +15,9 @@ class Called(Struct, gc=False):
     """One tool call, its pieces joined. It may stand in several outputs: it is the same object there.
 
     ``places``: how often it stood on the wire apart from its pieces; ``grew``: whether it did so elsewhere than where
-    it began.
+    it began. ``by_name``: whether the name says who executes a call without a type, as the declared tools are not
+    known. ``stray``: arguments came that only its place assigns to it. ``rival``: it was unfinished when another call
+    got such arguments.
     """
 
     id: str
@@ -26,11 +29,19 @@ class Called(Struct, gc=False):
     extra: dict[str, Any] = {}
     places: int = 1
     grew: bool = False
+    by_name: bool = False
+    stray: bool = False
+    rival: bool = False
+
+    @property
+    def typed_served(self) -> bool:
+        """Whether its type says that xAI executes it."""
+        return self.type not in (TYPE_CLIENT, TYPE_UNSET)
 
     @property
     def served(self) -> bool:
-        """Whether the wire says that xAI executes it."""
-        return self.type not in (TYPE_CLIENT, TYPE_UNSET)
+        """Whether xAI executes it: by its type, or by a documented name where only that is known."""
+        return self.typed_served or (self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI)
 
 
 class Growing:
@@ -79,7 +90,7 @@ class Growing:
         """
         told = self.call
         told.status = news.status or told.status
-        told.type = news.type if news.served and news.id and not told.served else told.type or news.type
+        told.type = news.type if news.typed_served and news.id and not told.typed_served else told.type or news.type
         told.name = told.name or news.name
         told.error = told.error or news.error
         if news.extra:
@@ -105,7 +116,7 @@ class Growing:
     def differs(self, news: Called) -> bool:
         """Whether a call under the id of this one is another (ID-09): another name, or other whole arguments."""
         told = self.call
-        if told.served and news.type == TYPE_UNSET:
+        if told.typed_served and news.type == TYPE_UNSET:
             return False
         if not news.name or not told.name:
             return False

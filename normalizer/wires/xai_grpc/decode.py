@@ -84,7 +84,9 @@ def called(context: Context, call: Any) -> Called:
     keep_unknown(context, call, extra)
     keep_unknown(context, call.function, extra)
     function = call.function
-    return Called(call.id, call.type, call.status, function.name, function.arguments, call.error_message, extra)
+    name, text = function.name, function.arguments
+    by_name = context.declared.names is None and context.provider in (None, "xai")
+    return Called(call.id, call.type, call.status, name, text, call.error_message, extra, by_name=by_name)
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
 from ..common import CUTS, CallSite, Context, settle
+from ..misplaced import distrust
+from ..xai_tools import TOOLS_OF_XAI
 from .calls import Called
 from .proto import (
     FAILED,
@@ -79,6 +81,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
                 output.extra["citations"] = output.citations
         if output.extra:
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
+    distrust(context, index, reading.blocks, reading.strays, reading.rivals)
     raw = finish_name(finish) if finish else None
     return Choice(index, reading.blocks, settle(reading.site, reason, raw), extra)
 
@@ -98,7 +101,8 @@ class _Reading(Struct):
     """The blocks of one choice while its outputs are read.
 
     ``cut``: the call inside which the answer was cut. ``served``: place of each server call by id. ``built``: the
-    client calls that stand already. ``executed``: the calls without a type that are xAI's.
+    client calls that stand already. ``executed``: the calls without a type that are xAI's. ``strays`` and ``rivals``:
+    places of the calls that are marked so.
     """
 
     site: CallSite
@@ -107,6 +111,8 @@ class _Reading(Struct):
     served: dict[str, int]
     built: set[int]
     executed: set[int]
+    strays: set[int] = set()
+    rivals: set[int] = set()
 
     def said(self, output: Output, place: dict[str, Any]) -> None:
         blocks = self.blocks
@@ -158,7 +164,12 @@ class _Reading(Struct):
             else:
                 find("unresolved-call", f"{call.name} has no type and is not declared", site.choice, at)
                 built = msgspec.structs.replace(built, status="invalid", arguments=None, kind="unresolved")
-        self.blocks.append(built)
+        self._add(call, built)
+
+    def _add(self, call: Called, block: Block) -> None:
+        if call.stray or call.rival:
+            (self.strays if call.stray else self.rivals).add(len(self.blocks))
+        self.blocks.append(block)
 
     def _served(self, call: Called, place: dict[str, Any]) -> None:
         known = self.served.get(call.id) if call.id else None
@@ -167,7 +178,7 @@ class _Reading(Struct):
             assert isinstance(earlier, ServerToolCall)
             self.blocks[known] = msgspec.structs.replace(earlier, status=_status(call))
             return
-        tool = SERVER_TOOLS.get(call.type)
+        tool = SERVER_TOOLS.get(call.type) or (TOOLS_OF_XAI.get(call.name) if call.type == TYPE_UNSET else None)
         if tool is None:
             tool = f"type_{call.type}"
             self.site.context.find("unknown-block", f"a call of type {call.type}", self.site.choice, len(self.blocks))
@@ -176,7 +187,7 @@ class _Reading(Struct):
             extra["error_message"] = call.error
         if call.id:
             self.served[call.id] = len(self.blocks)
-        self.blocks.append(ServerToolCall(call.id, tool, call.name, call.text, _status(call), extra))
+        self._add(call, ServerToolCall(call.id, tool, call.name, call.text, _status(call), extra))
 
     def results(self, output: Output, place: dict[str, Any]) -> None:
         """An output of role tool: the call again, and what came of it."""

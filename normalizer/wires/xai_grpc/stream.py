@@ -55,6 +55,7 @@ class Stream(StreamBase):
         super().__init__(context)
         self._outputs: dict[int, _Open] = {}
         self._by_id: dict[tuple[int, str], Growing] = {}  # of each choice: an answer's outputs share their calls
+        self._unfinished: list[Growing] = []  # those that may be, and are not marked as rivals
         self._id = ""
         self._model = ""
         self._usage: Any = None
@@ -135,6 +136,7 @@ class Stream(StreamBase):
         known = self._known(opened, call)
         if known is None:
             opened.calls.append(grown := Growing(call, opened))
+            self._unfinished.append(grown)
             if call.id:
                 opened.by_id[call.id] = self._by_id[self._choice(opened), call.id] = grown
             if opened.role != ROLE_TOOL:
@@ -154,7 +156,7 @@ class Stream(StreamBase):
 
     def _known(self, opened: _Open, call: Called) -> Growing | None:
         if not call.id:
-            return opened.calls[-1] if opened.calls and not call.name else None
+            return self._last(opened, call) if opened.calls and not call.name else None
         known = opened.by_id.get(call.id)
         if known is None:
             known = self._by_id.get((self._choice(opened), call.id))
@@ -164,6 +166,16 @@ class Stream(StreamBase):
                 opened.by_id[call.id] = known
                 return known
         return None if known is None or known.differs(call) else known
+
+    def _last(self, opened: _Open, call: Called) -> Growing:
+        """The last call, which takes what comes without id and name; its arguments may be those of another one."""
+        taker = opened.calls[-1]
+        if call.text:
+            taker.call.stray = True
+            for grown in self._unfinished:
+                grown.call.rival = grown.call.rival or (grown is not taker and not grown.whole)
+            self._unfinished = [taker]
+        return taker
 
     def finish(self) -> Response:
         """The response; incomplete where the last output got no finish reason."""

@@ -1,0 +1,72 @@
+"""The calls of a `message` that comes after deltas: servers repeat in it what they streamed, or add to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from .slots import Slot
+
+
+class Said(Struct):
+    """One call of the message."""
+
+    id: str | None
+    name: str | None
+    text: str
+    kind: str
+    extra: dict[str, Any] | None
+
+
+def matched(slots: list[Slot], calls: list[Said]) -> list[Slot | None]:
+    """The streamed call that each call repeats.
+
+    It has the same id and name, else the same name and arguments, else, where one of both has no id, the same name and
+    the beginning of the arguments.
+    """
+    found: list[Slot | None] = [None] * len(calls)
+    left = slots
+    for key in (_identity, _value, _name):
+        waiting = [place for place, slot in enumerate(found) if slot is None]
+        if not waiting or not left:
+            break
+        under: dict[Any, list[Slot]] = {}
+        for slot in reversed(left):
+            if (named := key(slot)) is not None:
+                under.setdefault(named, []).append(slot)
+        for place in waiting:
+            call = calls[place]
+            same = under.get(key(call))
+            if same and (key is not _name or _may_become(same[-1], call)):
+                found[place] = same.pop()
+        taken = {slot.order for slot in found if slot is not None}
+        left = [slot for slot in left if slot.order not in taken]
+    return found
+
+
+def says_other(slot: Slot, text: str) -> bool:
+    """Whether an argument text differs from the streamed one; the beginning of that says nothing new."""
+    return not slot.text.startswith(text) and _by_value(slot.text) != _by_value(text)
+
+
+def _identity(call: Slot | Said) -> Any:
+    return (call.id, call.name) if call.id else None
+
+
+def _value(call: Slot | Said) -> Any:
+    return (call.name, _by_value(call.text)) if call.text.strip() else None
+
+
+def _name(call: Slot | Said) -> Any:
+    return call.name
+
+
+def _may_become(slot: Slot, call: Said) -> bool:
+    return not (slot.id and call.id) and (not slot.said or call.text.startswith(slot.text))
+
+
+def _by_value(text: str) -> str:
+    from ...arguments import by_value  # loaded when one is needed
+
+    return by_value(text)
