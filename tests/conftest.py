@@ -12,7 +12,9 @@ import pytest
 from hypothesis import settings
 
 # "ci" takes the same examples each time: there a change is judged, and not luck. Everywhere else new ones are tried.
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+# Neither has a deadline: how long an example takes depends on what else the machine does.
+settings.register_profile("local", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "local"))
 
 # Each client of an SDK reads all certificates of the system, which takes longer than what most tests here ask it for.
 # They talk to loopback without TLS: one context does for all.
