@@ -163,7 +163,8 @@ class Turn:
         return asyncio.run(self.run(message))
 
     def decide(self, call_id: str, approved: bool, reason: str | None = None) -> None:
-        """Allow a call that waits, or do not. A turn that is not running goes on when it is run again.
+        """Allow a call that waits, or do not. A turn that is not running goes on when it is run again. The first of
+        several decisions about a call counts.
 
         Raises TurnMisused for a call that waits for nobody.
         """
