@@ -73,11 +73,11 @@ def _rows(case: Case, times: Times) -> list[list[str]]:
 
 
 def _import_row(times: Times) -> list[str]:
-    pairs = zip(times.seconds["normalizer"], times.seconds["msgspec"], strict=True)
+    pairs = zip(times.seconds["toolparity"], times.seconds["msgspec"], strict=True)
     more = median(one - other for one, other in pairs) * 1e3
-    ratio = f"{times.ratio('normalizer', 'msgspec'):.2f}"
+    ratio = f"{times.ratio('toolparity', 'msgspec'):.2f}"
     return [
-        "import normalizer",
+        "from toolparity import normalize",
         "above import msgspec",
         f"{more:.1f} ms",
         ratio,

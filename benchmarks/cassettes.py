@@ -15,8 +15,8 @@ import yaml
 from vcr.persisters.filesystem import FilesystemPersister
 from vcr.serializers import yamlserializer
 
-from cassettes.library import Provenance, files, path_for, save
-from cassettes.surfaces import SURFACES
+from toolparity.cassettes.library import Provenance, files, path_for, save
+from toolparity.cassettes.surfaces import SURFACES
 
 from . import traffic
 from .cases import Case

@@ -23,10 +23,10 @@ from typing import Any
 import sqlalchemy as sa
 from tabulate import tabulate
 
-from normalizer.turns import Tool, Tools, Turn
-from normalizer.turns.log import Log
-from normalizer.turns.log.engine import make_engine
-from normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns import Tool, Tools, Turn
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.log.engine import make_engine
+from toolparity.normalizer.turns.log.tables import metadata
 
 
 class Calling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from reports.results import Law, Outcome, Result, Run, Scenario, Seen, Source, Tested, Told, Traffic, Verdict
+from toolparity.reports.results import Law, Outcome, Result, Run, Scenario, Seen, Source, Tested, Told, Traffic, Verdict
 
 SURFACES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.chat", "xai.grpc")
 MODES = ("plain", "stream")

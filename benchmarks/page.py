@@ -19,8 +19,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from reports import formats, results
-from reports.results import Report
+from toolparity.reports import formats, results
+from toolparity.reports.results import Report
 
 from .made_run import made_run
 from .measure import measure

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from normalizer import Response, StreamDecoder, normalize
+from toolparity import Response, StreamDecoder, normalize
 
 Read = Callable[[Any], Any]
 

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterator
 from functools import partial
 
-from normalizer import Response, StreamDecoder, jsontext
-from normalizer.textmode import DIALECTS, TextReader, read_stream
-from normalizer.textmode.dialect import WrittenCall
+from toolparity import Response, StreamDecoder
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.textmode import DIALECTS, TextReader, read_stream
+from toolparity.normalizer.textmode.dialect import WrittenCall
 
 from .cases import Case
 

@@ -25,13 +25,13 @@ from typing import Any
 import sqlalchemy as sa
 from tabulate import tabulate
 
-from cassettes.library import load, path_for
-from cassettes.surfaces import SURFACES
-from normalizer.turns import Tool, Tools, Turn
-from normalizer.turns.events import CallFinished, CallStarted
-from normalizer.turns.log import Log
-from normalizer.turns.log.engine import make_engine
-from normalizer.turns.log.tables import metadata
+from toolparity.cassettes.library import load, path_for
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.turns import Tool, Tools, Turn
+from toolparity.normalizer.turns.events import CallFinished, CallStarted
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.log.engine import make_engine
+from toolparity.normalizer.turns.log.tables import metadata
 
 SURFACE = SURFACES["openai.chat"]
 SCENARIO = "parallel-three"

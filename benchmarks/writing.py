@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from normalizer import Choice, Response, Stop, Text, ToolCall, jsontext
-from normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
-from normalizer.requests import RequestWriter, write_request
+from toolparity import Choice, Response, Stop, Text, ToolCall
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.requests import RequestWriter, write_request
 
 from .cases import Case
 from .measure import Job

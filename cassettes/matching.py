@@ -23,8 +23,8 @@ from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.request import Request
 from vcr.util import read_body
 
-from normalizer import jsontext
-from normalizer.errors import RequestNotRecorded
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import RequestNotRecorded
 
 from .secrets.placeholder import is_placeholder
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from normalizer import jsontext
-from normalizer.errors import InvalidScript
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import InvalidScript
 
 FaultKind = Literal["rate_limit", "overloaded", "server_error", "authentication", "cut", "reset"]
 Ending = Literal["length", "content_filter", "pause"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from normalizer.errors import UnknownSurface
+from toolparity.normalizer.errors import UnknownSurface
 
 from .scripts import Script
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from normalizer import jsontext
-from normalizer.errors import BadAnswer
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import BadAnswer
 
 
 class AnsweredCall(Struct, frozen=True):
@@ -83,7 +83,7 @@ def answer(given: Any) -> Answer:
         return _canonical(given) if "response" in given else _brief(given)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise BadAnswer(
-            f"{type(error).__name__}: {error}", hint="python -m pydoc conformance.answer shows the form"
+            f"{type(error).__name__}: {error}", hint="python -m pydoc toolparity.conformance.answer shows the form"
         ) from None
 
 
@@ -106,7 +106,7 @@ def _brief(given: dict[str, Any]) -> Answer:
     for member, kind in _MEMBERS.items():
         if not isinstance(given.get(member), kind | None):
             raise BadAnswer(
-                f"{member} is {given[member]!r:.80}", hint="python -m pydoc conformance.answer shows the form"
+                f"{member} is {given[member]!r:.80}", hint="python -m pydoc toolparity.conformance.answer shows the form"
             )
     kept = _calls(given["calls"])
     dropped, rejected = (None if given.get(key) is None else _calls(given[key]) for key in ("dropped", "rejected"))
@@ -151,7 +151,7 @@ def _canonical(given: dict[str, Any]) -> Answer:
     findings = _codes(given.get("findings") or [])
     log = [str(line) for line in given.get("log") or []]
     if response is not None and not isinstance(response.get("usage"), dict | None):
-        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint="python -m pydoc conformance.answer shows the form")
+        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint="python -m pydoc toolparity.conformance.answer shows the form")
     if response is None:
         return Answer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
     at: dict[tuple[int, int], AnsweredCall] = {}

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cassettes.scripts import Offer
-from cassettes.surfaces import Surface
-from normalizer import jsontext
+from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.surfaces import Surface
+from toolparity.normalizer import jsontext
 
 from .scenarios import Situation
 

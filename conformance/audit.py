@@ -13,13 +13,12 @@ from collections.abc import Collection
 
 from msgspec import Struct, field
 
-from cassettes.sources import Exchange, Piece, Problem, read_piece
-from normalizer import Choice, Finding, Response, Selection, ServerToolCall, ToolCall, select
-from normalizer.findings import CODES as FINDINGS
-from normalizer.findings import Code, Severity
-from normalizer.model import ApprovalRequest, Opaque
-from normalizer.policies import POLICIES
-from reports.results import brief
+from toolparity.cassettes.sources import Exchange, Piece, Problem, read_piece
+from toolparity.normalizer.findings import CODES as FINDINGS
+from toolparity.normalizer.findings import Code, Finding, Severity
+from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Response, ServerToolCall, ToolCall
+from toolparity.normalizer.policies import POLICIES, Selection, select
+from toolparity.reports.results import brief
 
 from .exchange import CODES as INPUT_CODES
 from .exchange import Decoded, decode, first_choice, unlogged

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from reports.terminal import Cell, Lines, Section, Table, Tone, figure
+from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, figure
 
 from .audit import ALL_CODES, SEVERITIES, Audit, WireFigures
 

@@ -19,8 +19,8 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from normalizer.errors import InvalidBaseline
-from reports.results import Result, Verdict
+from toolparity.normalizer.errors import InvalidBaseline
+from toolparity.reports.results import Result, Verdict
 
 SHIPPED = Path(__file__).resolve().parent / "baselines"
 #: Safe, and libyaml's own where PyYAML was built with it: ten times as fast.

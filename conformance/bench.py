@@ -15,10 +15,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from cassettes.surfaces import SURFACES
-from normalizer.errors import BadAnswer, ToolparityError
-from normalizer.policies import POLICIES
-from reports.results import Result, Told, Traffic, Verdict, brief
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import BadAnswer, ToolparityError
+from toolparity.normalizer.policies import POLICIES
+from toolparity.reports.results import Result, Told, Traffic, Verdict, brief
 
 from . import withdrawn
 from .answer import Answer, answer

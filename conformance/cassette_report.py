@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from cassettes.library.files import Loaded
-from cassettes.library.upkeep import Known, Lacking, Stray
-from cassettes.library.verify import STEPS, Verified
-from normalizer import Response, Selection
-from normalizer.model import ServerToolCall, Text, ToolCall
-from reports.terminal import Cell, Lines, Section, Table, Tone, Value
+from toolparity.cassettes.library.files import Loaded
+from toolparity.cassettes.library.upkeep import Known, Lacking, Stray
+from toolparity.cassettes.library.verify import STEPS, Verified
+from toolparity.normalizer.model import Response, ServerToolCall, Text, ToolCall
+from toolparity.normalizer.policies import Selection
+from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, Value
 
 _ORIGINS: dict[str | None, Tone] = {"live": "good", "emulated": "warning", "imported": "dim", None: "bad"}
 _LONGEST = 60

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 
-from cassettes.sources import Piece, Problem, pieces
+from toolparity.cassettes.sources import Piece, Problem, pieces
 
 from .audit import Audit, audit_piece
 from .workers import cores, in_order
@@ -52,7 +52,7 @@ def _parts(
     first = list(islice(input, 2))
     work = partial(_part, wire, policy, limit)
     if jobs > 1 and len(first) == 2:
-        return in_order(work, chain(first, input), jobs, "conformance.audit")
+        return in_order(work, chain(first, input), jobs, "toolparity.conformance.audit")
     return map(work, chain(first, input))
 
 

@@ -13,7 +13,7 @@ from .subjects import Ask, Next, Subject
 
 
 class Case(NamedTuple):
-    """One scenario on one surface (of `cassettes.surfaces`), plain or streamed, under one policy."""
+    """One scenario on one surface (of `toolparity.cassettes.surfaces`), plain or streamed, under one policy."""
 
     scenario: str
     surface: str

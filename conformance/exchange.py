@@ -14,13 +14,14 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from cassettes.sources import Exchange
-from cassettes.sources.decoding import response_of
-from normalizer import Finding, Response, Selection, select
-from normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
-from normalizer.findings import Code
-from normalizer.textmode import report
-from normalizer.wires import WIRES
+from toolparity.cassettes.sources import Exchange
+from toolparity.cassettes.sources.decoding import response_of
+from toolparity.normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
+from toolparity.normalizer.findings import Code, Finding
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.policies import Selection, select
+from toolparity.normalizer.textmode import report
+from toolparity.normalizer.wires import WIRES
 
 #: What can be wrong with an exchange before there is a response. Where the wire is known that is exit code 4.
 CODES: dict[str, Code] = {

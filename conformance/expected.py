@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
-from normalizer import jsontext
+from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
+from toolparity.normalizer import jsontext
 
 
 class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

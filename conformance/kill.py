@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import groupby
 
-from normalizer import __version__
-from reports import results
+from toolparity import __version__
+from toolparity.reports import results
 
 from . import session
 from .bench import Bench, Choice
@@ -30,7 +30,7 @@ def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = l
     bad = known_bad()
     jobs = jobs or cores()
     work = partial(_put, choice)
-    done = in_order(work, list(bad), jobs, "conformance.kill") if jobs > 1 else map(work, bad)
+    done = in_order(work, list(bad), jobs, "toolparity.conformance.kill") if jobs > 1 else map(work, bad)
     kills = []
     for one, counts in zip(bad.values(), done, strict=True):
         kills.append(results.Kill(one.name, one.law, one.sentence, dict(counts)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cassettes.library import RECORDED, load, path_for
-from normalizer.errors import ToolparityError
-from reports.results import Source
+from toolparity.cassettes.library import RECORDED, load, path_for
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports.results import Source
 
 from .evidence import Case
 from .scenarios import scenarios

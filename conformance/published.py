@@ -1,4 +1,4 @@
-"""The current report of the shipped subjects, in `reports/published/`: ``python -m conformance.published``.
+"""The current report of the shipped subjects, in `reports/published/`: ``python -m toolparity.conformance.published``.
 
     results.json.gz     the results, to be rendered and compared: toolparity report reports/published/results.json.gz
     index.html          the page; ``--render`` makes it and what follows anew from the results, without a run
@@ -20,11 +20,11 @@ import click
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-import reports
-from normalizer.errors import ToolparityError
-from reports import formats, results
-from reports.files import load
-from reports.results import Report, Run
+from toolparity import reports
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports import formats, results
+from toolparity.reports.files import load
+from toolparity.reports.results import Report, Run
 
 from . import kill, session
 from .bench import Choice
@@ -36,7 +36,7 @@ from .subjects import SUBJECTS, installing
 from .subjects.peers import PEERS
 
 FOLDER = Path(reports.__file__).resolve().parent / "published"
-COMMAND = "python -m conformance.published"
+COMMAND = "python -m toolparity.conformance.published"
 #: The subject that the badge is of.
 OWN = "normalizer"
 _LACKING = "not tested"

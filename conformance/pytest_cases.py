@@ -1,4 +1,4 @@
-"""The cases of a subject as pytest's items (`conformance.pytest_plugin` adds them)."""
+"""The cases of a subject as pytest's items (`toolparity.conformance.pytest_plugin` adds them)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer.errors import ToolparityError
-from reports.results import BAD, Result, Seen, Tested, Traffic, Verdict
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports.results import BAD, Result, Seen, Tested, Traffic, Verdict
 
 from . import baseline
 from .bench import Bench, Choice

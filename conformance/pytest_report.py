@@ -11,8 +11,9 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from normalizer import __version__, jsontext
-from reports import results
+from toolparity import __version__
+from toolparity.normalizer import jsontext
+from toolparity.reports import results
 
 from .bench import Choice
 from .evidence import Case

@@ -1,7 +1,7 @@
 """What the release requires: the checks that were there when it was made, in `conformance/required.txt`.
 
 A scenario, a surface or a law that came later is "new" for everybody until the next release: breaking it is told and
-fails nobody's run. Each release writes the file anew: ``python -m conformance.required``.
+fails nobody's run. Each release writes the file anew: ``python -m toolparity.conformance.required``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from normalizer import __version__
-from normalizer.errors import InvalidScenario
-from reports.results import Result
+from toolparity import __version__
+from toolparity.normalizer.errors import InvalidScenario
+from toolparity.reports.results import Result
 
 from .checks import IDS
 from .scenarios import scenarios
@@ -74,7 +74,7 @@ def written() -> str:
     """The file for everything that is there now."""
     lines = [
         "# The checks that this release requires; those that come later are new until the next one.",
-        "# Written by python -m conformance.required when a release is made, and never by hand.",
+        "# Written by python -m toolparity.conformance.required when a release is made, and never by hand.",
         f"release {__version__}",
         f"laws {' '.join(IDS)}",
     ]

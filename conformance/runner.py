@@ -7,7 +7,7 @@ from functools import cache, partial
 from itertools import groupby
 from typing import NamedTuple
 
-from reports.results import Result, Traffic
+from toolparity.reports.results import Result, Traffic
 
 from .bench import Bench, Choice
 from .evidence import Case
@@ -41,7 +41,7 @@ def parts(
     work = partial(_judged, name, twice)
     jobs = jobs or cores()
     several = jobs > 1 and len(groups) > _FEW
-    done = in_order(work, groups, jobs, "conformance.runner") if several else map(work, groups)
+    done = in_order(work, groups, jobs, "toolparity.conformance.runner") if several else map(work, groups)
     for cases, found in zip(groups, done, strict=True):
         on_progress(len(cases))
         yield found

@@ -18,9 +18,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cassettes.scripts import Offer, Script, scripts
-from cassettes.surfaces import SURFACES
-from normalizer.errors import InvalidScenario
+from toolparity.cassettes.scripts import Offer, Script, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import InvalidScenario
 
 from .expected import Expected, expected
 
@@ -111,7 +111,7 @@ def _cut(script: Script) -> bool:
 
 
 FOLDER = resources.files(__package__) / "situations"
-#: The one file there that is no situation (`conformance.trace`).
+#: The one file there that is no situation (`toolparity.conformance.trace`).
 LEFT_OUT = "left_out.toml"
 
 

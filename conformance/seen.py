@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from normalizer import jsontext
-from normalizer.errors import ToolparityError
-from reports.results import Seen, Traffic, brief
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports.results import Seen, Traffic, brief
 
 from .evidence import Case, Round
 from .provenance import source_path

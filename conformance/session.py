@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from normalizer import __version__
-from normalizer.errors import InvalidBaseline
-from reports import results
+from toolparity import __version__
+from toolparity.normalizer.errors import InvalidBaseline
+from toolparity.reports import results
 
 from . import baseline, runner
 from .bench import Choice

@@ -11,8 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cassettes.surfaces import SURFACES
-from normalizer.errors import BadAnswer
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import BadAnswer
 
 from .bench import Bench, Unstable
 from .checks import LAWS

@@ -1,6 +1,6 @@
 """The trace: which scenarios guard against which known failure, and why none guards against the others.
 
-    python -m conformance.trace > docs/trace.md
+    python -m toolparity.conformance.trace > docs/trace.md
 
 A failure is known by its id; the ids that have to be traced are listed in `conformance/situations/failures.txt`.
 """
@@ -14,7 +14,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from normalizer.errors import InvalidScenario
+from toolparity.normalizer.errors import InvalidScenario
 
 from .scenarios import FOLDER, LEFT_OUT, guarded, scenarios
 
@@ -22,7 +22,7 @@ HEAD = """\
 # Trace
 
 Every failure that somebody met in the field has scenarios that guard against it, or a reason why none does. This page
-is written by `python -m conformance.trace > docs/trace.md`, from the `guards` of the situations
+is written by `python -m toolparity.conformance.trace > docs/trace.md`, from the `guards` of the situations
 (`conformance/situations/*.toml`) and from `conformance/situations/left_out.toml`.
 
 """

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from cassettes.chunking import CHUNKINGS, events
-from cassettes.library import load, path_for
-from cassettes.surfaces import SURFACES
-from normalizer.errors import UnreadableSource
+from toolparity.cassettes.chunking import CHUNKINGS, events
+from toolparity.cassettes.library import load, path_for
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import UnreadableSource
 
 from .asked import asked
 from .scenarios import Scenario, body_bytes, scenarios
@@ -82,5 +82,5 @@ def _message(line: bytes, stream: bool) -> bytes:
 
 
 def cut(pieces: list[bytes], how: str) -> list[bytes]:
-    """The same bytes in other pieces: a name of `cassettes.chunking`."""
+    """The same bytes in other pieces: a name of `toolparity.cassettes.chunking`."""
     return CHUNKINGS[how](b"".join(pieces))

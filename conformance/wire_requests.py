@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from .checks.common import equal, matched
 from .evidence import Round

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from .subjects import Ask
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reports.results import Result, Verdict
+from toolparity.reports.results import Result, Verdict
 
 from .baseline import Known
 

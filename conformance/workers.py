@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
-from normalizer.errors import ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

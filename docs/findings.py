@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from normalizer.findings import CODES
+from toolparity.normalizer.findings import CODES
 
 HEAD = """\
 # Findings

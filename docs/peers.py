@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 
-from conformance import baseline
-from conformance.subjects.peers import PEERS
-from conformance.withdrawn import WITHDRAWN
+from toolparity.conformance import baseline
+from toolparity.conformance.subjects.peers import PEERS
+from toolparity.conformance.withdrawn import WITHDRAWN
 
 HEAD = """\
 # What other implementations fail

@@ -20,20 +20,20 @@ from google.protobuf.json_format import MessageToDict
 from msgspec import Struct
 from xai_sdk.proto import chat_pb2
 
-from cassettes.surfaces import SURFACES
-from conformance import baseline
-from conformance.baseline import Known
-from conformance.checks import LAWS
-from conformance.checks.common import listed
-from conformance.expected import Expected
-from conformance.scenarios import scenarios
-from conformance.subjects import Ask
-from conformance.subjects.peers import PEERS
-from conformance.traffic import Answered, answers
-from conformance.wire_usage import usage_on
-from normalizer import jsontext
-from reports import results
-from reports.results import Result, Told, Verdict, brief
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance import baseline
+from toolparity.conformance.baseline import Known
+from toolparity.conformance.checks import LAWS
+from toolparity.conformance.checks.common import listed
+from toolparity.conformance.expected import Expected
+from toolparity.conformance.scenarios import scenarios
+from toolparity.conformance.subjects import Ask
+from toolparity.conformance.subjects.peers import PEERS
+from toolparity.conformance.traffic import Answered, answers
+from toolparity.conformance.wire_usage import usage_on
+from toolparity.normalizer import jsontext
+from toolparity.reports import results
+from toolparity.reports.results import Result, Told, Verdict, brief
 
 HERE = Path(__file__).resolve().parent / "reproductions"
 SEEN = HERE / "seen.json"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cassettes import scripts
-from conformance import scenarios
-from reports import results
+from toolparity.cassettes import scripts
+from toolparity.conformance import scenarios
+from toolparity.reports import results
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Where each schema stands, and what makes it.

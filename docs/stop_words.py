@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from normalizer.model import DEAD_STOPS, StopReason
-from normalizer.wires.common import CUTS
-from normalizer.wires.stop_words import PARTS, SOURCES, WORDS
+from toolparity.normalizer.model import DEAD_STOPS, StopReason
+from toolparity.normalizer.wires.common import CUTS
+from toolparity.normalizer.wires.stop_words import PARTS, SOURCES, WORDS
 
 HEAD = """\
 # Stop words

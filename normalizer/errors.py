@@ -1,7 +1,7 @@
 """Every error this distribution raises on purpose, one hierarchy.
 
 Each says what happened, where, and what to do about it; ``str()`` joins the three. Traffic that is merely odd
-never raises: it becomes a finding on the response (`normalizer.findings`).
+never raises: it becomes a finding on the response (`toolparity.normalizer.findings`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NoAnswer(MalformedBody):
 class SeveralBodies(MalformedBody):
     """The bytes contain more than one response, and one was expected; ``count``: how many, where that is known."""
 
-    hint_default = "pass one body at a time; normalizer.documents.responses(data) splits them"
+    hint_default = "pass one body at a time; toolparity.normalizer.documents.responses(data) splits them"
 
     def __init__(self, what: str, *, body: object = None, count: int | None = None) -> None:
         super().__init__(what, body=body)

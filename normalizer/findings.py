@@ -161,7 +161,7 @@ CODES: dict[str, Code] = {
     "pseudo-parallel": Code(
         "warning",
         "The model called multi_tool_use.parallel, which nobody declared: its calls are in the arguments.",
-        "Answer with an error, or unwrap it (normalizer.repair).",
+        "Answer with an error, or unwrap it (toolparity.normalizer.repair).",
     ),
     "call-type-unset": Code(
         "warning",
@@ -201,7 +201,7 @@ CODES: dict[str, Code] = {
     "arguments-double-encoded": Code(
         "error",
         "The arguments are a JSON string that holds JSON.",
-        "Answer the call with an error, or unwrap it (normalizer.repair).",
+        "Answer the call with an error, or unwrap it (toolparity.normalizer.repair).",
     ),
     "arguments-too-deep": Code(
         "error", "The arguments are nested deeper than the parser goes.", "Answer the call with an error."
@@ -212,7 +212,7 @@ CODES: dict[str, Code] = {
     "arguments-lone-surrogate": Code(
         "warning",
         "The arguments hold half a surrogate pair; kept.",
-        "Encode with normalizer.jsontext.encode, which escapes it.",
+        "Encode with toolparity.normalizer.jsontext.encode, which escapes it.",
     ),
     "arguments-respelled": Code(
         "info",
@@ -239,11 +239,11 @@ CODES: dict[str, Code] = {
         "A call has no arguments, and the text beside it is a JSON object: it may hold them.",
         "Pass the request: where the tool requires what the text holds, the call is not executed.",
     ),
-    # calls written as text (normalizer.textmode)
+    # calls written as text (toolparity.normalizer.textmode)
     "call-in-text": Code(
         "info",
         "Calls were read out of the text, in the dialect that the message names.",
-        "Nothing; write the history back with normalizer.textmode.",
+        "Nothing; write the history back with toolparity.normalizer.textmode.",
     ),
     "dialect-detected": Code(
         "info",
@@ -253,7 +253,7 @@ CODES: dict[str, Code] = {
     "leaked-markup": Code(
         "warning",
         "The text holds the markup of a call that nobody read.",
-        "Read it with normalizer.textmode, or give the server the tool parser of its model.",
+        "Read it with toolparity.normalizer.textmode, or give the server the tool parser of its model.",
     ),
     "call-in-reasoning": Code(
         "warning",

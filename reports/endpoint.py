@@ -6,7 +6,7 @@ others from giving the badge of a failed run another colour.
 
 from __future__ import annotations
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from .badge import label, message
 from .results import Report

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from normalizer.errors import UnreadableResults
+from toolparity.normalizer.errors import UnreadableResults
 
 from .results import FORMAT, Run, format_of, read
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 FORMAT = "toolparity-results/1"
 

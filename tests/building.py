@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from normalizer import Response, StreamDecoder, ToolCall, normalize
+from toolparity import Response, StreamDecoder, ToolCall, normalize
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from normalizer import Opaque, Reasoning, Response, StreamDecoder, Text, ToolCall, normalize, select
-from normalizer.events import BlockDelta
 from tests.building import (
     anthropic_body,
     anthropic_stream,
@@ -19,6 +17,8 @@ from tests.building import (
     only,
     text_delta,
 )
+from toolparity import Opaque, Reasoning, Response, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity.normalizer.events import BlockDelta
 
 
 def delta(kind: str, **members: Any) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import writing
-from normalizer.requests import check_request
 from tests.history.views import of_kind
+from toolparity.normalizer.requests import check_request
 
 pytest.importorskip("xai_sdk")
 CASES = {case.wire: case for case in writing.cases()}

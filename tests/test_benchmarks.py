@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import readers, traffic
 from benchmarks.cases import SIZES, cases
-from normalizer import normalize
+from toolparity import normalize
 
 pytest.importorskip("xai_sdk")
 CASES = {f"{case.wire} {case.what}": case for case in cases()}

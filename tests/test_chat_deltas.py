@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from normalizer import Block, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from tests.building import chat, chunk
+from toolparity import Block, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 
 SEARCHED = {"index": 0, "type": "search", "arguments": "{}", "output": "found"}
 DETAIL = {"type": "reasoning.text", "text": "Hm.", "index": 0}

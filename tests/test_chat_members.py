@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from normalizer import Reasoning, Response, StreamDecoder, Text, ToolCall, Usage, normalize, select
 from tests.building import chat, chat_body, chat_call, chunk, codes, only, piece, sse, stream
+from toolparity import Reasoning, Response, StreamDecoder, Text, ToolCall, Usage, normalize, select
 
 CALL = ToolCall("a", "f", {"x": 1}, '{"x":1}')
 ANSWERED = [chunk(finish="tool_calls")]

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cassettes.sources import Exchange, decoding
-from conformance import crew
-from conformance.audit import Audit
-from conformance.cli import main
-from normalizer import jsontext
-from normalizer.findings import CODES
-from reports.terminal import Cell, Lines, Table, render
 from tests.programs import interruptible
 from tests.recorded.rows import WIRES
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.cassettes.sources import Exchange, decoding
+from toolparity.conformance import crew
+from toolparity.conformance.audit import Audit
+from toolparity.conformance.cli import main
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.findings import CODES
+from toolparity.reports.terminal import Cell, Lines, Table, render
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
 
@@ -267,7 +267,15 @@ def test_a_fault_of_ours_is_an_exit_code(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     path = mixed(tmp_path / "r.jsonl")
     path.write_bytes(path.read_bytes() * 80_000)
-    command = [sys.executable, "-c", "from conformance.cli import main; main()", "audit", "--jobs", "2", str(path)]
+    command = [
+        sys.executable,
+        "-c",
+        "from toolparity.conformance.cli import main; main()",
+        "audit",
+        "--jobs",
+        "2",
+        str(path),
+    ]
     with interruptible(command) as process:
         time.sleep(1.5)
         assert process.poll() is None, process.communicate()

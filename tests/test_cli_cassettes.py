@@ -13,16 +13,16 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from cassettes.emulated.servers import running
-from cassettes.library import find, forget, path_for, verify
-from cassettes.recorder import record as recorder
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES
-from conformance.cli import main
-from normalizer.errors import MissingKey
 from tests.library.making import interaction, made, rewritten
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.library import find, forget, path_for, verify
+from toolparity.cassettes.recorder import record as recorder
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli import main
+from toolparity.normalizer.errors import MissingKey
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 
@@ -290,7 +290,7 @@ def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
 
 def test_a_library_that_has_all_has_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"single-call": scripts()["single-call"]}
-    monkeypatch.setattr("cassettes.library.upkeep.scripts", lambda: one)
+    monkeypatch.setattr("toolparity.cassettes.library.upkeep.scripts", lambda: one)
     for surface in SURFACES.values():
         for stream in (False, True):
             made(tmp_path, surface=surface.name, provider=surface.provider, wire=surface.wire, stream=stream)

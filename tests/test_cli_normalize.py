@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cassettes.sources import decoding
-from conformance.cli import main
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.cassettes.sources import decoding
+from toolparity.conformance.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
 
@@ -227,7 +227,7 @@ def test_help_teaches_by_examples() -> None:
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_stream("f"))] * 3000)
-    command = [sys.executable, "-c", "from conformance.cli import main; main()", "normalize", str(path)]
+    command = [sys.executable, "-c", "from toolparity.conformance.cli import main; main()", "normalize", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}) as process:
         assert process.stdout is not None
         assert process.stderr is not None

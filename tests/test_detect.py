@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder, normalize
-from normalizer.detect import detect_body, detect_event
-from normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.detect import detect_body, detect_event
+from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
 
 from .failures.play import LOOKUP, MESSAGE_START, SSE_WIRES, Say, chunk, plain, stream
 

@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-from normalizer import Finding, Response, StreamDecoder, normalize, select
-from normalizer.findings import CODES
-from normalizer.textmode import read_response, report
 from tests.building import (
     anthropic_body,
     anthropic_stream,
@@ -35,6 +32,9 @@ from tests.building import (
     text_delta,
     tool_start,
 )
+from toolparity import Finding, Response, StreamDecoder, normalize, select
+from toolparity.normalizer.findings import CODES
+from toolparity.normalizer.textmode import read_response, report
 
 ROOT = Path(__file__).resolve().parents[1]
 

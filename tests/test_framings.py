@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, StreamDecoder, normalize, select
-from normalizer.detect import MOST_BEFORE
-from normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
+from toolparity import Response, StreamDecoder, normalize, select
+from toolparity.normalizer.detect import MOST_BEFORE
+from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
 
 from .failures.play import LOOKUP, SSE_WIRES, Say, plain, stream
 

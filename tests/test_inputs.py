@@ -21,8 +21,8 @@ from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, StreamDecoder, normalize
-from normalizer.errors import MalformedBody
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.normalizer.errors import MalformedBody
 
 from .failures.play import LOOKUP, SSE_WIRES, WIRES, Call, Say, Think, plain, play, stream
 
@@ -254,8 +254,8 @@ def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> No
     bodies = {wire: plain(wire, STEPS).decode() for wire in SSE_WIRES}
     heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'pydantic')"
     program = (
-        "import sys, normalizer\n"
-        f"for wire, body in {bodies!r}.items(): print(len(normalizer.normalize(body, wire).calls))\n"
+        "import sys, toolparity\n"
+        f"for wire, body in {bodies!r}.items(): print(len(toolparity.normalize(body, wire).calls))\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     assert run(program).split() == ["2", "2", "2", "[]"]
@@ -265,12 +265,12 @@ def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> No
 def test_without_the_xai_extra_its_wire_says_how_to_install_it(missing: str) -> None:
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "import normalizer\n"
-        "from normalizer.errors import MissingExtra\n"
-        "for read in (lambda: normalizer.normalize(b'', 'xai.grpc'), lambda: normalizer.StreamDecoder('xai.grpc')):\n"
+        "import toolparity\n"
+        "from toolparity.normalizer.errors import MissingExtra\n"
+        "for read in (lambda: toolparity.normalize(b'', 'xai.grpc'), lambda: toolparity.StreamDecoder('xai.grpc')):\n"
         "    try: read()\n"
         "    except MissingExtra as error: print(isinstance(error, ImportError), error)\n"
-        "print(len(normalizer.normalize({'choices': []}).choices))"
+        "print(len(toolparity.normalize({'choices': []}).choices))"
     )
     first, second, other = run(program).splitlines()
     assert first == second == "True the wire xai.grpc needs xAI's protobuf classes (pip install 'toolparity[xai]')"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer import Choice, Error, Ref, Response, ServerToolCall, Stop, Text, ToolCall, normalize, select
-from normalizer.errors import PolicyError, ToolparityError
-from normalizer.model import CallStatus, StopReason
-from normalizer.policies import POLICIES
+from toolparity import Choice, Error, Ref, Response, ServerToolCall, Stop, Text, ToolCall, normalize, select
+from toolparity.normalizer.errors import PolicyError, ToolparityError
+from toolparity.normalizer.model import CallStatus, StopReason
+from toolparity.normalizer.policies import POLICIES
 
 POLICY_NAMES = ("first", "all", "batch")
 

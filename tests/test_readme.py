@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from normalizer.requests import check_request
-from normalizer.turns import clients
 from tests.building import anthropic_body, chat_sse
 from tests.building import chunk as chat_chunk
 from tests.building import sse as chat_events
 from tests.turns.playing import Emulated, Say, call, script
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.turns import clients
 
 PAGE = (Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

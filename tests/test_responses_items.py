@@ -8,13 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer import Response, ServerToolCall, ServerToolResult, StreamDecoder, ToolCall, normalize, select
-from normalizer.conversation import Assistant
-from normalizer.errors import TooManyCalls
-from normalizer.events import BlockDelta, BlockStop
-from normalizer.model import ApprovalRequest, Stop
-from normalizer.requests import read_request, write_request
-from normalizer.wires.common import MAX_SLOTS
 from tests.building import codes, function_call, item_events, responses_body
 from tests.failures.play import (
     CREATED,
@@ -30,6 +23,13 @@ from tests.failures.play import (
     sse,
     terminal,
 )
+from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, ToolCall, normalize, select
+from toolparity.normalizer.conversation import Assistant
+from toolparity.normalizer.errors import TooManyCalls
+from toolparity.normalizer.events import BlockDelta, BlockStop
+from toolparity.normalizer.model import ApprovalRequest, Stop
+from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.common import MAX_SLOTS
 
 WIRE = "openai.responses"
 SAID = item_of(Say("Hi."), 0)

@@ -18,17 +18,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
-from normalizer.arguments import parse
-from normalizer.errors import MalformedBody
-from normalizer.events import BlockDelta, BlockStart, BlockStop
-from normalizer.jsontext import decode as json_decode
-from normalizer.jsontext import encode as json_encode
-from normalizer.model import ApprovalRequest, ServerToolCall
 from tests.answers import BODIES, CHAT, GRPC, MESSAGES, RESPONSES
 from tests.damage import garbled, grown, hurt, spelled, strings, subtrees
 from tests.recorded.rows import rows
 from tests.streaming import AS_STREAM, grpc
+from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
+from toolparity.normalizer.arguments import parse
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
+from toolparity.normalizer.jsontext import decode as json_decode
+from toolparity.normalizer.jsontext import encode as json_encode
+from toolparity.normalizer.model import ApprovalRequest, ServerToolCall
 
 #: Names that the canonical form gives to built-in tools whose items carry none.
 BUILT_IN = {"shell", "local_shell", "apply_patch", "computer", "tool_search"}

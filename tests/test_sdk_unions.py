@@ -19,23 +19,23 @@ from openai.types import chat, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
 from xai_sdk.proto import chat_pb2, sample_pb2
 
-from normalizer import Response, StreamDecoder, normalize
-from normalizer.jsontext import text as json_text
-from normalizer.wires import stop_words
-from normalizer.wires.anthropic_messages import assembly as anthropic_assembly
-from normalizer.wires.anthropic_messages import blocks as anthropic_blocks
-from normalizer.wires.anthropic_messages import routing as anthropic_routing
-from normalizer.wires.anthropic_messages import schema as anthropic
-from normalizer.wires.openai_chat import schema as openai_chat
-from normalizer.wires.openai_responses import events as responses_events
-from normalizer.wires.openai_responses import items as responses_items
-from normalizer.wires.openai_responses import schema as openai_responses
-from normalizer.wires.xai_grpc import proto as xai
 from tests import sdk_types
 from tests.sdk_types import Model
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.normalizer.jsontext import text as json_text
+from toolparity.normalizer.wires import stop_words
+from toolparity.normalizer.wires.anthropic_messages import assembly as anthropic_assembly
+from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_blocks
+from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
+from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
+from toolparity.normalizer.wires.openai_chat import schema as openai_chat
+from toolparity.normalizer.wires.openai_responses import events as responses_events
+from toolparity.normalizer.wires.openai_responses import items as responses_items
+from toolparity.normalizer.wires.openai_responses import schema as openai_responses
+from toolparity.normalizer.wires.xai_grpc import proto as xai
 
 # The package's face has a function of this name, so the module is asked for by its own.
-responses_decode = import_module("normalizer.wires.openai_responses.decode")
+responses_decode = import_module("toolparity.normalizer.wires.openai_responses.decode")
 
 
 def structs_of(union: Any) -> dict[str, Any]:
@@ -376,7 +376,7 @@ def test_an_invented_type_and_an_invented_member_would_be_listed() -> None:
     invented = stable.TextBlock | InventedBlock | GrownTextBlock
     assert list(lacking_union(invented, anthropic.Block, "anthropic_messages.schema.Block")) == [
         "type 'mind_reading' (InventedBlock) is not named by anthropic_messages.schema.Block",
-        "text.mood is not named by normalizer.wires.anthropic_messages.schema.TextBlock",
+        "text.mood is not named by toolparity.normalizer.wires.anthropic_messages.schema.TextBlock",
     ]
 
 

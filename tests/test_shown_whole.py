@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder, normalize
-from normalizer.events import BlockDelta, BlockStart, BlockStop, Event
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Event
 
 
 def shown(wire: str, events: list[dict[str, Any]], **told: Any) -> list[Event]:

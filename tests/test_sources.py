@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
-from cassettes.sources import Exchange, Problem, files, read
-from cassettes.sources.whose import told_by
-from normalizer.wires import WIRES
 from tests.traffic import CHAT_URL, chat_body, chat_stream, interaction, row, write_rows
+from toolparity.cassettes.sources import Exchange, Problem, files, read
+from toolparity.cassettes.sources.whose import told_by
+from toolparity.normalizer.wires import WIRES
 
 
 def exchanges(path: Path, wire: str | None = None) -> list[Exchange]:
@@ -207,7 +207,7 @@ def test_a_body_that_cannot_be_unpacked_is_a_problem_and_the_next_interaction_is
 
 
 def test_a_body_that_unpacks_without_end_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassettes.sources.bodies.MAX_RECORD_BYTES", 10_000)
+    monkeypatch.setattr("toolparity.cassettes.sources.bodies.MAX_RECORD_BYTES", 10_000)
     bomb = gzip.compress(b"0" * 1_000_000)
     path = write_yaml(tmp_path / "c.yaml", interaction({"string": bomb}, content_encoding="gzip"))
     assert "unpacks to more" in problem(path).what
@@ -245,7 +245,7 @@ def test_cassettes_of_xais_messages(tmp_path: Path) -> None:
 
 
 def _rpc(method: str, messages: Any, **ended: Any) -> dict[str, Any]:
-    """A call as `cassettes.vcr_grpc` writes it."""
+    """A call as `toolparity.cassettes.vcr_grpc` writes it."""
     asked = {"message": {"model": "grok", "tools": []}, "serialized": base64.b64encode(b"q").decode()}
     return {
         "request": {"method": "POST", "uri": f"grpc://127.0.0.1:1/{method}", "body": json.dumps(asked), "headers": {}},

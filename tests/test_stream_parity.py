@@ -15,10 +15,10 @@ import msgspec
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, StreamDecoder, ToolCall, normalize
 from tests.answers import BODIES, GRPC
 from tests.recorded.rows import rows
 from tests.streaming import AS_STREAM, grpc
+from toolparity import Response, StreamDecoder, ToolCall, normalize
 
 CASES = [
     pytest.param(wire, body, id=f"{wire}: {name}") for wire, seeds in BODIES.items() for name, body in seeds.items()

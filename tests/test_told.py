@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder, normalize
-from normalizer.errors import MalformedBody, UnknownWire
 from tests.building import chat_call
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.errors import MalformedBody, UnknownWire
 
 LOOKUP = {"type": "function", "function": {"name": "lookup"}}
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, ToolCall, normalize, select
-from normalizer.events import ChoiceStop
+from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity.normalizer.events import ChoiceStop
 
 from .failures.play import grpc_body, grpc_chunk, grpc_output, tool_call
 

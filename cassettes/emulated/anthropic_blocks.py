@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..scripts import Call, Hit, Part, Refuse, Say, ServerCall, Think
 from . import sealed

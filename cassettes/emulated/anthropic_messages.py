@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from typing import Any
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..scripts import Call, Refuse, Say, ServerCall, Think
 from . import sse

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from .. import origin
 from ..scripts import Script

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import sealed, sse

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
-from normalizer import jsontext
-from normalizer.conversation import Assistant, Request, Results, TextPart, User
-from normalizer.errors import ToolparityError
-from normalizer.requests import check_request, read_request
-from normalizer.rules import Violation
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import Assistant, Request, Results, TextPart, User
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.requests import check_request, read_request
+from toolparity.normalizer.rules import Violation
 
 from ..scripts import Call, Fault, Part, Round, Script, scripts
 from ..surfaces import Surface
@@ -203,9 +203,9 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
 def _refused(surface: Surface, body: Any, violation: Violation) -> Refused:
     from importlib import import_module
 
-    from normalizer.wires import WIRES
+    from toolparity.normalizer.wires import WIRES
 
-    rules = import_module(f"normalizer.wires.{WIRES[surface.wire]}.rules").RULES
+    rules = import_module(f"toolparity.normalizer.wires.{WIRES[surface.wire]}.rules").RULES
     found = next(one for one in rules if one.id == violation.rule)
     return Refused(
         "invalid_request",

@@ -19,7 +19,7 @@ import uvicorn
 from grpc import aio
 from xai_sdk.proto import chat_pb2_grpc
 
-from normalizer.errors import ServerNotStarted
+from toolparity.normalizer.errors import ServerNotStarted
 
 from ..scripts import Script
 from ..surfaces import Surface

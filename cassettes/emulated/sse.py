@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 DONE = b"data: [DONE]\n\n"
 

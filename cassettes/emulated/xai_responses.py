@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import sealed, sse

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 from xai_sdk.proto import chat_pb2, usage_pb2
 
-from normalizer import jsontext
-from normalizer.wires.xai_grpc.proto import SERVER_TYPES
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.wires.xai_grpc.proto import SERVER_TYPES
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import sealed

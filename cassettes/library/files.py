@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from normalizer.errors import UnreadableCassette
+from toolparity.normalizer.errors import UnreadableCassette
 
 from ..sources import Exchange
 from ..sources import vcrpy as vcrpy_format

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from normalizer.errors import CassetteNotWritten, SecretsLeft, ToolparityError
+from toolparity.normalizer.errors import CassetteNotWritten, SecretsLeft, ToolparityError
 
 from . import files
 from .digest import digest

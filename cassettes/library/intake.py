@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from normalizer import __version__
-from normalizer.errors import CassetteNotWritten, ToolparityError
-from normalizer.wires import WIRES
+from toolparity import __version__
+from toolparity.normalizer.errors import CassetteNotWritten, ToolparityError
+from toolparity.normalizer.wires import WIRES
 
 from .. import origin
 from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece

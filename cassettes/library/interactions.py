@@ -10,8 +10,9 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from normalizer import Response, jsontext
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnreadableSource
+from toolparity.normalizer.model import Response
 
 from ..sources import Exchange
 from ..sources.decoding import response_of
@@ -91,7 +92,7 @@ def _call(exchange: Exchange) -> dict[str, Any]:
     from google.protobuf.message import Message
     from xai_sdk.proto import chat_pb2
 
-    from normalizer.wires.xai_grpc.proto import request_from
+    from toolparity.normalizer.wires.xai_grpc.proto import request_from
 
     from ..vcr_grpc import messages
 

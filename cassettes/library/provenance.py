@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from normalizer.errors import InvalidProvenance
-from normalizer.wires import WIRES
+from toolparity.normalizer.errors import InvalidProvenance
+from toolparity.normalizer.wires import WIRES
 
 from ..surfaces import SURFACES
 from .digest import digest

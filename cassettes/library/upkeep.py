@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from normalizer.errors import ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
 from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct, field
 
-from normalizer.errors import SecretsLeft, ToolparityError, UnreadableCassette, UnreadableSource
-from normalizer.model import Response
+from toolparity.normalizer.errors import SecretsLeft, ToolparityError, UnreadableCassette, UnreadableSource
+from toolparity.normalizer.model import Response
 
 from .. import origin
 from ..scripts import Script, scripts

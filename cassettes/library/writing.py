@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from normalizer.errors import CassetteNotWritten, ToolparityError
+from toolparity.normalizer.errors import CassetteNotWritten, ToolparityError
 
 from . import files, plain, provenance
 from .digest import digest

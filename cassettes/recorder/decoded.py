@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from vcr.request import Request
 
-from normalizer import StreamDecoder, jsontext, normalize
-from normalizer.model import Response
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.decoder import StreamDecoder, normalize
+from toolparity.normalizer.model import Response
 
 from ..sources import Exchange
 from ..sources import vcrpy as vcrpy_format
@@ -78,7 +79,7 @@ def _declaring(found: Exchange) -> Any:
     """The request, for the tools that it declares."""
     if found.wire != "xai.grpc":
         return found.request
-    from normalizer.wires.xai_grpc.proto import request_from
+    from toolparity.normalizer.wires.xai_grpc.proto import request_from
 
     return request_from(found.request)
 

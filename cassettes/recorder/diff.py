@@ -19,11 +19,11 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from normalizer import jsontext
-from normalizer.errors import UnreadableSource
-from normalizer.model import Response, ServerToolCall, ToolCall
-from normalizer.readers import sniff
-from normalizer.readers.sse import SseReader
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnreadableSource
+from toolparity.normalizer.model import Response, ServerToolCall, ToolCall
+from toolparity.normalizer.readers import sniff
+from toolparity.normalizer.readers.sse import SseReader
 
 from ..sources.bodies import unpacked
 from ..sources.http import headers_of, is_stream

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from normalizer import jsontext
-from normalizer.model import Response
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.model import Response
 
 #: Members whose content the model or the caller names.
 FREE = frozenset(("input", "arguments", "parameters", "properties", "schema"))

@@ -17,9 +17,9 @@ from typing import Any, Literal
 from msgspec import Struct
 from vcr.request import Request
 
-from normalizer import __version__
-from normalizer.errors import MissingKey, RecordingFailed, ToolparityError
-from normalizer.model import Response
+from toolparity import __version__
+from toolparity.normalizer.errors import MissingKey, RecordingFailed, ToolparityError
+from toolparity.normalizer.model import Response
 
 from ..library import files, gates, writing
 from ..library.digest import digest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from normalizer.errors import ReplayFailed, RequestNotRecorded, ToolparityError
-from normalizer.model import Response
+from toolparity.normalizer.errors import ReplayFailed, RequestNotRecorded, ToolparityError
+from toolparity.normalizer.model import Response
 
 from ..library import files
 from ..library.provenance import Provenance

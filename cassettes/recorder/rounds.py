@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from normalizer import select
-from normalizer.answers import Outcome, answer
-from normalizer.conversation import Request, Result, System, TextPart, Tool, Turn, User
-from normalizer.errors import RecordingFailed
-from normalizer.model import Response
-from normalizer.requests import write_request
+from toolparity.normalizer.answers import Outcome, answer
+from toolparity.normalizer.conversation import Request, Result, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.errors import RecordingFailed
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import write_request
 
 from ..scripts import Call, Round, Script
 from ..surfaces import Surface

@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from normalizer import jsontext
-from normalizer.conversation import Assistant
-from normalizer.errors import InvalidProvenance, RequestNotRecorded, ToolparityError
-from normalizer.requests import read_request
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import Assistant
+from toolparity.normalizer.errors import InvalidProvenance, RequestNotRecorded, ToolparityError
+from toolparity.normalizer.requests import read_request
 
 from .. import origin
 from ..library import Place, find, load

@@ -23,8 +23,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from normalizer import jsontext
-from normalizer.errors import RequestNotRecorded
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import RequestNotRecorded
 
 from .. import origin
 from ..chunking import CHUNKINGS
@@ -45,7 +45,7 @@ _TRAVEL = frozenset(("transfer-encoding", "content-length", "content-encoding", 
 
 
 def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()) -> Starlette:
-    """The ASGI application. ``chunking``: of `cassettes.chunking`; ``delay``: seconds before each piece.
+    """The ASGI application. ``chunking``: of `toolparity.cassettes.chunking`; ``delay``: seconds before each piece.
 
     ``origins``: whose pages may read the answers beside those of this machine; "*" allows all.
     """

@@ -15,8 +15,8 @@ import grpc
 from grpc import aio
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from normalizer import jsontext
-from normalizer.errors import RequestNotRecorded
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import RequestNotRecorded
 
 from ..surfaces import SURFACES
 from ..vcr_grpc import messages

@@ -17,9 +17,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from normalizer import jsontext
-from normalizer.documents import responses
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.documents import responses
+from toolparity.normalizer.errors import UnreadableSource
 
 from . import har, http, jsonfile, recordings, single, vcrpy, xai_proto, yamlfile
 from .files import STDIN, Opened, opened, plain_name, size_of, walk

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from normalizer import jsontext
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnreadableSource
 
 from .files import MAX_RECORD_BYTES
 from .packed import ZSTD

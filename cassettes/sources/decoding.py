@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import Response, StreamDecoder, normalize
+from toolparity.normalizer.decoder import StreamDecoder, normalize
+from toolparity.normalizer.model import Response
 
 from .model import Exchange
 

@@ -11,7 +11,7 @@ from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from typing import cast
 
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer.errors import UnreadableSource
 
 from .packed import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer.errors import UnreadableSource
 
 from . import http
 from .bodies import from_base64, spelled

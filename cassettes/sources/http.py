@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from normalizer import jsontext
-from normalizer.detect import detect_body
-from normalizer.errors import ToolparityError
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.detect import detect_body
+from toolparity.normalizer.errors import ToolparityError
 
 from ..origin import HEADER
 from .bodies import body_of, unpacked

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from normalizer import jsontext
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnreadableSource
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _elements = msgspec.json.Decoder(list[msgspec.Raw])

@@ -15,7 +15,7 @@ from importlib import import_module
 from io import RawIOBase
 from typing import Any
 
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer.errors import UnreadableSource
 
 #: The modules that unpack Zstandard; the first that is installed counts.
 ZSTD = ("compression.zstd", "backports.zstd")

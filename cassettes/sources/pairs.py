@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import jsontext
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnreadableSource
 
 from . import http
 from .bodies import body_of, spelled

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from normalizer import jsontext
-from normalizer.detect import event_wire, is_error, whole_wire
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.detect import event_wire, is_error, whole_wire
+from toolparity.normalizer.errors import UnreadableSource
 
 from . import files, pairs, single
 from .bodies import from_base64

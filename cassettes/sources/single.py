@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from normalizer.detect import detect_body
-from normalizer.errors import AmbiguousBody, ToolparityError, UnreadableSource
+from toolparity.normalizer.detect import detect_body
+from toolparity.normalizer.errors import AmbiguousBody, ToolparityError, UnreadableSource
 
 from .http import is_stream
 from .model import Exchange

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import jsontext
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnreadableSource
 
 from .. import origin
 from . import http

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer.errors import UnreadableSource
 
 from .model import Exchange
 from .shape import mapping, optional_mapping

@@ -14,7 +14,7 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-from normalizer.errors import UnreadableSource
+from toolparity.normalizer.errors import UnreadableSource
 
 #: A mapping that merge keys (``<<``) blew up beyond this is an attack, not a cassette.
 _MAX_MEMBERS = 10_000

@@ -1,7 +1,7 @@
 """grpc in vcrpy: calls are recorded into and played from ordinary cassettes.
 
     import vcr
-    from cassettes import vcr_grpc
+    from toolparity.cassettes import vcr_grpc
 
     my_vcr = vcr.VCR(custom_patches=vcr_grpc.custom_patches())
     with my_vcr.use_cassette("talk.yaml"):

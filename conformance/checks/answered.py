@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from normalizer.requests import check_request
+from toolparity.normalizer.requests import check_request
 
 from ..evidence import Evidence, Round
 from ..wire_requests import answers_in, calls_in, failed_in, lost_results, next_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cassettes.surfaces import SURFACES
+from toolparity.cassettes.surfaces import SURFACES
 
 from ..evidence import Evidence
 from .common import Failure, listed
@@ -12,7 +12,7 @@ from .common import Failure, listed
 SENTENCE = "The same bytes, cut at any place, give the same response."
 LEVEL = "must"
 CLAIMS = ("stream",)
-#: How the bytes are cut again (`cassettes.chunking`).
+#: How the bytes are cut again (`toolparity.cassettes.chunking`).
 CUTS = ("ends", "odd", "utf8", "merged", "whole")
 
 

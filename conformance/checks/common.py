@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..answer import AnsweredCall
 from ..evidence import Evidence, Round

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from normalizer.requests import check_request
+from toolparity.normalizer.requests import check_request
 
 from ..evidence import Evidence
 from ..wire_requests import lost_calls, lost_results, next_of, words_in

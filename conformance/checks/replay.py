@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..evidence import Evidence
 from ..wire_requests import asked_in, lost_calls, next_of, wanted_back, words_in

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from normalizer import __version__
+from toolparity import __version__
 
 from . import exits, faults, names
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from cassettes.sources import disk_size
-from normalizer import jsontext
-from reports.terminal import render
+from toolparity.cassettes.sources import disk_size
+from toolparity.normalizer import jsontext
+from toolparity.reports.terminal import render
 
 from ..audit import ALL_CODES, SEVERITIES, Audit
 from ..audit_report import as_json, sections
@@ -100,7 +100,7 @@ def command(
     elif not rendering.is_stdout(page):
         click.echo(render(sections(audit, limit), width=screen.width(), colour=screen.colour()), nl=False)
     if page is not None:
-        from reports.html.audit import render as render_page
+        from toolparity.reports.html.audit import render as render_page
 
         rendering.put(page, render_page(as_json(audit, policy, limit)))
     _conclude(audit, hits)

@@ -12,11 +12,12 @@ from typing import Any
 import click
 import msgspec
 
-from cassettes.library import files, intake, upkeep, verify
-from cassettes.library.files import Place
-from normalizer import jsontext, select
-from normalizer.errors import ToolparityError, UnreadableCassette
-from reports.terminal import Section, render
+from toolparity.cassettes.library import files, intake, upkeep, verify
+from toolparity.cassettes.library.files import Place
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
+from toolparity.normalizer.policies import select
+from toolparity.reports.terminal import Section, render
 
 from .. import cassette_report as report
 from ..exchange import first_choice, unlogged
@@ -120,7 +121,7 @@ def verify_command(
 def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
     """In the order of the places. A few are verified here: workers take longer to start."""
     if jobs > 1 and len(places) > _FEW:
-        return in_order(verify.verify_one, places, jobs, "cassettes.library.verify")
+        return in_order(verify.verify_one, places, jobs, "toolparity.cassettes.library.verify")
     return map(verify.verify_one, places)
 
 
@@ -177,7 +178,7 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
 
     Ids, times, signatures and encrypted contents differ between any two recordings, and are not compared.
     """
-    from cassettes.recorder import diff
+    from toolparity.cassettes.recorder import diff
 
     heads, outlines = [], []
     for name in (old, new):
@@ -324,9 +325,9 @@ def _unknown(name: str, places: list[Place]) -> click.BadParameter:
 
 def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
     """Ask the providers again. Nothing is written."""
-    from cassettes.recorder import record
-    from cassettes.scripts import scripts
-    from cassettes.surfaces import surface
+    from toolparity.cassettes.recorder import record
+    from toolparity.cassettes.scripts import scripts
+    from toolparity.cassettes.surfaces import surface
 
     rows: list[dict[str, Any]] = []
     faults = 0

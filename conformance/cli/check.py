@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from cassettes.surfaces import SURFACES
-from normalizer.policies import POLICIES
-from reports import results
-from reports.figures import alive, idle
-from reports.results import Report
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.policies import POLICIES
+from toolparity.reports import results
+from toolparity.reports.figures import alive, idle
+from toolparity.reports.results import Report
 
 from .. import baseline, kill, session
 from ..bench import Choice

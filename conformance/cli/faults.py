@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import click
 
-from normalizer import ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
 from . import exits
 

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from cassettes.sources import Problem, read
-from normalizer import jsontext
+from toolparity.cassettes.sources import Problem, read
+from toolparity.normalizer import jsontext
 
 from ..exchange import line
 from . import exits, options

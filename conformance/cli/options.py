@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from normalizer.policies import POLICIES
-from normalizer.wires import WIRES
-from reports.files import unwritable
+from toolparity.normalizer.policies import POLICIES
+from toolparity.normalizer.wires import WIRES
+from toolparity.reports.files import unwritable
 
 from .names import Named
 

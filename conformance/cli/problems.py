@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 
-from cassettes.sources import Problem
+from toolparity.cassettes.sources import Problem
 
 _NAMED = 3
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cassettes.library import files
-from cassettes.scripts import Script, scripts
-from cassettes.surfaces import SURFACES, Surface
-from normalizer.errors import MissingKey, ToolparityError
-from reports.terminal import Cell, Lines, Section, Table, Tone, render
+from toolparity.cassettes.library import files
+from toolparity.cassettes.scripts import Script, scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.errors import MissingKey, ToolparityError
+from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, render
 
 from . import exits, screen
 from .names import must_fit
@@ -24,7 +24,7 @@ from .options import Output
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from cassettes.recorder.record import Outcome, Way
+    from toolparity.cassettes.recorder.record import Outcome, Way
 
 _MOST_CHANGES = 10
 _TONES: dict[str, Tone] = {"recorded": "good", "replaced": "warning", "same": "dim", "kept": "dim", "failed": "bad"}
@@ -131,7 +131,7 @@ def _library(into: Path) -> Path:
 def _jobs(
     patterns: tuple[str, ...], providers: tuple[str, ...], wires: tuple[str, ...], streams: list[bool]
 ) -> list[Job]:
-    from cassettes.library.upkeep import modes
+    from toolparity.cassettes.library.upkeep import modes
 
     known = scripts()
     must_fit("scenario", patterns, known, "SCENARIO")
@@ -151,7 +151,7 @@ def _jobs(
 @contextlib.contextmanager
 def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
     """How to reach each surface. Missing keys are said all at once, before anything is asked."""
-    from cassettes.recorder import record
+    from toolparity.cassettes.recorder import record
 
     surfaces = {job.surface.name: job.surface for job in jobs}
     if live:
@@ -165,14 +165,14 @@ def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
             raise click.UsageError("; ".join(str(error) for error in missing.values()))
         yield ways
         return
-    from cassettes.emulated.servers import running
+    from toolparity.cassettes.emulated.servers import running
 
     with running() as servers:
         yield {name: record.emulated(surface, servers.base(surface)) for name, surface in surfaces.items()}
 
 
 def _recorded(job: Job, way: Way, into: Path, model: str | None, rerecord: bool) -> Done:
-    from cassettes.recorder.record import record
+    from toolparity.cassettes.recorder.record import record
 
     try:
         outcome = record(job.script, job.surface, way, stream=job.stream, root=into, model=model, again=rerecord)

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from normalizer.errors import ReportNotWritten
-from reports import formats
-from reports.compare import compare
-from reports.files import STDIN, load
-from reports.results import Report, Run, merged
-from reports.terminal import render
-from reports.text import sections
+from toolparity.normalizer.errors import ReportNotWritten
+from toolparity.reports import formats
+from toolparity.reports.compare import compare
+from toolparity.reports.files import STDIN, load
+from toolparity.reports.results import Report, Run, merged
+from toolparity.reports.terminal import render
+from toolparity.reports.text import sections
 
 from . import screen
 from .options import Output

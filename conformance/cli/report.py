@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from reports.compare import compare
-from reports.files import load
-from reports.results import Report, merged
+from toolparity.reports.compare import compare
+from toolparity.reports.files import load
+from toolparity.reports.results import Report, merged
 
 from . import exits, rendering
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from cassettes.chunking import CHUNKINGS
-from normalizer.errors import UnreadableSource
+from toolparity.cassettes.chunking import CHUNKINGS
+from toolparity.normalizer.errors import UnreadableSource
 
 from ..cassette_report import by_origin
 from . import exits
@@ -79,11 +79,11 @@ def command(
       toolparity serve parallel-three --port 8080 --chunking bytes
       OPENAI_BASE_URL=http://127.0.0.1:8080/openai/v1 my-program
     """
-    from cassettes.emulated.servers import serving
-    from cassettes.library import find
-    from cassettes.replay.deck import Deck
-    from cassettes.replay.http import application
-    from cassettes.replay.rpc import Chat
+    from toolparity.cassettes.emulated.servers import serving
+    from toolparity.cassettes.library import find
+    from toolparity.cassettes.replay.deck import Deck
+    from toolparity.cassettes.replay.http import application
+    from toolparity.cassettes.replay.rpc import Chat
 
     names = sorted({place.name for place in find(library) if place.name is not None})
     if not names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from normalizer.errors import BadAnswer, MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import BadAnswer, MissingExtra, UnknownSubject
 
 from .. import smoke
 from ..subjects import known_names, subject

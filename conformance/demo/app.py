@@ -25,14 +25,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cassettes.emulated.servers import Servers
-from cassettes.scripts import Script, scripts
-from cassettes.surfaces import SURFACES
-from normalizer import ToolparityError, jsontext
-from normalizer.errors import TurnHeld, TurnMisused, UnknownTurn
-from normalizer.policies import POLICIES
-from normalizer.turns import sse
-from normalizer.turns.log import Log
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.scripts import Script, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import ToolparityError, TurnHeld, TurnMisused, UnknownTurn
+from toolparity.normalizer.policies import POLICIES
+from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.log import Log
 
 from .desk import Asked, Desk
 from .narrating import Library

@@ -10,23 +10,23 @@ from typing import Any
 
 from msgspec import Struct
 
-from cassettes.emulated.servers import Servers
-from cassettes.recorder.rounds import opening as scripted
-from cassettes.scripts import Script
-from cassettes.surfaces import Surface, surface, surface_of
-from normalizer.conversation import Request, TextPart, User
-from normalizer.errors import TurnMisused
-from normalizer.turns.acknowledge import acknowledge
-from normalizer.turns.clients import SdkClient, client
-from normalizer.turns.events import TurnEvent
-from normalizer.turns.log import Log
-from normalizer.turns.narrate import Narrator
-from normalizer.turns.narrated import Narrated
-from normalizer.turns.observer import Observer
-from normalizer.turns.opening import opening
-from normalizer.turns.outcome import outcome_of
-from normalizer.turns.provider import Provider
-from normalizer.turns.turn import Turn
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.recorder.rounds import opening as scripted
+from toolparity.cassettes.scripts import Script
+from toolparity.cassettes.surfaces import Surface, surface, surface_of
+from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.errors import TurnMisused
+from toolparity.normalizer.turns.acknowledge import acknowledge
+from toolparity.normalizer.turns.clients import SdkClient, client
+from toolparity.normalizer.turns.events import TurnEvent
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.narrate import Narrator
+from toolparity.normalizer.turns.narrated import Narrated
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.opening import opening
+from toolparity.normalizer.turns.outcome import outcome_of
+from toolparity.normalizer.turns.provider import Provider
+from toolparity.normalizer.turns.turn import Turn
 
 from .narrating import Library, Telling, last_words
 from .pace import Pace

@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
-from cassettes.scripts import Round, Say, Script
-from normalizer.conversation import TextPart, User
-from normalizer.requests import read_request
-from normalizer.turns.provider import Provider
+from toolparity.cassettes.scripts import Round, Say, Script
+from toolparity.normalizer.conversation import TextPart, User
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns.provider import Provider
 
 
 class Library(Mapping[str, Script]):

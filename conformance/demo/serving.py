@@ -11,12 +11,12 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from cassettes.emulated.servers import running
-from cassettes.scripts import scripts
-from normalizer.errors import ServerNotStarted
-from normalizer.turns import clients
-from normalizer.turns.clients import CLIENTS
-from normalizer.turns.log import Log
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.scripts import scripts
+from toolparity.normalizer.errors import ServerNotStarted
+from toolparity.normalizer.turns import clients
+from toolparity.normalizer.turns.clients import CLIENTS
+from toolparity.normalizer.turns.log import Log
 
 from .app import application
 from .narrating import Library

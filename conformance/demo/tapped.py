@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from normalizer import Response, jsontext
-from normalizer.turns.provider import Provider
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.turns.provider import Provider
 
 from .pace import Pace
 

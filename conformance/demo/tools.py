@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassettes.recorder.rounds import UNFORESEEN
-from cassettes.scripts import Call, Offer, Script
-from normalizer.conversation import Result, TextPart
-from normalizer.turns.running import current_call
-from normalizer.turns.tools import Tool, Tools
+from toolparity.cassettes.recorder.rounds import UNFORESEEN
+from toolparity.cassettes.scripts import Call, Offer, Script
+from toolparity.normalizer.conversation import Result, TextPart
+from toolparity.normalizer.turns.running import current_call
+from toolparity.normalizer.turns.tools import Tool, Tools
 
 from .pace import STEPS, Pace
 

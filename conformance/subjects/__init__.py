@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra, UnknownSubject
 
 from .claims import CLAIMS, claims_of, input_of, providers_of, wires_of
 from .peers import PEERS
@@ -66,7 +66,7 @@ class Next(Struct, frozen=True, kw_only=True):
 @runtime_checkable
 class Subject(Protocol):
     """``claims``: some of `CLAIMS`. ``wires``: those that it reads; null: all. Where a member ``input`` says
-    "base_url", it is told an address instead of bytes (`conformance.subjects.fetching`).
+    "base_url", it is told an address instead of bytes (`toolparity.conformance.subjects.fetching`).
 
     ``read(ask)`` gives the canonical form or ``{"calls": […]}`` (`conformance.answer`); an exception of its own is a
     verdict, not an accident. ``next_request(ask)`` gives a request body (JSON); only where `answers` is claimed.
@@ -182,12 +182,12 @@ def _made(found: Any, name: str) -> Subject:
         raise UnknownSubject(f"{name} cannot be made: {type(error).__name__}: {error}") from error
     if not callable(getattr(made, "read", None)):
         raise UnknownSubject(
-            f"{name} has no read(ask)", hint="python -m pydoc conformance.subjects shows what a subject has"
+            f"{name} has no read(ask)", hint="python -m pydoc toolparity.conformance.subjects shows what a subject has"
         )
     if "answers" in made.claims and not callable(getattr(made, "next_request", None)):
         raise UnknownSubject(
             f"{name} claims answers and has no next_request(ask)",
-            hint="python -m pydoc conformance.subjects shows what a subject has",
+            hint="python -m pydoc toolparity.conformance.subjects shows what a subject has",
         )
     return _fed(made, input_of(name, getattr(made, "input", None)))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import anthropic
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from . import Ask
 from .served import Served, http_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from normalizer.errors import UnknownSubject
-from normalizer.wires import WIRES
+from toolparity.normalizer.errors import UnknownSubject
+from toolparity.normalizer.wires import WIRES
 
 #: What a subject may claim, and what that promises.
 CLAIMS: dict[str, str] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import Text
+from toolparity.normalizer.model import Text
 
 from . import Ask
 from .reference import read_answer

@@ -11,8 +11,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from normalizer import jsontext
-from normalizer.errors import BadAnswer, UnknownSubject
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
 from . import Ask, Next
 from .claims import claims_of, input_of, providers_of, wires_of

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from normalizer.errors import BadAnswer, ToolparityError
+from toolparity.normalizer.errors import BadAnswer, ToolparityError
 
 from . import Ask, Next
 from .loopback import Loopback, Question

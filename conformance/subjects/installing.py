@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra, UnknownSubject
 
 from .executable import TIMEOUT, Executable
 from .peers import PEERS, Peer

@@ -23,8 +23,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from cassettes.emulated.servers import Servers, serving
-from normalizer import jsontext
+from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.normalizer import jsontext
 
 from . import Ask
 

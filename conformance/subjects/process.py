@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from multiprocessing import util
 from typing import IO, NoReturn
 
-from normalizer.errors import BadAnswer, UnknownSubject
+from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
 #: No line is longer.
 MOST_BYTES = 64 * 1024 * 1024

@@ -7,10 +7,14 @@ from typing import Any
 
 import msgspec
 
-from normalizer import Response, StreamDecoder, ToolparityError, __version__, normalize, select
-from normalizer.answers import answer
-from normalizer.conversation import Result, TextPart
-from normalizer.requests import read_request, write_request
+from toolparity import __version__
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Result, TextPart
+from toolparity.normalizer.decoder import StreamDecoder, normalize
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import read_request, write_request
 
 from . import CLAIMS, Ask, Next
 

@@ -68,7 +68,7 @@ class Ended(Struct, frozen=True, gc=False):
 
 
 class Noted(Struct, frozen=True, gc=False):
-    """Something to tell: a code of `normalizer.findings` and its message."""
+    """Something to tell: a code of `toolparity.normalizer.findings` and its message."""
 
     code: str
     message: str

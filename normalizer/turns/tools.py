@@ -48,7 +48,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     ``idempotent``: it may be run again where nobody knows whether it ran.
     ``approval``: somebody has to allow the call; a function of the arguments decides by call.
     ``fallback``: for whoever recovers from failures; execution itself does not use it.
-    ``strict``, ``kind``, ``wire`` and ``raw``: as `normalizer.conversation.Tool` has them.
+    ``strict``, ``kind``, ``wire`` and ``raw``: as `toolparity.normalizer.conversation.Tool` has them.
 
     Raises InvalidTool where the function cannot take the calls that the schema allows (`signatures`).
     """

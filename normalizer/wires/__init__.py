@@ -2,7 +2,7 @@
 
 A wire offers ``decode(body, context) -> Response`` for a whole body and ``Stream(context)`` with
 ``event(name, data, out)`` and ``finish() -> Response`` for a streamed one. They are imported when first used, so that
-`import normalizer` stays light. Adding one is a package beside these and a line in the table.
+`import toolparity` stays light. Adding one is a package beside these and a line in the table.
 """
 
 from __future__ import annotations

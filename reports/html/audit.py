@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..compare import counted
 from ..shown import cut

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..results import OUTCOMES, Result, Run, Told, Verdict
 from ..shown import cut

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from normalizer import jsontext
+from toolparity.normalizer import jsontext
 
 from ..results import BROKEN, REPEAT, Run
 from ..shown import cut

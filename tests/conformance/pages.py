@@ -17,7 +17,7 @@ from typing import NamedTuple
 PLUGIN = (
     []
     if "toolparity" in {entry.name for entry in metadata.entry_points(group="pytest11")}
-    else ["-p", "conformance.pytest_plugin"]
+    else ["-p", "toolparity.pytest_plugin"]
 )
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _BLOCK = re.compile(

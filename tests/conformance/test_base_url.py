@@ -23,15 +23,15 @@ from msgspec.structs import replace
 from xai_sdk.chat import user
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from cassettes.chunking import CHUNKINGS
-from conformance.bench import Bench, Choice
-from conformance.evidence import Case
-from conformance.subjects import Ask, Next, Returned, claims
-from conformance.subjects import subject as found
-from conformance.subjects.fetching import Fetching
-from conformance.subjects.loopback import MOST_REQUESTS
-from conformance.subjects.reference import Reference
-from normalizer.errors import BadAnswer
+from toolparity.cassettes.chunking import CHUNKINGS
+from toolparity.conformance.bench import Bench, Choice
+from toolparity.conformance.evidence import Case
+from toolparity.conformance.subjects import Ask, Next, Returned, claims
+from toolparity.conformance.subjects import subject as found
+from toolparity.conformance.subjects.fetching import Fetching
+from toolparity.conformance.subjects.loopback import MOST_REQUESTS
+from toolparity.conformance.subjects.reference import Reference
+from toolparity.normalizer.errors import BadAnswer
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject_client.mjs"
 BODY = {

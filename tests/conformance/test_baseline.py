@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conformance import baseline
-from conformance.baseline import Known, applied, updated
-from conformance.cli import main
-from normalizer.errors import InvalidBaseline
-from reports.results import Result, Verdict
+from toolparity.conformance import baseline
+from toolparity.conformance.baseline import Known, applied, updated
+from toolparity.conformance.cli import main
+from toolparity.normalizer.errors import InvalidBaseline
+from toolparity.reports.results import Result, Verdict
 
 CHECK = ["check", "documented-goclaw", "--scenario", "parallel-three", "--wire", "openai.chat", "--jobs", "1", "--once"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.bench import Choice
+from toolparity.conformance.bench import Choice
 
 
 def surfaces(**chosen: tuple[str, ...]) -> set[str]:

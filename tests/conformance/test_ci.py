@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from conformance.cli import exits
-from reports import results
+from toolparity.conformance.cli import exits
+from toolparity.reports import results
 
 from .pages import PLUGIN, Block, blocks, do
 

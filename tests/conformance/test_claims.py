@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from conformance.bench import Bench, Choice
-from conformance.evidence import Case
-from conformance.subjects import Ask, Next
-from conformance.subjects.claims import CLAIMS, claims_of
-from conformance.subjects.reference import Reference
-from normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.conformance.bench import Bench, Choice
+from toolparity.conformance.evidence import Case
+from toolparity.conformance.subjects import Ask, Next
+from toolparity.conformance.subjects.claims import CLAIMS, claims_of
+from toolparity.conformance.subjects.reference import Reference
+from toolparity.normalizer.errors import MissingExtra, UnknownSubject
 
 CHOICE = Choice(scenarios=("parallel-three", "two-rounds", "arguments-*"))
 #: Claim -> a law by which leaving it out is seen.
@@ -139,8 +139,8 @@ def test_a_request_that_raises_is_a_failure() -> None:
 
 
 def test_a_check_that_stumbles_is_told_of_as_such_and_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    from conformance import bench
-    from conformance.checks import LAWS
+    from toolparity.conformance import bench
+    from toolparity.conformance.checks import LAWS
 
     def stumbles(evidence: Any) -> Any:
         raise IndexError("past the end")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.bench import Bench, Choice
-from conformance.evidence import Case
-from conformance.subjects import CLAIMS, Ask, Next, Returned
-from conformance.subjects.executable import MOST_FAILURES, PATIENCE, Executable
-from normalizer.errors import BadAnswer, UnknownSubject
+from toolparity.conformance.bench import Bench, Choice
+from toolparity.conformance.evidence import Case
+from toolparity.conformance.subjects import CLAIMS, Ask, Next, Returned
+from toolparity.conformance.subjects.executable import MOST_FAILURES, PATIENCE, Executable
+from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject.mjs"
 HELLO = """

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from cassettes.surfaces import SURFACES
-from conformance import baseline
-from conformance.bench import Bench
-from conformance.checks import LAWS
-from conformance.evidence import Case
-from conformance.scenarios import scenarios
-from conformance.subjects import SUBJECTS, installing, subject
-from conformance.subjects.peers import HERE, PEERS
-from normalizer.policies import POLICIES
-from reports.results import Result, Verdict
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance import baseline
+from toolparity.conformance.bench import Bench
+from toolparity.conformance.checks import LAWS
+from toolparity.conformance.evidence import Case
+from toolparity.conformance.scenarios import scenarios
+from toolparity.conformance.subjects import SUBJECTS, installing, subject
+from toolparity.conformance.subjects.peers import HERE, PEERS
+from toolparity.normalizer.policies import POLICIES
+from toolparity.reports.results import Result, Verdict
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(baseline.SHIPPED.glob("*.yaml"))

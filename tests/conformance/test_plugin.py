@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from reports import results
+from toolparity.reports import results
 
 from .pages import PLUGIN
 
 GOOD = """
-from conformance.subjects.reference import Reference
+from toolparity.conformance.subjects.reference import Reference
 
 class Subject(Reference):
     name = "mine"
@@ -145,7 +145,7 @@ def test_cases_run_in_several_processes_and_give_the_same_results(repository: Pa
 def test_results_are_those_of_the_command(repository: Path) -> None:
     from click.testing import CliRunner
 
-    from conformance.cli import main
+    from toolparity.conformance.cli import main
 
     mine = report(repository, "--parity-subject", "documented-goclaw", "--parity-wire", "openai.chat")
     assert mine.count("fail") > 0

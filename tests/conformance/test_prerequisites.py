@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance import baseline, bench, traffic
-from conformance.cli import main
-from conformance.evidence import Case
-from conformance.subjects import SUBJECTS, subject
-from conformance.subjects.reference import Reference
-from normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.conformance import baseline, bench, traffic
+from toolparity.conformance.cli import main
+from toolparity.conformance.evidence import Case
+from toolparity.conformance.subjects import SUBJECTS, subject
+from toolparity.conformance.subjects.reference import Reference
+from toolparity.normalizer.errors import MissingExtra, UnknownSubject
 
 
 def run(*arguments: str) -> Result:
@@ -56,7 +56,7 @@ def test_a_baseline_excuses_no_fault(tmp_path: Path) -> None:
 def test_an_sdk_that_is_not_installed_is_told_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = SUBJECTS[name].partition(":")[0]
     sdk = name.replace("-sdk", "") if name != "xai-sdk" else "xai_sdk"
-    monkeypatch.delitem(sys.modules, f"conformance.subjects.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"toolparity.conformance.subjects.{module}", raising=False)
     for loaded in [one for one in sys.modules if one.partition(".")[0] == sdk]:
         monkeypatch.setitem(sys.modules, loaded, None)
     monkeypatch.setitem(sys.modules, sdk, None)

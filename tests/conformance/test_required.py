@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from conformance import required
-from conformance.cli import main
-from conformance.required import Required, held, read, written
-from normalizer.errors import InvalidScenario
-from reports.results import Result, Verdict
+from toolparity.conformance import required
+from toolparity.conformance.cli import main
+from toolparity.conformance.required import Required, held, read, written
+from toolparity.normalizer.errors import InvalidScenario
+from toolparity.reports.results import Result, Verdict
 
 BROKEN = Result("mine", "parallel-three", "openai.chat", "plain", "all", [Verdict("order", "fail", "why")])
 

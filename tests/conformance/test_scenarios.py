@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cassettes.surfaces import SURFACES
-from conformance import bench, scenarios, traffic
-from conformance.asked import asked
-from conformance.bench import Bench, Choice
-from conformance.checks.common import equal
-from conformance.expected import Expected, ExpectedCall
-from conformance.scenarios import Scenario, body_bytes, read
-from conformance.subjects.reference import Reference
-from normalizer.errors import InvalidScenario
-from normalizer.requests import check_request
-from reports.results import Verdict
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance import bench, scenarios, traffic
+from toolparity.conformance.asked import asked
+from toolparity.conformance.bench import Bench, Choice
+from toolparity.conformance.checks.common import equal
+from toolparity.conformance.expected import Expected, ExpectedCall
+from toolparity.conformance.scenarios import Scenario, body_bytes, read
+from toolparity.conformance.subjects.reference import Reference
+from toolparity.normalizer.errors import InvalidScenario
+from toolparity.normalizer.requests import check_request
+from toolparity.reports.results import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = scenarios.scenarios()

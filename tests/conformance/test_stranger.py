@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.subjects import SUBJECTS
-from conformance.subjects.claims import CLAIMS, INPUTS
-from conformance.subjects.peers import PEERS
+from toolparity.conformance.subjects import SUBJECTS
+from toolparity.conformance.subjects.claims import CLAIMS, INPUTS
+from toolparity.conformance.subjects.peers import PEERS
 
 from .pages import DOCS, blocks, do
 
@@ -109,7 +109,10 @@ def stranger(home: Path, tmp_path: Path) -> Stranger:
 
 def test_the_wheel_is_what_is_used_and_not_this_tree(stranger: Stranger) -> None:
     names = ", ".join(PACKAGES)
-    asked = f"import sys, {names}; print(*(one.__file__ for one in ({names})), *sys.path, sep='\\n')"
+    asked = (
+        f"import sys\\nfrom toolparity import {names}\\n"
+        f"print(*(one.__file__ for one in ({names})), *sys.path, sep='\\n')"
+    )
     told = [Path(line) for line in stranger.run("python", "-c", asked).stdout.splitlines() if line]
     assert len(told) > len(PACKAGES)
     assert all(path.is_relative_to(stranger.home) for path in told[: len(PACKAGES)])

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import exits, main
-from conformance.subjects import installing, peers, subject
-from conformance.subjects.peers import PEERS, Peer
-from normalizer.errors import MissingExtra
+from toolparity.conformance.cli import exits, main
+from toolparity.conformance.subjects import installing, peers, subject
+from toolparity.conformance.subjects.peers import PEERS, Peer
+from toolparity.normalizer.errors import MissingExtra
 
 PROGRAM = """
 import json, sys

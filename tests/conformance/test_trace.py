@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import trace
-from normalizer.errors import InvalidScenario
+from toolparity.conformance import trace
+from toolparity.normalizer.errors import InvalidScenario
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT.parent / "shared" / "failures.md"

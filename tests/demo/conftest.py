@@ -18,10 +18,10 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from conformance.demo.pace import Pace
-from conformance.demo.serving import ready_to_serve
-from normalizer.turns.log import Log
 from tests.reports.browser import browser
+from toolparity.conformance.demo.pace import Pace
+from toolparity.conformance.demo.serving import ready_to_serve
+from toolparity.normalizer.turns.log import Log
 
 __all__ = ["browser"]
 

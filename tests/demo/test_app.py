@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cassettes.surfaces import SURFACES
 from tests.demo.conftest import Demo
+from toolparity.cassettes.surfaces import SURFACES
 
 BOTH = "I am c-204. Show me my appointments and what I still owe."
 SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."
@@ -122,15 +122,15 @@ def test_the_page_listens_to_every_event_that_a_turn_can_tell() -> None:
     from importlib import resources
     from typing import get_args
 
-    from normalizer.turns.events import TurnEvent
+    from toolparity.normalizer.turns.events import TurnEvent
 
-    text = (resources.files("conformance.demo") / "page" / "app.js").read_text("utf-8")
+    text = (resources.files("toolparity.conformance.demo") / "page" / "app.js").read_text("utf-8")
     listed = text.partition("const TYPES = [")[2].partition("]")[0]
     assert re.findall(r'"(\w+)"', listed) == [str(kind.__struct_config__.tag) for kind in get_args(TurnEvent)]
 
 
 def test_a_model_that_says_nothing_beside_its_calls_is_spoken_for(demo: Demo) -> None:
-    from cassettes.scripts import Call, scripts
+    from toolparity.cassettes.scripts import Call, scripts
 
     silent = next(
         script
@@ -147,7 +147,7 @@ def test_a_model_that_says_nothing_beside_its_calls_is_spoken_for(demo: Demo) ->
 
 
 def test_a_conversation_goes_on(demo: Demo) -> None:
-    from cassettes.scripts import scripts
+    from toolparity.cassettes.scripts import scripts
 
     script = scripts()["asks-again"]
     asks = [round.ask for round in script.rounds if round.ask]

@@ -189,7 +189,7 @@ def test_a_turn_can_be_cancelled(demo: Demo, opens: Opens) -> None:
 
 
 def test_what_tools_and_models_say_is_shown_and_never_run(demo: Demo, opens: Opens) -> None:
-    from cassettes.scripts import scripts
+    from toolparity.cassettes.scripts import scripts
 
     script = scripts()["results-that-look-like-markup"]
     page = opens()

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import openai
 
-from cassettes.emulated.play import result_text
-from cassettes.scripts import Call, Refuse, Round, Say, Script
-from cassettes.surfaces import SURFACES, Surface
-from normalizer import Response, StreamDecoder, normalize
-from normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
-from normalizer.requests import write_request
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.cassettes.emulated.play import result_text
+from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.requests import write_request
 
 SURFACES_HERE = [SURFACES[name] for name in ("openai.chat", "openai.responses", "xai.chat", "xai.responses")]
 

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 import openai
 import pytest
 
-from cassettes.emulated.servers import Servers, running
-from cassettes.scripts import scripts
-from cassettes.surfaces import Surface
 from tests.emulated.extra import EXTRA
+from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import Surface
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cassettes.scripts import Call, Fault, Hit, Offer, Refuse, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Refuse, Round, Say, Script, ServerCall, Think
 
 _WEATHER = Offer("get_weather", "Tomorrow's weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 _LISBON = Call("get_weather", {"city": "Lisbon"}, result="dry")

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from normalizer.readers import sniff
 from tests.recorded.rows import Row, rows
+from toolparity.normalizer.readers import sniff
 
 Pair = tuple[str, str]
 #: Pairs of each event of a stream (by its type; "chunk" where events have none), and of the plain body: "body".

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cassettes.scripts import Call, Fault, Hit, Offer, Refuse, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Refuse, Round, Say, Script, ServerCall, Think
 
 LOOK = Offer("look", "Looks something up.", {"type": "object", "properties": {"what": {"type": "string"}}})
 PAGE = Hit("https://example.com/a", "A page", "It was built in 1758.")

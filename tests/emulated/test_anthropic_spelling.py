@@ -11,11 +11,11 @@ import anthropic
 import httpx2
 import pytest
 
-from cassettes.emulated.servers import Servers, running
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES
-from normalizer import normalize
 from tests.emulated.library import LIBRARY
+from toolparity import normalize
+from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
 
 SURFACE = SURFACES["anthropic.messages"]
 THINKING = {"type": "enabled", "budget_tokens": 1024}

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from cassettes.emulated.http import ENDPOINTS
-from cassettes.emulated.play import Held, play
-from cassettes.scripts import Script, scripts
-from cassettes.surfaces import SURFACES, Surface
 from tests.emulated.callers import SURFACES_HERE, asked
 from tests.emulated.extra import EXTRA
 from tests.emulated.fidelity import Shape, coverage, real, recorded, shape, strange, typed
 from tests.emulated.sdk_models import sdk_models
 from tests.recorded.rows import Row
+from toolparity.cassettes.emulated.http import ENDPOINTS
+from toolparity.cassettes.emulated.play import Held, play
+from toolparity.cassettes.scripts import Script, scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
 
 LIBRARY: dict[str, Script] = {**scripts(), **EXTRA}
 ALLOWED = tomllib.loads((Path(__file__).parent / "fidelity.toml").read_text())["allowed"]

@@ -9,15 +9,15 @@ from typing import Any
 import openai
 import pytest
 
-from cassettes.emulated.play import tokens
-from cassettes.emulated.servers import running
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES, Surface
-from normalizer import Response
-from normalizer.model import Reasoning, ServerToolCall
 from tests.emulated.callers import SURFACES_HERE, heard, opening, resource
 from tests.emulated.extra import EXTRA
 from tests.emulated.fidelity import payloads
+from toolparity import Response
+from toolparity.cassettes.emulated.play import tokens
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.model import Reasoning, ServerToolCall
 
 Sdk = Callable[[Surface], openai.OpenAI]
 here = pytest.mark.parametrize("surface", SURFACES_HERE, ids=lambda surface: surface.name)

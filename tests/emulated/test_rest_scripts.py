@@ -13,15 +13,15 @@ import msgspec
 import openai
 import pytest
 
-from cassettes.emulated.servers import Servers
-from cassettes.scripts import Round, Script, scripts
-from cassettes.surfaces import Surface
-from normalizer import Response
-from normalizer.model import Refusal, ServerToolCall
 from tests.emulated.callers import SURFACES_HERE, opening, refused, resource, spoken, talk
 from tests.emulated.extra import WHOLE
 from tests.emulated.fidelity import payloads
 from tests.emulated.sdk_models import sdk_models
+from toolparity import Response
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.scripts import Round, Script, scripts
+from toolparity.cassettes.surfaces import Surface
+from toolparity.normalizer.model import Refusal, ServerToolCall
 
 Sdk = Callable[[Surface], openai.OpenAI]
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cassettes.emulated.servers import Servers
-from cassettes.recorder.players import AsyncCaller, Caller, Link
-from cassettes.recorder.rounds import conversation
-from cassettes.scripts import Refuse, Round, Say, Script, scripts
-from cassettes.surfaces import SURFACES, Surface
-from normalizer.model import Response, ServerToolCall, ToolCall
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.recorder.players import AsyncCaller, Caller, Link
+from toolparity.cassettes.recorder.rounds import conversation
+from toolparity.cassettes.scripts import Refuse, Round, Say, Script, scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.model import Response, ServerToolCall, ToolCall
 
 HERE = [SURFACES["anthropic.messages"], SURFACES["xai.grpc"]]
 PLAYED = [

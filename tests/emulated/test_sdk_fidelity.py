@@ -21,16 +21,16 @@ from anthropic.types.shared import ErrorResponse
 from google.protobuf.json_format import MessageToDict
 from xai_sdk.proto import chat_pb2
 
-from cassettes.emulated import anthropic_messages, xai_grpc
-from cassettes.emulated.play import Held, Play, Refused, Reset, play
-from cassettes.recorder.rounds import opening
-from cassettes.scripts import Script, scripts
-from cassettes.surfaces import SURFACES, Surface
-from normalizer.requests import write_request
 from tests.emulated.fidelity import FREE, Coverage, Shape, coverage, pairs, real, recorded, shape, strange, typed
 from tests.emulated.library import LIBRARY
 from tests.recorded.rows import Row, rows
 from tests.sdk_types import models, tags
+from toolparity.cassettes.emulated import anthropic_messages, xai_grpc
+from toolparity.cassettes.emulated.play import Held, Play, Refused, Reset, play
+from toolparity.cassettes.recorder.rounds import opening
+from toolparity.cassettes.scripts import Script, scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.requests import write_request
 
 PLAYED: dict[str, Script] = {**scripts(), **LIBRARY}
 EXCEPTIONS = tomllib.loads((Path(__file__).parent / "sdk_fidelity.toml").read_text())["allowed"]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2_grpc
 
-from cassettes.emulated.servers import Servers, running, serving
-from cassettes.surfaces import SURFACES
-from normalizer.errors import ServerNotStarted
+from toolparity.cassettes.emulated.servers import Servers, running, serving
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import ServerNotStarted
 
 
 def ports(servers: Servers) -> list[int]:

@@ -15,9 +15,9 @@ from xai_sdk.chat import tool, user
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 from xai_sdk.tools import code_execution, web_search, x_search
 
-from cassettes.emulated.servers import Servers, running
-from normalizer import StreamDecoder
 from tests.emulated.library import LIBRARY
+from toolparity import StreamDecoder
+from toolparity.cassettes.emulated.servers import Servers, running
 
 INCLUDE: list[Any] = ["web_search_call_output", "x_search_call_output", "code_execution_call_output"]
 NO_RETRIES = [("grpc.enable_retries", 0)]
@@ -193,7 +193,7 @@ def test_no_call_is_made_where_calls_are_forbidden_and_one_where_several_are(sdk
 
 def test_cut_arguments_end_at_the_limit(own: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES", "1")
-    from cassettes.scripts import Call, Round, Script
+    from toolparity.cassettes.scripts import Call, Round, Script
 
     cut = Script("cut", "cut", [Round([Call("look", arguments_text='{"wh')], "Play cut.", "length")])
     with running({"cut": cut}) as servers, client(servers) as sdk:

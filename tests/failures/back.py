@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from normalizer import Choice, Response, Stop, ToolCall
-from normalizer.arguments import parse
-from normalizer.conversation import Assistant, Encoded, Request, Result, Results, TextPart, Tool, Turn, User
-from normalizer.requests import check_request, write_request
+from toolparity import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.arguments import parse
+from toolparity.normalizer.conversation import Assistant, Encoded, Request, Result, Results, TextPart, Tool, Turn, User
+from toolparity.normalizer.requests import check_request, write_request
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {

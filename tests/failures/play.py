@@ -13,9 +13,9 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, StreamDecoder, ToolCall, normalize, select
-from normalizer.events import Event
-from normalizer.policies import POLICIES
+from toolparity import Response, StreamDecoder, ToolCall, normalize, select
+from toolparity.normalizer.events import Event
+from toolparity.normalizer.policies import POLICIES
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 #: The wires that come as server-sent events.

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer.conversation import Assistant, Result, Results
-from normalizer.errors import TurnMisused
-from normalizer.turns import Tool, ToolFailed, Tools
-from normalizer.turns import state as states
-from normalizer.turns.events import BlockStart
-from normalizer.turns.turn import Turn
 from tests.turns import playing
 from tests.turns.playing import WIRES, Counting, Emulated, Say, ServerCall, Told, at_once, call, script
+from toolparity.normalizer.conversation import Assistant, Result, Results
+from toolparity.normalizer.errors import TurnMisused
+from toolparity.normalizer.turns import Tool, ToolFailed, Tools
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.events import BlockStart
+from toolparity.normalizer.turns.turn import Turn
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 THREE = script([call("look", at=1), call("post", text="a"), call("count", of="ducks")], [Say("Done.")])

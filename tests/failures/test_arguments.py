@@ -6,9 +6,6 @@ import json
 
 import pytest
 
-from normalizer import Opaque, StreamDecoder, ToolCall, jsontext, normalize, select
-from normalizer.events import BlockDelta, BlockReset, BlockStop, Event
-from normalizer.repair import unwrap_arguments, unwrap_fields
 from tests.building import (
     FORMS,
     TEXT_FORMS,
@@ -37,6 +34,10 @@ from tests.building import (
     tool_start,
     triples,
 )
+from toolparity import Opaque, StreamDecoder, ToolCall, normalize, select
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStop, Event
+from toolparity.normalizer.repair import unwrap_arguments, unwrap_fields
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from normalizer import normalize
+from toolparity import normalize
 
 from .play import DONE, Say, assert_not_executed, codes, play, sse, stream
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from xai_sdk.proto import usage_pb2
 
-from normalizer import normalize
-from normalizer.events import ChoiceStop
-from normalizer.model import Stop, Text, ToolCall, Usage
+from toolparity import normalize
+from toolparity.normalizer.events import ChoiceStop
+from toolparity.normalizer.model import Stop, Text, ToolCall, Usage
 
 from .play import (
     DONE,

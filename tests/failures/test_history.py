@@ -9,11 +9,6 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from normalizer import ServerToolCall, ServerToolResult, Text, normalize, select
-from normalizer.answers import answer
-from normalizer.conversation import MediaPart, Result, System, TextPart, Turn
-from normalizer.pairing import UNANSWERED
-from normalizer.requests import check_request, read_request, write_request
 from tests.failures.back import (
     ELSEWHERE,
     PROVIDERS,
@@ -30,6 +25,11 @@ from tests.failures.back import (
 from tests.history.views import calls, of_kind
 from tests.history.views import results as answered
 from tests.history.views import said as all_said
+from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import MediaPart, Result, System, TextPart, Turn
+from toolparity.normalizer.pairing import UNANSWERED
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer import StreamDecoder, ToolCall, normalize, select
-from normalizer.events import BlockDelta, BlockStart
 from tests.building import (
     FORMS,
     anthropic,
@@ -29,6 +27,8 @@ from tests.building import (
     tool_start,
     triples,
 )
+from toolparity import StreamDecoder, ToolCall, normalize, select
+from toolparity.normalizer.events import BlockDelta, BlockStart
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 

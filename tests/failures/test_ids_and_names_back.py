@@ -7,15 +7,15 @@ import re
 
 import pytest
 
-from normalizer import normalize, select
-from normalizer.answers import answer
-from normalizer.conversation import Result, TextPart, Turn
-from normalizer.errors import DuplicateAnswer
-from normalizer.requests import check_request, read_request, write_request
 from tests.building import chat_body, chat_call, function_call, responses_body
 from tests.failures.back import PROVIDERS, WIRES, call, codes, request, respond, results, said, told, user, written
 from tests.history.views import calls
 from tests.history.views import results as answered
+from toolparity import normalize, select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Result, TextPart, Turn
+from toolparity.normalizer.errors import DuplicateAnswer
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)

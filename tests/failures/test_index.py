@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer import Response, Text, ToolCall, normalize, select
 from tests.building import (
     anthropic,
     anthropic_body,
@@ -27,6 +26,7 @@ from tests.building import (
     tool_start,
     triples,
 )
+from toolparity import Response, Text, ToolCall, normalize, select
 
 TWO = [("a", "f", {"x": 1}), ("b", "f", {"x": 2})]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer import ServerToolCall, ToolCall, normalize, select
-from normalizer.repair import strip_name, unwrap_parallel
 from tests.building import (
     FORMS,
     anthropic_body,
@@ -23,6 +21,8 @@ from tests.building import (
     responses_body,
     triples,
 )
+from toolparity import ServerToolCall, ToolCall, normalize, select
+from toolparity.normalizer.repair import strip_name, unwrap_parallel
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 PARALLEL = (

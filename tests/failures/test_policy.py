@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from normalizer import Choice, Reasoning, Response, Stop, Text, normalize, select
-from normalizer.answers import answer
-from normalizer.requests import with_policy, write_request
 from tests.building import FORMS
 from tests.building import respond as carried
 from tests.failures.back import PROVIDERS, WIRES, call, request, respond, user, written
 from tests.history.views import calls, results
+from toolparity import Choice, Reasoning, Response, Stop, Text, normalize, select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.requests import with_policy, write_request
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]

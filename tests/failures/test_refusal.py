@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from normalizer import normalize
-from normalizer.model import Stop, ToolCall
+from toolparity import normalize
+from toolparity.normalizer.model import Stop, ToolCall
 
 from .play import (
     DONE,

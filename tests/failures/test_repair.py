@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from normalizer import ToolCall, select
-from normalizer.repair import Repaired, strip_name, suggest_name, unwrap_arguments, unwrap_fields, unwrap_parallel
 from tests.building import TEXT_FORMS, only, respond
+from toolparity import ToolCall, select
+from toolparity.normalizer.repair import (
+    Repaired,
+    strip_name,
+    suggest_name,
+    unwrap_arguments,
+    unwrap_fields,
+    unwrap_parallel,
+)
 
 WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
 ARRAY = {"type": "object", "properties": {"a": {"type": "array"}}}

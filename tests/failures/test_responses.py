@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import normalize
-from normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
-from normalizer.model import ApprovalRequest, ServerToolCall, ServerToolResult, Stop, ToolCall
+from toolparity import normalize
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
+from toolparity.normalizer.model import ApprovalRequest, ServerToolCall, ServerToolResult, Stop, ToolCall
 
 from .play import (
     CREATED,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from normalizer import select
-from normalizer.answers import answer
-from normalizer.conversation import JsonPart, MediaPart, Result, TextPart, Turn
-from normalizer.requests import check_request, read_request
 from tests.failures.back import PROVIDERS, WIRES, call, codes, respond, results, said, told, user, written
 from tests.history.views import of_kind
 from tests.history.views import results as answered
+from toolparity import select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import JsonPart, MediaPart, Result, TextPart, Turn
+from toolparity.normalizer.requests import check_request, read_request
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))

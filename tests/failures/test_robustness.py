@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from normalizer.errors import TooManyCalls
+from toolparity.normalizer.errors import TooManyCalls
 
 from .play import DONE, WIRES, Call, Think, chunk, feed, fragment, sse, stream
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, normalize
-from normalizer.model import Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
+from toolparity import Response, normalize
+from toolparity.normalizer.model import Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
 from .play import (
     CREATED,

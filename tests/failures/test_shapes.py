@@ -6,8 +6,6 @@ import random
 
 import pytest
 
-from normalizer import Response, StreamDecoder, Text, ToolCall, normalize, select
-from normalizer.events import BlockDelta
 from tests.building import (
     FORMS,
     anthropic,
@@ -40,6 +38,8 @@ from tests.building import (
     tool_start,
     triples,
 )
+from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity.normalizer.events import BlockDelta
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 CALLS = [("a", "f", '{"s":"\\u00e9 } \\" {"}'), ("b", "g", "{}"), ("c", "f", '{"n":[1,{"x":null}]}')]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from normalizer.errors import EventTooLarge
-from normalizer.model import Text, ToolCall
+from toolparity.normalizer.errors import EventTooLarge
+from toolparity.normalizer.model import Text, ToolCall
 
 from .play import (
     LOOKUP,

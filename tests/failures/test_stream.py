@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from normalizer import normalize
-from normalizer.errors import DecoderFinished
-from normalizer.events import BlockDelta, BlockReset, BlockStart
-from normalizer.model import ServerToolCall, ServerToolResult, Stop, Text, ToolCall
+from toolparity import normalize
+from toolparity.normalizer.errors import DecoderFinished
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart
+from toolparity.normalizer.model import ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
 from .play import (
     DONE,

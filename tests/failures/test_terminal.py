@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer.model import Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.model import Reasoning, Stop, Text, ToolCall
 
 from .play import (
     LOOKUP,

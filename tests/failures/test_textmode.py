@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, StreamDecoder, Text, normalize, select
-from normalizer.textmode import DIALECTS, detect, read_response, report
 from tests.building import anthropic_body, chat_body, chunk, codes, cut, shapes, sse
 from tests.textmode.texts import dialects, joined, said
+from toolparity import Response, StreamDecoder, Text, normalize, select
+from toolparity.normalizer.textmode import DIALECTS, detect, read_response, report
 
 
 def answer(text: str, finish: str = "stop") -> Response:

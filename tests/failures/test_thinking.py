@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from normalizer import Reasoning, Text, normalize, select
-from normalizer.answers import answer, strip
-from normalizer.conversation import Assistant, Turn
-from normalizer.errors import StripIllegal
-from normalizer.requests import check_request, read_request, write_request
 from tests.building import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, stream, tool_start
 from tests.failures.back import WIRES, call, codes, request, results, said, told, user, written
 from tests.history.views import calls, of_kind
+from toolparity import Reasoning, Text, normalize, select
+from toolparity.normalizer.answers import answer, strip
+from toolparity.normalizer.conversation import Assistant, Turn
+from toolparity.normalizer.errors import StripIllegal
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 CLAUDE = "anthropic.messages"
 THOUGHT = {"type": "thinking", "thinking": "let me see", "signature": "EqQBsig=="}

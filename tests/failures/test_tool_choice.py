@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import ToolChoice
-from normalizer.requests import check_request, read_request, write_request
 from tests.failures.back import PROVIDERS, WIRES, codes, request, user
+from toolparity.normalizer.conversation import ToolChoice
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 MODES = [ToolChoice("auto"), ToolChoice("none"), ToolChoice("required"), ToolChoice("named", "f")]
 SPELLED: dict[str, list[Any]] = {

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from normalizer import Reasoning, Text, ToolCall, normalize
-from normalizer.model import ServerToolCall, ServerToolResult
-from normalizer.requests import read_request, write_request
 from tests.building import anthropic, anthropic_body, block_start, block_stop, json_delta, only, tool_start, triples
 from tests.failures.back import WIRES, call, codes, results, said, told, user, written
 from tests.history.views import calls, of_kind
 from tests.history.views import said as all_said
+from toolparity import Reasoning, Text, ToolCall, normalize
+from toolparity.normalizer.model import ServerToolCall, ServerToolResult
+from toolparity.normalizer.requests import read_request, write_request
 
 CLAUDE = "anthropic.messages"
 

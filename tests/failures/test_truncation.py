@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, jsontext, normalize, select
+from toolparity import Response, normalize, select
+from toolparity.normalizer import jsontext
 
 from .play import (
     LOOKUP,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2, usage_pb2
 
-from normalizer import normalize
-from normalizer.model import Text, Usage
+from toolparity import normalize
+from toolparity.normalizer.model import Text, Usage
 
 from .play import (
     DONE,

@@ -15,17 +15,18 @@ import openai.types.responses
 from google.protobuf.json_format import ParseDict
 from xai_sdk.proto import chat_pb2
 
-from cassettes.sources import read as read_files
-from normalizer import Response, StreamDecoder, ToolparityError, jsontext, normalize, select
-from normalizer.answers import answer, strip
-from normalizer.detect import detect_body, detect_event
-from normalizer.repair import strip_name, unwrap_arguments, unwrap_fields, unwrap_parallel
-from normalizer.requests import RequestWriter, check_request, read_request, write_request
-from normalizer.textmode import TextReader, read_response, report
-from normalizer.textmode.dialects import DIALECTS
 from tests.answers import BODIES, GRPC
 from tests.damage import STRANGE, places
 from tests.streaming import AS_STREAM, grpc
+from toolparity import Response, StreamDecoder, ToolparityError, normalize, select
+from toolparity.cassettes.sources import read as read_files
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.answers import answer, strip
+from toolparity.normalizer.detect import detect_body, detect_event
+from toolparity.normalizer.repair import strip_name, unwrap_arguments, unwrap_fields, unwrap_parallel
+from toolparity.normalizer.requests import RequestWriter, check_request, read_request, write_request
+from toolparity.normalizer.textmode import TextReader, read_response, report
+from toolparity.normalizer.textmode.dialects import DIALECTS
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 MODELS: dict[str, Any] = {

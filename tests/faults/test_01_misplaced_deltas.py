@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import Reasoning, Response, ServerToolCall, Text, ToolCall, select
-from normalizer.events import BlockDelta, BlockStart
 from tests.building import (
     anthropic_stream,
     block_start,
@@ -20,6 +18,8 @@ from tests.building import (
     tool_start,
 )
 from tests.failures.play import feed, play, ran
+from toolparity import Reasoning, Response, ServerToolCall, Text, ToolCall, select
+from toolparity.normalizer.events import BlockDelta, BlockStart
 
 WIRE = "anthropic.messages"
 TEXT = block_start(0, type="text", text="")

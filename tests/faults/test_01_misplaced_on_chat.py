@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import Response, normalize, select
 from tests.building import chat, chat_body, chat_call, chunk, codes, piece, sse, stream, triples
 from tests.failures.play import ran
+from toolparity import Response, normalize, select
 
 F, G = '{"a":1}', '{"b":[2,{}]}'
 A, B = piece(0, "a", "f", ""), piece(1, "b", "g", "")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import Response, ServerToolCall, StreamDecoder, normalize, select
-from normalizer.events import BlockStart
-from normalizer.wires.xai_tools import TOOLS_OF_XAI
 from tests.building import codes, grpc_body, grpc_call, grpc_chunk
 from tests.failures.play import ran
+from toolparity import Response, ServerToolCall, StreamDecoder, normalize, select
+from toolparity.normalizer.events import BlockStart
+from toolparity.normalizer.wires.xai_tools import TOOLS_OF_XAI
 
 F, G = '{"a":1}', '{"b":[2,{}]}'
 END = grpc_chunk(finish=4)

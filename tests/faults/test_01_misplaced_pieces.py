@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import Reasoning, Response, Text, ToolCall
 from tests.building import codes, function_call
 from tests.failures.play import CREATED, added, assert_not_executed, done, grow, play, ran, sse, terminal
+from toolparity import Reasoning, Response, Text, ToolCall
 
 WIRE = "openai.responses"
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import normalize, select
-from normalizer.arguments import by_value
 from tests.building import (
     FORMS,
     Given,
@@ -36,6 +34,8 @@ from tests.building import (
     triples,
 )
 from tests.failures.play import play
+from toolparity import normalize, select
+from toolparity.normalizer.arguments import by_value
 
 FIRST = '{"a":1,"b":"é/","c":[true,null]}'
 #: The same value: spaces, key order, escapes, number spelling.

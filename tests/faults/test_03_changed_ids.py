@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response
 from tests.building import codes, function_call
 from tests.failures.play import CREATED, added, done, grow, play, ran, sse, terminal
+from toolparity import Response
 
 WIRE = "openai.responses"
 SEARCH = {"type": "tool_search_call", "id": "ts_1", "call_id": "call_last", "execution": "client"}

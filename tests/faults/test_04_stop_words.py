@@ -14,11 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import Response, normalize, select
-from normalizer.model import DEAD_STOPS, StopReason
-from normalizer.wires.common import CUTS
-from normalizer.wires.stop_words import PARTS, SOURCES, WORDS, fold, is_listed, reason_of
-from normalizer.wires.xai_grpc import proto
 from tests.building import (
     anthropic,
     anthropic_body,
@@ -40,6 +35,11 @@ from tests.building import (
     tool_start,
 )
 from tests.recorded.rows import lines
+from toolparity import Response, normalize, select
+from toolparity.normalizer.model import DEAD_STOPS, StopReason
+from toolparity.normalizer.wires.common import CUTS
+from toolparity.normalizer.wires.stop_words import PARTS, SOURCES, WORDS, fold, is_listed, reason_of
+from toolparity.normalizer.wires.xai_grpc import proto
 
 ROOT = Path(__file__).resolve().parents[2]
 Answer = Callable[[str], Response]

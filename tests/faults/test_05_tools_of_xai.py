@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, ServerToolCall, ToolCall, normalize
-from normalizer.conversation import Assistant
-from normalizer.events import BlockStart
-from normalizer.requests import read_request, write_request
 from tests.building import codes, function_call, responses_body
 from tests.failures.play import CREATED, added, done, feed, play, ran, sse, terminal
+from toolparity import Response, ServerToolCall, ToolCall, normalize
+from toolparity.normalizer.conversation import Assistant
+from toolparity.normalizer.events import BlockStart
+from toolparity.normalizer.requests import read_request, write_request
 
 WIRE = "openai.responses"
 #: docs.x.ai/developers/tools/tool-usage-details: the names by the tool that they belong to.

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import Response, normalize, select
 from tests.building import (
     anthropic_body,
     block_stop,
@@ -30,6 +29,7 @@ from tests.building import (
     tool_start,
     triples,
 )
+from toolparity import Response, normalize, select
 
 F, G = '{"a":1}', '{"b":[2,{}]}'
 

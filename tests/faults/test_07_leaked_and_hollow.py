@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder, normalize
-from normalizer.textmode import TextReader, detect, read_response, read_stream, report
 from tests.building import chat, chat_body, chat_call, chunk, codes, cut, piece, shapes, sse, triples
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.textmode import TextReader, detect, read_response, read_stream, report
 
 HOLLOW: list[Any] = [
     {},

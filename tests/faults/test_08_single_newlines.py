@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer import StreamDecoder, normalize
-from normalizer.errors import EventTooLarge
-from normalizer.readers import Item, SseReader
 from tests.failures.play import LOOKUP, SSE_WIRES, Say, feed, play, ran, stream
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.errors import EventTooLarge
+from toolparity.normalizer.readers import Item, SseReader
 
 ANSWER = [Say("I look."), LOOKUP]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response
 from tests.building import codes, function_call
 from tests.failures.play import CREATED, added, assert_not_executed, done, grow, play, ran, sse, terminal
+from toolparity import Response
 
 WIRE = "openai.responses"
 CALL = function_call("c1", "f", '{"x":1}', id="fc_1")

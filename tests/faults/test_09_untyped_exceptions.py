@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from cassettes.sources import Problem, read
-from normalizer import StreamDecoder, normalize, select
-from normalizer.errors import MalformedBody
-from normalizer.requests import check_request, read_request, write_request
 from tests.answers import GRPC
 from tests.faults import entrances
+from toolparity import StreamDecoder, normalize, select
+from toolparity.cassettes.sources import Problem, read
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = 4_000 if os.environ.get("TOOLPARITY_EVERY_RECORDING") else 120

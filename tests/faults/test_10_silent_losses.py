@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from google.protobuf.json_format import MessageToDict
 
-from normalizer import Choice, Response, ToolCall
-from normalizer.conversation import (
+from tests.faults.full_requests import REQUESTS
+from toolparity import Choice, Response, ToolCall
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
@@ -23,11 +24,10 @@ from normalizer.conversation import (
     TextPart,
     User,
 )
-from normalizer.errors import ToolparityError
-from normalizer.model import Stop
-from normalizer.requests import check_request, read_request, write_request
-from normalizer.wires.models import FAMILIES, owner_of
-from tests.faults.full_requests import REQUESTS
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.model import Stop
+from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.wires.models import FAMILIES, owner_of
 
 PROVIDERS = {
     "openai.chat": "openai",

@@ -11,14 +11,14 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassettes.sources import Exchange, Problem, read
-from conformance.cli import main
-from conformance.exchange import decode
-from normalizer import StreamDecoder, normalize
-from normalizer.documents import responses
-from normalizer.errors import SeveralBodies
 from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
 from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
+from toolparity import StreamDecoder, normalize
+from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.conformance.cli import main
+from toolparity.conformance.exchange import decode
+from toolparity.normalizer.documents import responses
+from toolparity.normalizer.errors import SeveralBodies
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cassettes.sources import Exchange, Problem, read
-from conformance.cli import main
-from conformance.exchange import decode
 from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
 from tests.traffic import CHAT_URL, chat_body, chat_stream, row, write_rows
+from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.conformance.cli import main
+from toolparity.conformance.exchange import decode
 
 REQUEST = {"model": "m-1", "messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]}
 

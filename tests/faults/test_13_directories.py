@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import main
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.conformance.cli import main
 
 #: What projects keep beside their recordings.
 OTHER = {

@@ -12,11 +12,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance import session
-from conformance.cli import main
-from reports import formats
-from reports.files import unwritable
 from tests.traffic import chat_stream, row, write_rows
+from toolparity.conformance import session
+from toolparity.conformance.cli import main
+from toolparity.reports import formats
+from toolparity.reports.files import unwritable
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full on this system")
 ONE = ("--scenario", "single-call", "--wire", "openai.chat", "--once", "--jobs", "1")
@@ -28,7 +28,7 @@ def run(*args: Any) -> Result:
 
 def program(*args: Any, out: str, err: str = "", cwd: Path) -> subprocess.CompletedProcess[str]:
     """The command in a shell, with its standard output where ``out`` says."""
-    command = [sys.executable, "-c", "from conformance.cli import main; main()", *map(str, args)]
+    command = [sys.executable, "-c", "from toolparity.conformance.cli import main; main()", *map(str, args)]
     words = " ".join(f"'{word}'" for word in command)
     path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path}
@@ -77,8 +77,8 @@ def test_a_file_that_cannot_be_written_is_a_usage_error_before_the_run(
 
     place = places(tmp_path)[why]
     monkeypatch.setattr(session, "run", never)
-    monkeypatch.setattr("conformance.cli.audit.audit_paths", never)
-    monkeypatch.setattr("conformance.cli.report.load", never)
+    monkeypatch.setattr("toolparity.conformance.cli.audit.audit_paths", never)
+    monkeypatch.setattr("toolparity.conformance.cli.report.load", never)
     for command in (["check", *ONE], ["check", "--kill"], ["report", finished]):
         for name in formats.FORMATS:
             result = run(*command, f"--{name}", place)
@@ -201,7 +201,16 @@ def test_every_option_that_names_a_file_to_write_is_checked() -> None:
 
 def test_pytest_refuses_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text("def test_x(): pass\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conformance.pytest_plugin"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "toolparity.pytest_plugin",
+    ]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for report, code, why in (("no/such/run.json", 4, "cannot be written"), ("/dev/full", 3, "No space left")):
         done = subprocess.run(

@@ -13,8 +13,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-import conformance
-from conformance.cli import main
+from toolparity import conformance
+from toolparity.conformance.cli import main
 
 ROOT = Path(conformance.__file__).resolve().parents[1]
 

@@ -17,8 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
-from conformance.cli import main
-from normalizer import (
+from tests.building import (
+    anthropic_sse,
+    chat_sse,
+    grpc_call,
+    grpc_chunk,
+    responses_sse,
+)
+from tests.building import sse as events
+from toolparity import (
     Choice,
     Reasoning,
     Refusal,
@@ -28,12 +35,13 @@ from normalizer import (
     StreamDecoder,
     Text,
     ToolCall,
-    jsontext,
     normalize,
     select,
 )
-from normalizer.answers import answer
-from normalizer.conversation import (
+from toolparity.conformance.cli import main
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
@@ -47,19 +55,11 @@ from normalizer.conversation import (
     ToolChoice,
     User,
 )
-from normalizer.model import Stop
-from normalizer.requests import RequestWriter, read_request, write_request
-from normalizer.turns import Tools, Turn, sse
-from normalizer.turns.log import Log
-from normalizer.turns.tools import Tool as RunTool
-from tests.building import (
-    anthropic_sse,
-    chat_sse,
-    grpc_call,
-    grpc_chunk,
-    responses_sse,
-)
-from tests.building import sse as events
+from toolparity.normalizer.model import Stop
+from toolparity.normalizer.requests import RequestWriter, read_request, write_request
+from toolparity.normalizer.turns import Tools, Turn, sse
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.tools import Tool as RunTool
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer.errors import InvalidTool
-from normalizer.turns import Executor, Tool, Tools
-from normalizer.turns.signatures import misfit
-from normalizer.turns.validation import problems
+from toolparity.normalizer.errors import InvalidTool
+from toolparity.normalizer.turns import Executor, Tool, Tools
+from toolparity.normalizer.turns.signatures import misfit
+from toolparity.normalizer.turns.validation import problems
 
 from ..turns.executing import asked, ran, texts
 from ..turns.playing import at_once

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer.conversation import Assistant, Results
-from normalizer.model import ToolCall
-from normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
-from normalizer.turns import events as told
-from normalizer.turns import state as states
-from normalizer.turns.acknowledge import Writer, acknowledge
-from normalizer.turns.narrate import Narrator
-from normalizer.turns.narrated import Narrated
-from normalizer.turns.observer import Observer
-from normalizer.turns.orchestration import ContextBuilder, Coordinator
-from normalizer.turns.raised import described, message
+from toolparity.normalizer.conversation import Assistant, Results
+from toolparity.normalizer.model import ToolCall
+from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.acknowledge import Writer, acknowledge
+from toolparity.normalizer.turns.narrate import Narrator
+from toolparity.normalizer.turns.narrated import Narrated
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
+from toolparity.normalizer.turns.raised import described, message
 
 from ..turns.executing import asked, raising, ran, texts, tool
 from ..turns.playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call, only, play, script
@@ -33,7 +33,7 @@ TWO = script([call("look"), call("count")], [Say("Done.")])
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Tracebacks of these exceptions cannot be sent from a worker of pytest-xdist: they hold half surrogate pairs."""
     caplog.set_level(logging.CRITICAL, "toolparity")
-    caplog.set_level(logging.CRITICAL, "normalizer")
+    caplog.set_level(logging.CRITICAL, "toolparity")
 
 
 class Unsayable(Exception):
@@ -535,7 +535,7 @@ def test_a_schema_that_cannot_be_applied_is_a_problem_of_the_call() -> None:
     odd = Tool(name="t", function=lambda **_: "ran", mapping=False)
     executor = Executor({"t": odd})
     assert executor.refused(asked("t", a=1)) is None
-    from normalizer.turns.validation import problems
+    from toolparity.normalizer.turns.validation import problems
 
     assert "cannot be applied" in problems(schema, {"a": 1})[0]
 

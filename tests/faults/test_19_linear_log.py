@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from benchmarks.log import bytes_written, run
-from normalizer import jsontext
-from normalizer.turns import Turn
-from normalizer.turns.log import Log
-from normalizer.turns.log.changes import applied, changes
-from normalizer.turns.log.engine import make_engine
-from normalizer.turns.log.parts import LONG, Parts, references, unpack
-from normalizer.turns.log.tables import metadata
-from normalizer.turns.observer import Observer
-from normalizer.turns.orchestration import replay
-from normalizer.turns.state import TurnState, dump, load
 from tests.turns.log.conftest import clock, log, postgres, postgres_database, url  # noqa: F401
 from tests.turns.log.shared import turn
 from tests.turns.log.test_rows import VALUES
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.turns import Turn
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.log.changes import applied, changes
+from toolparity.normalizer.turns.log.engine import make_engine
+from toolparity.normalizer.turns.log.parts import LONG, Parts, references, unpack
+from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.orchestration import replay
+from toolparity.normalizer.turns.state import TurnState, dump, load
 
 ROUNDS = (10, 20, 40)
 

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer import Response, normalize
-from normalizer.errors import PolicyError
-from normalizer.events import BlockDelta, BlockStart
-from normalizer.model import Choice, Error, ServerToolCall, Stop, Text
-from normalizer.turns import Backoff, Turn
-from normalizer.turns import events as told
-from normalizer.turns import state as states
-from normalizer.turns.backoff import is_overload
-from normalizer.turns.happenings import Begun
-from normalizer.turns.machine import step
-from normalizer.turns.orchestration import Coordinator, Limits
-from normalizer.turns.orchestration.messages import Retry, message_of
-from normalizer.turns.orchestration.recording import record, replay
-from normalizer.turns.retry_after import demanded, retry_after, with_retry_after
+from toolparity import Response, normalize
+from toolparity.normalizer.errors import PolicyError
+from toolparity.normalizer.events import BlockDelta, BlockStart
+from toolparity.normalizer.model import Choice, Error, ServerToolCall, Stop, Text
+from toolparity.normalizer.turns import Backoff, Turn
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.backoff import is_overload
+from toolparity.normalizer.turns.happenings import Begun
+from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.orchestration import Coordinator, Limits
+from toolparity.normalizer.turns.orchestration.messages import Retry, message_of
+from toolparity.normalizer.turns.orchestration.recording import record, replay
+from toolparity.normalizer.turns.retry_after import demanded, retry_after, with_retry_after
 
 from ..turns.playing import (
     WIRES,
@@ -417,7 +417,7 @@ def test_a_client_passes_on_the_status_and_the_wait_of_a_refusal(wire: str) -> N
 
 
 def test_the_grpc_client_passes_on_the_wait_of_a_refusal() -> None:
-    from normalizer.turns.clients.xai_grpc import Client
+    from toolparity.normalizer.turns.clients.xai_grpc import Client
 
     class Code:
         name = "RESOURCE_EXHAUSTED"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from normalizer.errors import TurnHeld, TurnMisused
-from normalizer.turns import Tool, Turn, current_call
-from normalizer.turns import state as states
-from normalizer.turns.log import Log
+from toolparity.normalizer.errors import TurnHeld, TurnMisused
+from toolparity.normalizer.turns import Tool, Turn, current_call
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.log import Log
 
 from ..conformance.pages import blocks
 from ..turns.playing import Emulated, Say, at_once, call, script

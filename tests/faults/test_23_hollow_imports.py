@@ -10,12 +10,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cassettes.library import find, forget, load, verify
-from cassettes.library.intake import Left, Taken, take_in
-from conformance.cli import main
 from tests.faults.test_23_spelled_bodies import SPELLINGS
 from tests.traffic import CHAT_URL, chat_body, chat_stream
 from tests.traffic import interaction as recorded
+from toolparity.cassettes.library import find, forget, load, verify
+from toolparity.cassettes.library.intake import Left, Taken, take_in
+from toolparity.conformance.cli import main
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
@@ -121,7 +121,7 @@ def test_a_fault_of_ours_is_named_and_stops_nothing(tmp_path: Path, monkeypatch:
     def falls_over(*args: Any) -> Any:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("cassettes.library.interactions.response_of", falls_over)
+    monkeypatch.setattr("toolparity.cassettes.library.interactions.response_of", falls_over)
     (found,) = taken(written(tmp_path / "a.yaml", recorded(chat_body("f"))))
     assert isinstance(found, Left)
     assert "ZeroDivisionError: oops" in str(found)

@@ -14,10 +14,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassettes.sources import Exchange, Problem, read
-from cassettes.sources.bodies import body_of
-from normalizer.errors import UnreadableSource
 from tests.traffic import CHAT_URL, chat_body
+from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.cassettes.sources.bodies import body_of
+from toolparity.normalizer.errors import UnreadableSource
 
 Half = dict[str, Any]
 

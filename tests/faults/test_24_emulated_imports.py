@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from cassettes import origin
-from cassettes.library import RECORDED, find, forget, load
-from cassettes.library.intake import Left, Taken, take_in
-from cassettes.surfaces import SURFACES
 from tests.library.making import made, rewritten
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
+from toolparity.cassettes import origin
+from toolparity.cassettes.library import RECORDED, find, forget, load
+from toolparity.cassettes.library.intake import Left, Taken, take_in
+from toolparity.cassettes.surfaces import SURFACES
 
 
 def taken(path: Path, into: Path) -> list[Taken | Left]:

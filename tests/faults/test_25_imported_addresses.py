@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from vcr.request import Request
 
-from cassettes.library import find, forget, load
-from cassettes.library.intake import Left, Taken, slug, take_in
-from cassettes.recorder.vcr import playing
-from cassettes.sources import yamlfile
-from conformance.cli import main
-from normalizer.errors import RequestNotRecorded
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
+from toolparity.cassettes.library import find, forget, load
+from toolparity.cassettes.library.intake import Left, Taken, slug, take_in
+from toolparity.cassettes.recorder.vcr import playing
+from toolparity.cassettes.sources import yamlfile
+from toolparity.conformance.cli import main
+from toolparity.normalizer.errors import RequestNotRecorded
 
 HOSTS = st.sampled_from(["api.openai.com", "localhost", "127.0.0.1", "[::1]", "gateway.example", "x.openai.azure.com"])
 WORDS = st.text("abcdefghijklmnop0123456789-.", min_size=1, max_size=8)
@@ -121,7 +121,7 @@ def test_a_library_that_cannot_be_written_is_an_error_for_each_file(
     def full(*args: object, **more: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("cassettes.library.intake._write", full)
+    monkeypatch.setattr("toolparity.cassettes.library.intake._write", full)
     for name in ("a.yaml", "b.yaml"):
         written(tmp_path / name, recorded(chat_body("f")))
     paths = [str(tmp_path / name) for name in ("a.yaml", "b.yaml")]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from cassettes.recorder.vcr import recording
-from cassettes.secrets import Scrubber, scan
-from cassettes.secrets.headers import credentials_in
 from tests.secrets.cassettes import answer, cassette, response_body, written
 from tests.secrets.fakes import letters, uuid
+from toolparity.cassettes.recorder.vcr import recording
+from toolparity.cassettes.secrets import Scrubber, scan
+from toolparity.cassettes.secrets.headers import credentials_in
 
 PLAIN = letters(26, seed="echo")
 

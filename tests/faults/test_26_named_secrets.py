@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassettes.secrets import Scrubber, scan
 from tests.secrets.cassettes import answer, cassette, chat_arguments, pieces, response_body, written
 from tests.secrets.fakes import HEX, letters, uuid
 from tests.secrets.plant import parsed
+from toolparity.cassettes.secrets import Scrubber, scan
 
 _SURE = ["api key", "access key", "secret key", "private key", "password", "passwd", "passphrase", "client secret"]
 _SURE += [

@@ -16,11 +16,11 @@ from urllib.parse import quote
 import pytest
 from xai_sdk.proto import chat_pb2 as chat
 
-from cassettes.secrets import Scrubber, refuse, scan
-from normalizer.errors import SecretsLeft
 from tests.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body, written
 from tests.secrets.fakes import ALNUM, HEX, letters
 from tests.secrets.plant import exact_half, json_leaves, parsed, readable_half, streamed
+from toolparity.cassettes.secrets import Scrubber, refuse, scan
+from toolparity.normalizer.errors import SecretsLeft
 
 UPPER = string.ascii_uppercase + string.digits
 WIDE = ALNUM + "-_"

@@ -12,12 +12,12 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassettes.library import forget, load, path_for
-from cassettes.recorder.diff import Change, diff, outline
-from cassettes.surfaces import SURFACES
-from conformance.cli import main
 from tests.library.making import interaction, made
 from tests.traffic import chat_body
+from toolparity.cassettes.library import forget, load, path_for
+from toolparity.cassettes.recorder.diff import Change, diff, outline
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli import main
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 

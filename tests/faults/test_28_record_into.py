@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cassettes.library import RECORDED, files
-from conformance.cli import main
+from toolparity.cassettes.library import RECORDED, files
+from toolparity.conformance.cli import main
 
 ONE = ("text-only", "--provider", "xai", "--wire", "openai.chat", "--plain")
 
@@ -73,6 +73,6 @@ def test_the_same_recording_leaves_the_file_as_it_is(here: Path, monkeypatch: py
     record()
     (place,) = files.find(here / "cassettes")
     before = place.path.read_bytes()
-    monkeypatch.setattr("cassettes.recorder.record.now", lambda: "2031-01-02T03:04:05Z")
+    monkeypatch.setattr("toolparity.cassettes.recorder.record.now", lambda: "2031-01-02T03:04:05Z")
     assert "plain: same" in record("--rerecord").stderr
     assert place.path.read_bytes() == before

@@ -15,17 +15,17 @@ import openai
 import pytest
 from click.testing import CliRunner
 
-from cassettes.emulated.servers import Servers, serving
-from cassettes.library import forget
-from cassettes.replay.deck import Deck
-from cassettes.replay.http import application
-from cassettes.replay.rpc import Chat
-from cassettes.surfaces import SURFACES
-from conformance.cli import main
-from normalizer.errors import RequestNotRecorded
 from tests.library.making import interaction, made
 from tests.programs import interruptible
 from tests.traffic import chat_body
+from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.library import forget
+from toolparity.cassettes.replay.deck import Deck
+from toolparity.cassettes.replay.http import application
+from toolparity.cassettes.replay.rpc import Chat
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli import main
+from toolparity.normalizer.errors import RequestNotRecorded
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 

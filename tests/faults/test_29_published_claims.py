@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from cassettes.surfaces import SURFACES
-from conformance import baseline, published, withdrawn
-from conformance.bench import Bench
-from conformance.checks import LAWS
-from conformance.evidence import Case
-from conformance.scenarios import scenarios
-from conformance.subjects import subject
-from conformance.subjects.peers import HERE
-from conformance.withdrawn import WITHDRAWN
-from reports import formats
-from reports.files import load
-from reports.results import Report, Run
-from reports.terminal import Lines
-from reports.text import sections
 from tests.reports.golden import result, run, verdict
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance import baseline, published, withdrawn
+from toolparity.conformance.bench import Bench
+from toolparity.conformance.checks import LAWS
+from toolparity.conformance.evidence import Case
+from toolparity.conformance.scenarios import scenarios
+from toolparity.conformance.subjects import subject
+from toolparity.conformance.subjects.peers import HERE
+from toolparity.conformance.withdrawn import WITHDRAWN
+from toolparity.reports import formats
+from toolparity.reports.files import load
+from toolparity.reports.results import Report, Run
+from toolparity.reports.terminal import Lines
+from toolparity.reports.text import sections
 
 ROOT = Path(__file__).parents[2]
 FAILED = ("fail", "new", "expected")

@@ -17,11 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, StreamDecoder
-from normalizer.events import Event
-from normalizer.wires.anthropic_messages import schema as anthropic_schema
-from normalizer.wires.openai_chat import schema as chat_schema
-from normalizer.wires.openai_responses import schema as responses_schema
 from tests.building import (
     anthropic_body,
     block_start,
@@ -37,6 +32,11 @@ from tests.building import (
     text_delta,
     tool_start,
 )
+from toolparity import Response, StreamDecoder
+from toolparity.normalizer.events import Event
+from toolparity.normalizer.wires.anthropic_messages import schema as anthropic_schema
+from toolparity.normalizer.wires.openai_chat import schema as chat_schema
+from toolparity.normalizer.wires.openai_responses import schema as responses_schema
 
 TEXT = '{"a":1,"b":[2,"three"]}'
 PARTS = [TEXT[at : at + 3] for at in range(0, len(TEXT), 3)]

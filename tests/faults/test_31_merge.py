@@ -12,12 +12,12 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassettes.sources import Exchange
-from conformance import audit, crew
-from conformance.audit import Audit
-from conformance.audit_report import as_json
-from conformance.cli import main
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.cassettes.sources import Exchange
+from toolparity.conformance import audit, crew
+from toolparity.conformance.audit import Audit
+from toolparity.conformance.audit_report import as_json
+from toolparity.conformance.cli import main
 
 
 def run(*args: Any) -> Result:

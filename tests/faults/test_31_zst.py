@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cassettes.sources import Exchange, Problem, packed, read
-from conformance.cli import main
 from tests.traffic import chat_body, chat_stream, row
+from toolparity.cassettes.sources import Exchange, Problem, packed, read
+from toolparity.conformance.cli import main
 
 try:
     zstd: Any = importlib.import_module("compression.zstd")

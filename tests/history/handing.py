@@ -17,8 +17,9 @@ from openai.types.responses.tool_param import ToolParam
 from pydantic import TypeAdapter
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Choice, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from normalizer.conversation import (
+from tests.history.views import Said, said, value
+from toolparity import Choice, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     Loss,
@@ -30,10 +31,9 @@ from normalizer.conversation import (
     System,
     User,
 )
-from normalizer.model import ApprovalRequest, Block
-from normalizer.pairing import paired
-from normalizer.wires.carry import LOSSES
-from tests.history.views import Said, said, value
+from toolparity.normalizer.model import ApprovalRequest, Block
+from toolparity.normalizer.pairing import paired
+from toolparity.normalizer.wires.carry import LOSSES
 
 PROVIDERS = {
     "openai.chat": "openai",

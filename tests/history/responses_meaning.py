@@ -22,8 +22,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from normalizer.conversation import Assistant, Request, Turn
-from normalizer.model import Block, Opaque, ServerToolResult
+from toolparity.normalizer.conversation import Assistant, Request, Turn
+from toolparity.normalizer.model import Block, Opaque, ServerToolResult
 
 _MESSAGE_ROLES = ("user", "system", "developer")
 

@@ -7,9 +7,29 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from normalizer.conversation import Assistant, JsonPart, MediaPart, Result, Results, System, TextPart, Turn, User
-from normalizer.model import Block, Choice, Reasoning, Refusal, Response, ServerToolCall, ServerToolResult, Stop, Text
-from normalizer.model import ToolCall as Call
+from toolparity.normalizer.conversation import (
+    Assistant,
+    JsonPart,
+    MediaPart,
+    Result,
+    Results,
+    System,
+    TextPart,
+    Turn,
+    User,
+)
+from toolparity.normalizer.model import (
+    Block,
+    Choice,
+    Reasoning,
+    Refusal,
+    Response,
+    ServerToolCall,
+    ServerToolResult,
+    Stop,
+    Text,
+)
+from toolparity.normalizer.model import ToolCall as Call
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from normalizer import Choice, Reasoning, Response, Stop, Text, ToolCall, select
-from normalizer.answers import answer, parts_of, result_of, strip
-from normalizer.conversation import Assistant, JsonPart, MediaPart, Request, Result, Results, TextPart, Tool
-from normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal
-from normalizer.model import CallStatus
-from normalizer.pairing import UNANSWERED
-from normalizer.requests import read_request, with_policy, write_request
+from toolparity import Choice, Reasoning, Response, Stop, Text, ToolCall, select
+from toolparity.normalizer.answers import answer, parts_of, result_of, strip
+from toolparity.normalizer.conversation import Assistant, JsonPart, MediaPart, Request, Result, Results, TextPart, Tool
+from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal
+from toolparity.normalizer.model import CallStatus
+from toolparity.normalizer.pairing import UNANSWERED
+from toolparity.normalizer.requests import read_request, with_policy, write_request
 
 IMAGE = MediaPart("image", "image/png", data="AAAA")
 

@@ -15,9 +15,9 @@ import pytest
 from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolChoiceParam, BetaToolUnionParam
 from pydantic import TypeAdapter
 
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.anthropic_meaning import erased, meaning
 from tests.recorded.rows import Row, rows
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "anthropic.messages"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer.requests import check_request
-from normalizer.wires.anthropic_messages.rules import RULES
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.anthropic_messages.rules import RULES
 
 WIRE = "anthropic.messages"
 Body = dict[str, Any]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Turn, User
-from normalizer.jsontext import encode
-from normalizer.model import Choice, Response, Stop, Text, ToolCall
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 from tests.recorded.rows import rows
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Turn, User
+from toolparity.normalizer.jsontext import encode
+from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "anthropic.messages"
 PARAMS = {"max_tokens": 9}
@@ -86,10 +86,10 @@ def test_recorded_conversations_keep_their_closed_messages_round_by_round(record
 
 PROGRAM = """
 import json
-from normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
-from normalizer.jsontext import text
-from normalizer.model import Choice, Response, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
-from normalizer.requests import write_request
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.jsontext import text
+from toolparity.normalizer.model import Choice, Response, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
+from toolparity.normalizer.requests import write_request
 called = (("call 0", "a.b"), ("call:0", "a b"))
 calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}', extra={"y": 1, "x": 2}) for id, name in called]
 served = [ServerToolCall(id, "web_search", "web_search") for id in ("srvtoolu_1", "srvtoolu_2", "srvtoolu_3")]

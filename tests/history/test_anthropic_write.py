@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from normalizer import normalize
-from normalizer.conversation import (
+from tests.building import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, stream, tool_start
+from toolparity import normalize
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
@@ -26,8 +27,8 @@ from normalizer.conversation import (
     Turn,
     User,
 )
-from normalizer.errors import MalformedBody
-from normalizer.model import (
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.model import (
     ApprovalRequest,
     Choice,
     Opaque,
@@ -40,8 +41,7 @@ from normalizer.model import (
     Text,
     ToolCall,
 )
-from normalizer.requests import check_request, read_request, write_request
-from tests.building import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, stream, tool_start
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "anthropic.messages"
 ASK = User([TextPart("hi")])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from normalizer.errors import MalformedBody
-from normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.chat"
 USER = {"role": "user", "content": "go"}

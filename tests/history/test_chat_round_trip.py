@@ -12,13 +12,13 @@ import pytest
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from normalizer import normalize
-from normalizer.answers import answer
-from normalizer.conversation import Assistant, Request, Result, Results, TextPart
-from normalizer.policies import select
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.chat_meaning import erased, meaning
 from tests.recorded.rows import Row, decode, rows
+from toolparity import normalize
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.chat"
 MISSES: dict[str, str] = tomllib.loads((Path(__file__).parent / "chat_misses.toml").read_text())["misses"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer.requests import check_request
-from normalizer.wires.openai_chat.rules import RULES
 from tests.recorded.rows import rows
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.openai_chat.rules import RULES
 
 WIRE = "openai.chat"
 USER = {"role": "user", "content": "go"}

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer.conversation import Assistant, Request, TextPart, Tool, ToolChoice, Turn, User
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolChoice, Turn, User
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.chat"
 PROVIDERS = (None, "openai", "mistral", "xai", "deepseek", "groq", "openrouter", "ollama")
@@ -94,9 +94,9 @@ def test_what_was_written_is_written_again_the_same_after_reading(talk: list[lis
 
 PROGRAM = """
 import hashlib, json, sys
-from normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
-from normalizer.model import Choice, Response, Stop, ToolCall
-from normalizer.requests import write_request
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.requests import write_request
 called = (("call 0", "web_search"), ("call:0", "a b"))
 calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}') for id, name in called]
 turns = [

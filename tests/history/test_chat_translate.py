@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import (
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
@@ -23,7 +23,7 @@ from normalizer.conversation import (
     Turn,
     User,
 )
-from normalizer.model import (
+from toolparity.normalizer.model import (
     Block,
     Choice,
     Opaque,
@@ -36,7 +36,7 @@ from normalizer.model import (
     Text,
     ToolCall,
 )
-from normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.chat"
 

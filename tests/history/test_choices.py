@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import Request, TextPart, Tool, ToolChoice, Turn, User
-from normalizer.requests import check_request, write_request
 from tests.history.talks import PROVIDERS
+from toolparity.normalizer.conversation import Request, TextPart, Tool, ToolChoice, Turn, User
+from toolparity.normalizer.requests import check_request, write_request
 
 HOSTED = Tool("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
 OWN = Tool("f", parameters={"type": "object", "properties": {}})

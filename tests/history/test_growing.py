@@ -12,7 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from normalizer.conversation import (
+from tests.history.talks import PROVIDERS, WIRES, conversations
+from tests.recorded.rows import rows
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
@@ -28,9 +30,9 @@ from normalizer.conversation import (
     Turn,
     User,
 )
-from normalizer.errors import MalformedBody
-from normalizer.jsontext import encode
-from normalizer.model import (
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.jsontext import encode
+from toolparity.normalizer.model import (
     Choice,
     Reasoning,
     Response,
@@ -40,11 +42,9 @@ from normalizer.model import (
     Text,
     ToolCall,
 )
-from normalizer.pairing import is_seam, last_seam, placed
-from normalizer.requests import RequestWriter, read_request, write_request
-from normalizer.wires import WIRES as PACKAGES
-from tests.history.talks import PROVIDERS, WIRES, conversations
-from tests.recorded.rows import rows
+from toolparity.normalizer.pairing import is_seam, last_seam, placed
+from toolparity.normalizer.requests import RequestWriter, read_request, write_request
+from toolparity.normalizer.wires import WIRES as PACKAGES
 
 ALL_PROVIDERS = (None, "openai", "xai", "mistral", "deepseek", "groq", "openrouter", "anthropic", "bedrock")
 TOOLS = [Tool("get_weather", "w", {"type": "object"}), Tool("a b"), Tool("sql", kind="custom")]
@@ -295,7 +295,7 @@ def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, s
 
 
 def assert_short_is_long(request: Request, wire: str, provider: str | None) -> None:
-    writer = import_module(f"normalizer.wires.{PACKAGES[wire]}.write").Writer
+    writer = import_module(f"toolparity.normalizer.wires.{PACKAGES[wire]}.write").Writer
     short = told(write_request(request, wire, provider=provider))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(writer, "_usual_turns", lambda self, turns, start, stop: start)
@@ -346,7 +346,7 @@ def test_recorded_conversations_are_written_as_afresh_round_by_round(recordings:
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_was_written_once_is_not_written_again(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty rounds, one by one: each turn is taken up a fixed number of times, not once a round."""
-    module = import_module(f"normalizer.wires.{PACKAGES[wire]}.write")
+    module = import_module(f"toolparity.normalizer.wires.{PACKAGES[wire]}.write")
     taken: list[int] = []
     add = module.Writer.add
     monkeypatch.setattr(

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from normalizer import ServerToolCall
-from normalizer.conversation import Assistant, Encoded, Request, Tool, Turn
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.handing import PROVIDERS, WIRES, assert_the_sdk_takes_it, home, missing, untrue
 from tests.history.talks import conversations
 from tests.history.views import Said, said, value
+from toolparity import ServerToolCall
+from toolparity.normalizer.conversation import Assistant, Encoded, Request, Tool, Turn
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 #: How many recorded conversations of each wire are taken, evenly over all that hold calls.
 OF_EACH = 100
@@ -58,7 +58,7 @@ def handed(request: Request, target: str) -> Encoded:
 
 def source_says(told: Told) -> list[Said]:
     """What the recorded body itself says, read without the normalizer."""
-    from normalizer.wires.xai_grpc.proto import request_from
+    from toolparity.normalizer.wires.xai_grpc.proto import request_from
 
     return said(told.wire, request_from(told.body) if told.wire == "xai.grpc" else told.body)
 

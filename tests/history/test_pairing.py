@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer.conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
-from normalizer.model import Block, Choice, Response, Stop, Text, ToolCall
-from normalizer.pairing import UNANSWERED, is_seam, open_ids, paired, placed, stretch, unanswered
+from toolparity.normalizer.conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
+from toolparity.normalizer.model import Block, Choice, Response, Stop, Text, ToolCall
+from toolparity.normalizer.pairing import UNANSWERED, is_seam, open_ids, paired, placed, stretch, unanswered
 
 
 def call(id: str, name: str = "f", wire_id: str | None = None) -> ToolCall:

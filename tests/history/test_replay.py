@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from normalizer import Response, StreamDecoder, normalize
-from normalizer.conversation import Assistant, Request, Results
-from normalizer.errors import MalformedBody
-from normalizer.requests import read_request, write_request
-from normalizer.wires.xai_grpc.proto import request_from
 from tests.history.handing import WIRES
 from tests.history.views import Said, said, value
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.normalizer.conversation import Assistant, Request, Results
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.xai_grpc.proto import request_from
 
 #: How many pairs the recordings hold at least.
 LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150, "xai.grpc": 5}

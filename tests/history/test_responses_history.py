@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalizer import normalize
-from normalizer.conversation import (
+from toolparity import normalize
+from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
@@ -21,8 +21,8 @@ from normalizer.conversation import (
     Turn,
     User,
 )
-from normalizer.model import Choice, Reasoning, Refusal, Response, ServerToolCall, Stop, Text, ToolCall
-from normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.model import Choice, Reasoning, Refusal, Response, ServerToolCall, Stop, Text, ToolCall
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.responses"
 Item = dict[str, Any]

@@ -14,10 +14,10 @@ import pytest
 from openai.types.responses import ResponseInputItemParam, ToolParam
 from pydantic import TypeAdapter, ValidationError
 
-from normalizer import Response, StreamDecoder, normalize
-from normalizer.conversation import Assistant, Request
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.responses_meaning import erased, meaning
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.normalizer.conversation import Assistant, Request
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.responses"
 _KNOWN = tomllib.loads((Path(__file__).parent / "responses_misses.toml").read_text(encoding="utf-8"))

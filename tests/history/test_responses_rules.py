@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from normalizer.requests import check_request
-from normalizer.wires.openai_responses.rules import RULES
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.openai_responses.rules import RULES
 
 WIRE = "openai.responses"
 Body = dict[str, Any]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from normalizer.conversation import Request, Turn
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import PROVIDERS, WIRES, conversations
+from toolparity.normalizer.conversation import Request, Turn
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.responses"
 _items: TypeAdapter[Any] = TypeAdapter(list[ResponseInputItemParam])
@@ -70,9 +70,9 @@ def test_what_comes_from_other_wires_is_typed_as_the_sdk_types_it(talk: list[lis
 
 PROGRAM = """
 import hashlib, json, sys
-from normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
-from normalizer.model import Choice, Response, Stop, ToolCall
-from normalizer.requests import write_request
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.requests import write_request
 called = (("call 0" * 20, "web_search"), ("call:0" * 20, "a b"))
 calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}') for id, name in called]
 turns = [

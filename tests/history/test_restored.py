@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import Assistant, Encoded, Request, TextPart, Tool, User
-from normalizer.findings import finding
-from normalizer.model import Choice, Response, ServerToolCall, Stop, Text, ToolCall
-from normalizer.policies import select
-from normalizer.requests import write_request
-from normalizer.wires.carry import digest
 from tests.history.talks import PROVIDERS
 from tests.history.views import calls
+from toolparity.normalizer.conversation import Assistant, Encoded, Request, TextPart, Tool, User
+from toolparity.normalizer.findings import finding
+from toolparity.normalizer.model import Choice, Response, ServerToolCall, Stop, Text, ToolCall
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.wires.carry import digest
 
 NAME = "mcp.search"
 TOOLS = [Tool(NAME, parameters={"type": "object", "properties": {}})]

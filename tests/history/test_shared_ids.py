@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import Encoded, Results, TextPart
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.talks import PROVIDERS
 from tests.history.views import results
+from toolparity.normalizer.conversation import Encoded, Results, TextPart
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 Body = dict[str, Any]
 ASKED: Body = {"role": "user", "content": "hi"}

@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import Assistant, MediaPart, Request, Result, Results, System, TextPart, Tool, User
-from normalizer.model import Choice, Response, Stop, Text, ToolCall
-from normalizer.requests import write_request
 from tests.history.talks import PROVIDERS
+from toolparity.normalizer.conversation import (
+    Assistant,
+    MediaPart,
+    Request,
+    Result,
+    Results,
+    System,
+    TextPart,
+    Tool,
+    User,
+)
+from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
+from toolparity.normalizer.requests import write_request
 
 TARGETS = ("openai.responses", "anthropic.messages", "xai.grpc")
 MARK: dict[str, Any] = {"mark": 1}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from normalizer.answers import answer, result_of
-from normalizer.conversation import JsonPart
-from normalizer.errors import MalformedBody, ToolparityError, UnsayableOutcome
-from normalizer.model import Choice, Response, Stop, ToolCall
-from normalizer.policies import select
-from normalizer.requests import check_request, read_request, write_request
 from tests.history.talks import PROVIDERS
+from toolparity.normalizer.answers import answer, result_of
+from toolparity.normalizer.conversation import JsonPart
+from toolparity.normalizer.errors import MalformedBody, ToolparityError, UnsayableOutcome
+from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 USER = {"role": "user", "content": "hi"}
 USE: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}

@@ -15,8 +15,9 @@ from xai_sdk.chat import file, image, system, text, tool, tool_result, user
 from xai_sdk.proto import chat_pb2
 from xai_sdk.sync.client import Client
 
-from normalizer import normalize
-from normalizer.conversation import (
+from tests.history.xai_meaning import erased, meaning
+from toolparity import normalize
+from toolparity.normalizer.conversation import (
     Assistant,
     JsonPart,
     MediaPart,
@@ -30,8 +31,8 @@ from normalizer.conversation import (
     ToolChoice,
     User,
 )
-from normalizer.errors import MalformedBody
-from normalizer.model import (
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.model import (
     Choice,
     Reasoning,
     Refusal,
@@ -42,8 +43,7 @@ from normalizer.model import (
     Text,
     ToolCall,
 )
-from normalizer.requests import check_request, read_request, write_request
-from tests.history.xai_meaning import erased, meaning
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "xai.grpc"
 

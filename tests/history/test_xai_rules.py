@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from normalizer.requests import check_request
-from normalizer.wires.xai_grpc.rules import RULES
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.xai_grpc.rules import RULES
 
 Body = dict[str, Any]
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from normalizer.conversation import Request, Turn
-from normalizer.requests import read_request, write_request
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
+from toolparity.normalizer.conversation import Request, Turn
+from toolparity.normalizer.requests import read_request, write_request
 
 WIRE = "xai.grpc"
 
@@ -44,9 +44,9 @@ def test_what_was_written_is_written_again_the_same_after_reading(talk: list[lis
 
 PROGRAM = """
 import hashlib, json, sys
-from normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
-from normalizer.model import Choice, Response, Stop, ToolCall
-from normalizer.requests import write_request
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.requests import write_request
 called = (("call 0", "web_search"), ("call:0", "a b"))
 calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}') for id, name in called]
 turns = [

@@ -17,8 +17,8 @@ from typing import Any
 from msgspec.structs import replace
 from xai_sdk.proto import chat_pb2
 
-from normalizer.conversation import Assistant, Request, Turn
-from normalizer.model import Block, Opaque
+from toolparity.normalizer.conversation import Assistant, Request, Turn
+from toolparity.normalizer.model import Block, Opaque
 
 ASSISTANT, TOOL = chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL
 

@@ -10,11 +10,11 @@ import yaml
 from msgspec import convert
 from msgspec.structs import replace
 
-from cassettes import origin
-from cassettes.library import KEY, Provenance, path_for, save
-from cassettes.library.digest import digest
-from cassettes.scripts import scripts
 from tests.traffic import CHAT_URL, chat_body
+from toolparity.cassettes import origin
+from toolparity.cassettes.library import KEY, Provenance, path_for, save
+from toolparity.cassettes.library.digest import digest
+from toolparity.cassettes.scripts import scripts
 
 SCENARIO = "single-call"
 

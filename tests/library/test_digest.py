@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from cassettes.library import digest, load
-from normalizer.errors import UnreadableCassette
 from tests.library.making import interaction, made
+from toolparity.cassettes.library import digest, load
+from toolparity.normalizer.errors import UnreadableCassette
 
 ONE = interaction()
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from vcr.persisters.filesystem import FilesystemPersister
 from vcr.serializers import yamlserializer
 
-from cassettes.library import exchanges, file_for, files, find, forget, load, path_for, plain, provenance_of
-from cassettes.surfaces import SURFACES
-from normalizer.errors import UnreadableCassette, UnreadableSource
 from tests.library.making import interaction, made
 from tests.traffic import chat_body
+from toolparity.cassettes.library import exchanges, file_for, files, find, forget, load, path_for, plain, provenance_of
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import UnreadableCassette, UnreadableSource
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "cassettes" / "examples").glob("*.yaml"))
 

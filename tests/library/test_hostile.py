@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from cassettes.library import find, forget, load, path_for, plain, provenance_of, upkeep
-from cassettes.library.verify import verify_one
-from normalizer.errors import ToolparityError, UnreadableCassette
 from tests.library.making import made, rewritten
+from toolparity.cassettes.library import find, forget, load, path_for, plain, provenance_of, upkeep
+from toolparity.cassettes.library.verify import verify_one
+from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
 
 TOP = "version: 1\ninteractions:\n"
 ASKED = "- {request: {method: GET, uri: u, body: null, headers: {}}, response: "
@@ -30,7 +30,7 @@ def _bomb(kind: Callable[[str], str], levels: int = 30) -> str:
 
 HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "code in a tag": ("a: !!python/object/apply:os.system ['touch owned']", "not plain data: the tag"),
-    "an object in a tag": ("a: !!python/object:cassettes.library.files.Place {}", "not plain data: the tag"),
+    "an object in a tag": ("a: !!python/object:toolparity.cassettes.library.files.Place {}", "not plain data: the tag"),
     "a name in a tag": ("a: !!python/name:os.system ''", "not plain data: the tag"),
     "an object made of a scalar": ("a: !!python/object/new:os.system touch", "not plain data: the tag"),
     "a tag of its own": ("a: !secret x", "not plain data: the tag '!secret'"),
@@ -239,7 +239,7 @@ def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
         path = path_for("openai.chat", f"h{number}", False, tmp_path / "library")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    code = "from conformance.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
+    code = "from toolparity.conformance.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -13,11 +13,11 @@ import yaml
 from vcr.persisters.filesystem import FilesystemPersister
 from vcr.serializers import yamlserializer
 
-from cassettes.library import exchanges, find, forget, interactions, load, verify
-from cassettes.library.intake import Left, Taken, slug, take_in
 from tests.library.making import made
 from tests.traffic import chat_body, chat_stream
 from tests.traffic import interaction as recorded
+from toolparity.cassettes.library import exchanges, find, forget, interactions, load, verify
+from toolparity.cassettes.library.intake import Left, Taken, slug, take_in
 
 SECRET = "sk-proj-" + "Zq7Xw2Lk9Vb4Nc8Rt1Ys" * 2
 
@@ -94,7 +94,7 @@ def test_secrets_do_not_come_along(tmp_path: Path) -> None:
 
 
 def test_what_the_scanner_refuses_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassettes.secrets.Scrubber.cassette", lambda self, given: given)
+    monkeypatch.setattr("toolparity.cassettes.secrets.Scrubber.cassette", lambda self, given: given)
     source = cassette(tmp_path / "a.yaml", recorded(chat_body("f"), request=json.dumps({"model": "m", "key": SECRET})))
     (one,) = taken(source, into=tmp_path / "into")
     assert isinstance(one, Left)

@@ -16,9 +16,9 @@ import pytest
 from vcr import VCR
 from vcr.request import Request
 
-from cassettes.library import Persister, find, forget, load, path_for, save
-from normalizer.errors import CassetteNotWritten
 from tests.library.making import TOLD, interaction, made
+from toolparity.cassettes.library import Persister, find, forget, load, path_for, save
+from toolparity.normalizer.errors import CassetteNotWritten
 
 ROOT = Path(__file__).parents[2]
 KILLS = 120
@@ -29,7 +29,7 @@ WRITERS = """
 import os, sys
 from pathlib import Path
 from msgspec.structs import replace
-from cassettes.library import save
+from toolparity.cassettes.library import save
 from tests.library.making import TOLD, interaction
 path = Path(sys.argv[1])
 def write(version):
@@ -53,7 +53,7 @@ STEPPER = """
 import os, signal, sys
 from pathlib import Path
 from msgspec.structs import replace
-from cassettes.library import save
+from toolparity.cassettes.library import save
 from tests.library.making import TOLD, interaction
 path, asked = Path(sys.argv[1]), 0
 def counted(real, whole):
@@ -259,8 +259,8 @@ from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 from tests.library.making import TOLD, interaction
-from cassettes.library import save
-from normalizer.errors import CassetteNotWritten
+from toolparity.cassettes.library import save
+from toolparity.normalizer.errors import CassetteNotWritten
 try:
     save(Path(sys.argv[1]), [interaction("new" * 10_000)], TOLD)
 except CassetteNotWritten as error:

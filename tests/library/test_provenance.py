@@ -11,10 +11,10 @@ import yaml
 from msgspec.structs import replace
 from vcr import VCR
 
-from cassettes.library import KEY, Provenance, load, provenance_of
-from cassettes.library import provenance as reading
-from normalizer.errors import InvalidProvenance
 from tests.library.making import TOLD, interaction, made, rewritten
+from toolparity.cassettes.library import KEY, Provenance, load, provenance_of
+from toolparity.cassettes.library import provenance as reading
+from toolparity.normalizer.errors import InvalidProvenance
 
 GOOD = replace(TOLD, digest="sha256:" + "0" * 64).as_metadata()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from cassettes.library import find
-from cassettes.library.upkeep import known, lacking, modes, oldest_first, strays
-from cassettes.scripts import Fault, Round, Say, Script, ServerCall
-from cassettes.surfaces import SURFACES
 from tests.library.making import made
+from toolparity.cassettes.library import find
+from toolparity.cassettes.library.upkeep import known, lacking, modes, oldest_first, strays
+from toolparity.cassettes.scripts import Fault, Round, Say, Script, ServerCall
+from toolparity.cassettes.surfaces import SURFACES
 
 PLAIN = Script("plain", "", [Round([Say("hello")], ask="a")])
 SEARCH = Script("search", "", [Round([ServerCall("x_search")], ask="b")], hosted=["x_search"])

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from cassettes.emulated.servers import running
-from cassettes.library import find, forget, load, path_for, verify
-from cassettes.recorder.record import emulated, record
-from cassettes.scripts import Call, Fault, Round, Script, scripts
-from cassettes.surfaces import SURFACES
-from normalizer.errors import ToolparityError
 from tests.library.making import interaction, made, rewritten
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.library import find, forget, load, path_for, verify
+from toolparity.cassettes.recorder.record import emulated, record
+from toolparity.cassettes.scripts import Call, Fault, Round, Script, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import ToolparityError
 
 STEPS = [step.name for step in verify.STEPS]
 RECORDED = [

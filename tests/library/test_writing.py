@@ -18,10 +18,16 @@ from vcr.persisters.filesystem import CassetteNotFoundError, FilesystemPersister
 from vcr.request import Request
 from vcr.serializers import yamlserializer
 
-from cassettes.library import Persister, load, path_for, plain, save, writing
-from cassettes.library import interaction as plain_interaction
-from normalizer.errors import CassetteNotWritten, InvalidProvenance, SecretsLeft, ToolparityError, UnreadableCassette
 from tests.library.making import TOLD, interaction, made
+from toolparity.cassettes.library import Persister, load, path_for, plain, save, writing
+from toolparity.cassettes.library import interaction as plain_interaction
+from toolparity.normalizer.errors import (
+    CassetteNotWritten,
+    InvalidProvenance,
+    SecretsLeft,
+    ToolparityError,
+    UnreadableCassette,
+)
 
 _BODIES = (
     st.text() | st.binary() | st.sampled_from(["a\r\nb\r\n\r\n", "\n\na\n", " a\n b", "a \n", "\t\n", "x" * 5000, ""])

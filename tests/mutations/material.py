@@ -19,12 +19,12 @@ from zlib import crc32
 import msgspec
 from xai_sdk.proto import chat_pb2
 
-from cassettes.sources import Exchange
-from cassettes.sources import read as read_files
-from normalizer import Response, StreamDecoder, ToolCall, ToolparityError, normalize
-from normalizer.readers import SseReader
 from tests.recorded.rows import WIRES, Row, rows
 from tests.streaming import grpc
+from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
+from toolparity.cassettes.sources import Exchange
+from toolparity.cassettes.sources import read as read_files
+from toolparity.normalizer.readers import SseReader
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT.parent / "shared" / "recordings"

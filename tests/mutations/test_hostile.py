@@ -13,8 +13,9 @@ from zlib import crc32
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, ToolCall, ToolparityError, jsontext, select
-from normalizer.policies import POLICIES
+from toolparity import Response, ToolCall, ToolparityError, select
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.policies import POLICIES
 
 from . import hostile
 from .material import DONE, EVERY, WIRES, read, received, sample

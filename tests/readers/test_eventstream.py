@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer import StreamDecoder, ToolCall, normalize
-from normalizer.errors import EventTooLarge
-from normalizer.readers import Item, sniff
-from normalizer.readers.eventstream import EventStreamReader, looks_like_event_stream
+from toolparity import StreamDecoder, ToolCall, normalize
+from toolparity.normalizer.errors import EventTooLarge
+from toolparity.normalizer.readers import Item, sniff
+from toolparity.normalizer.readers.eventstream import EventStreamReader, looks_like_event_stream
 
 
 def message(payload: bytes, **headers: str) -> bytes:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer import StreamDecoder
-from normalizer.errors import EventTooLarge
-from normalizer.readers import Item, JsonLinesReader, sniff
-from normalizer.readers.jsonseq import JsonArrayReader
+from toolparity import StreamDecoder
+from toolparity.normalizer.errors import EventTooLarge
+from toolparity.normalizer.readers import Item, JsonLinesReader, sniff
+from toolparity.normalizer.readers.jsonseq import JsonArrayReader
 
 
 def read(*pieces: bytes, cap: int = 1 << 20, array: bool = False) -> tuple[list[Item], list[str]]:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer import StreamDecoder
-from normalizer.errors import EventTooLarge
-from normalizer.readers import RAW, Item, SseReader
+from toolparity import StreamDecoder
+from toolparity.normalizer.errors import EventTooLarge
+from toolparity.normalizer.readers import RAW, Item, SseReader
 
 CAP = 1 << 20
 CHUNK = b'data: {"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}\n\n'

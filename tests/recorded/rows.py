@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from normalizer import Response, StreamDecoder, normalize
-from normalizer.events import Event
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.normalizer.events import Event
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 

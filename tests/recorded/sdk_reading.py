@@ -22,8 +22,8 @@ from openai.lib.streaming.responses._responses import ResponseStreamState
 from xai_sdk.chat import Response as XaiResponse
 from xai_sdk.proto import chat_pb2
 
-from normalizer.readers import sniff
 from tests.recorded.rows import Row
+from toolparity.normalizer.readers import sniff
 
 
 class Call(NamedTuple):

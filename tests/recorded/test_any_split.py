@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Choice, Reasoning, Refusal, Response, Text, ToolCall
-from normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 from tests.recorded.rows import Row, feed, streams
+from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 
 SSE_WIRES = ("openai.chat", "openai.responses", "anthropic.messages")
 #: The members that hold what deltas spell out, by the type that a BlockStart names.

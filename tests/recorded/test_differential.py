@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from normalizer import Response, ServerToolCall, ToolCall, select
 from tests.recorded import sdk_reading
 from tests.recorded.rows import WIRES, Row, decode, rows
 from tests.recorded.sdk_reading import Call, ProviderError, Read
+from toolparity import Response, ServerToolCall, ToolCall, select
 
 #: Bytes of a long stream.
 LONG = 2_000

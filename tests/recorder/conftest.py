@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.emulated.servers import Servers, running
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from cassettes.recorder.players import AsyncCaller, Caller, Heard, Link
-from cassettes.recorder.rounds import conversation
-from cassettes.scripts import Script
-from cassettes.surfaces import Surface
+from toolparity.cassettes.recorder.players import AsyncCaller, Caller, Heard, Link
+from toolparity.cassettes.recorder.rounds import conversation
+from toolparity.cassettes.scripts import Script
+from toolparity.cassettes.surfaces import Surface
 
 
 def talk(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Heard]:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from vcr.request import Request
 
-from cassettes.library import files
-from cassettes.recorder.diff import Change, Outline, diff, first_difference, outline, render
-from cassettes.surfaces import SURFACES
-from normalizer import normalize
-from normalizer.errors import UnreadableSource
+from toolparity import normalize
+from toolparity.cassettes.library import files
+from toolparity.cassettes.recorder.diff import Change, Outline, diff, first_difference, outline, render
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import UnreadableSource
 
 Answer = dict[str, Any]
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from cassettes.emulated.servers import running
-from cassettes.library import files, writing
-from cassettes.recorder import network
-from cassettes.recorder.players import Heard, Link
-from cassettes.recorder.record import Way, emulated
-from cassettes.recorder.vcr import playing, recording
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES, Surface
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.library import files, writing
+from toolparity.cassettes.recorder import network
+from toolparity.cassettes.recorder.players import Heard, Link
+from toolparity.cassettes.recorder.record import Way, emulated
+from toolparity.cassettes.recorder.vcr import playing, recording
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
 
 from .talking import shown, talk, talk_async
 

@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from cassettes.emulated.servers import Servers, running
-from cassettes.library import files
-from cassettes.recorder import record as recorder
-from cassettes.recorder.decoded import interactions
-from cassettes.recorder.players import Caller, Link
-from cassettes.recorder.record import Way, capture, drift, emulated, live, record
-from cassettes.scripts import Call, Fault, Round, Say, Script, scripts
-from cassettes.surfaces import SURFACES
-from normalizer import Response
-from normalizer.errors import (
+from toolparity import Response
+from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.library import files
+from toolparity.cassettes.recorder import record as recorder
+from toolparity.cassettes.recorder.decoded import interactions
+from toolparity.cassettes.recorder.players import Caller, Link
+from toolparity.cassettes.recorder.record import Way, capture, drift, emulated, live, record
+from toolparity.cassettes.scripts import Call, Fault, Round, Say, Script, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import (
     CassetteNotWritten,
     MissingKey,
     RecordingFailed,
@@ -245,7 +245,7 @@ def test_a_secret_that_the_scanner_finds_leaves_the_old_file(
     tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scrubber is switched off; the model tells a key of ours."""
-    from cassettes.secrets import Scrubber
+    from toolparity.cassettes.secrets import Scrubber
 
     key = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2Rl"
     monkeypatch.setattr(Scrubber, "before_record_request", lambda self, request: request)

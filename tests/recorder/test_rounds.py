@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from cassettes.recorder.rounds import conversation, opening
-from cassettes.scripts import Call, Offer, Round, Say, Script, Think, scripts
-from cassettes.surfaces import SURFACES
-from normalizer import normalize
-from normalizer.errors import RecordingFailed
-from normalizer.model import Response
-from normalizer.requests import check_request, write_request
+from toolparity import normalize
+from toolparity.cassettes.recorder.rounds import conversation, opening
+from toolparity.cassettes.scripts import Call, Offer, Round, Say, Script, Think, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import RecordingFailed
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.requests import check_request, write_request
 
 CHAT = SURFACES["openai.chat"]
 TOOLS = [Offer("look", "Looks."), Offer("note", "Notes.")]

@@ -6,11 +6,11 @@ import socket
 
 import pytest
 
-from cassettes.library import files, upkeep
-from cassettes.recorder import network
-from cassettes.recorder.replay import replay
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES
+from toolparity.cassettes.library import files, upkeep
+from toolparity.cassettes.recorder import network
+from toolparity.cassettes.recorder.replay import replay
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
 
 SHIPPED = files.find()
 SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")

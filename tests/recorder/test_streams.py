@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 
-from cassettes.recorder.vcr import recording
+from toolparity.cassettes.recorder.vcr import recording
 
 FIRST = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}\n\n'
 LAST = b"data: [DONE]\n\n"

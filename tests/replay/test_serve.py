@@ -18,18 +18,18 @@ import openai
 import pytest
 from click.testing import CliRunner
 
-from cassettes.chunking import CHUNKINGS
-from cassettes.emulated.servers import Servers, serving
-from cassettes.library import load, path_for
-from cassettes.recorder.players import Link
-from cassettes.recorder.record import emulated
-from cassettes.replay.deck import Deck
-from cassettes.replay.http import application
-from cassettes.replay.rpc import Chat
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES
-from conformance.cli.serve import command
-from normalizer.errors import RequestNotRecorded
+from toolparity.cassettes.chunking import CHUNKINGS
+from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.library import load, path_for
+from toolparity.cassettes.recorder.players import Link
+from toolparity.cassettes.recorder.record import emulated
+from toolparity.cassettes.replay.deck import Deck
+from toolparity.cassettes.replay.http import application
+from toolparity.cassettes.replay.rpc import Chat
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli.serve import command
+from toolparity.normalizer.errors import RequestNotRecorded
 
 from ..library.making import made, rewritten
 from ..programs import interruptible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from reports.results import (
+from toolparity.reports.results import (
     OUTCOMES,
     Kill,
     Law,

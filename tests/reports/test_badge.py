@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from reports import badge, endpoint
-from reports.results import Kill, Law, Report, Run
+from toolparity.reports import badge, endpoint
+from toolparity.reports.results import Kill, Law, Report, Run
 
 from .golden import golden, result, run, verdict
 

@@ -10,10 +10,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from benchmarks.made_run import SURFACES, made_run
-from reports import formats
-from reports.results import Report
 from tests.reports.browser import Open, photograph
 from tests.reports.golden import result, run, verdict
+from toolparity.reports import formats
+from toolparity.reports.results import Report
 
 RUN = made_run(3, 12)
 CASE = "#case=subject-01/scenario-011/openai.chat/stream/first"

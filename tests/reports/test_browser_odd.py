@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from benchmarks.made_run import made_run
-from reports import formats, results
-from reports.html import links
-from reports.results import Report, Run
 from tests.reports import golden
 from tests.reports.browser import Open, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
+from toolparity.reports import formats, results
+from toolparity.reports.html import links
+from toolparity.reports.results import Report, Run
 
 
 def page(made: Run) -> bytes:

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from conformance import session
-from conformance.cli import main
-from reports import formats, results
-from reports.formats import FORMATS
-from reports.results import Kill, Law, Report, Run
+from toolparity.conformance import session
+from toolparity.conformance.cli import main
+from toolparity.reports import formats, results
+from toolparity.reports.formats import FORMATS
+from toolparity.reports.results import Kill, Law, Report, Run
 
 from .golden import golden, result, run, verdict
 

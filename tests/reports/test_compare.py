@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from reports import results
-from reports.compare import Comparison, compare, worse
-from reports.results import OUTCOMES, Result, Run, Source, Traffic
+from toolparity.reports import results
+from toolparity.reports.compare import Comparison, compare, worse
+from toolparity.reports.results import OUTCOMES, Result, Run, Source, Traffic
 
 from .golden import golden, large, result, run, verdict
 

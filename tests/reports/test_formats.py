@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from reports.formats import FORMATS, render
-from reports.results import Report
+from toolparity.reports.formats import FORMATS, render
+from toolparity.reports.results import Report
 
 from .golden import golden
 
@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import hashlib, json, sys
 from msgspec.structs import replace
-from reports.formats import FORMATS, render
-from reports.results import Report
+from toolparity.reports.formats import FORMATS, render
+from toolparity.reports.results import Report
 from tests.reports.golden import golden
 
 made = golden()

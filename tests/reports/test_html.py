@@ -14,12 +14,12 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.made_run import made_run
-from reports import formats, results
-from reports.figures import figures, standings
-from reports.html import columns, embed, history, marks, overview, sources
-from reports.results import OUTCOMES, Kill, Law, Report, Run, Seen, Source, Told, Traffic
 from tests.reports import golden
 from tests.reports.golden import HOSTILE, result, run, verdict
+from toolparity.reports import formats, results
+from toolparity.reports.figures import figures, standings
+from toolparity.reports.html import columns, embed, history, marks, overview, sources
+from toolparity.reports.results import OUTCOMES, Kill, Law, Report, Run, Seen, Source, Told, Traffic
 
 #: What a page may weigh, in bytes.
 LIMIT = 5_000_000

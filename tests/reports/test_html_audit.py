@@ -12,15 +12,15 @@ from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner, Result
 from playwright.sync_api import expect
 
-from cassettes.sources import Exchange
-from conformance import crew
-from conformance.audit import Audit
-from conformance.audit_report import as_json
-from conformance.cli import main
-from reports.html import audit as audit_page
 from tests.reports.browser import Open, photograph
 from tests.reports.test_html import Read
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.cassettes.sources import Exchange
+from toolparity.conformance import crew
+from toolparity.conformance.audit import Audit
+from toolparity.conformance.audit_report import as_json
+from toolparity.conformance.cli import main
+from toolparity.reports.html import audit as audit_page
 
 MARKUP = "<script>alert(1)</script>\u202e"
 

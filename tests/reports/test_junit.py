@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 import xmlschema
 
-from reports import junit
-from reports.results import OUTCOMES, Kill, Law, Report, Run
-from reports.shown import visible
+from toolparity.reports import junit
+from toolparity.reports.results import OUTCOMES, Kill, Law, Report, Run
+from toolparity.reports.shown import visible
 
 from .golden import HOSTILE, golden, result, run, verdict
 

@@ -9,10 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from reports import fitting, markdown
-from reports.fitting import code, prose, tagged
-from reports.results import Kill, Law, Report, Run, Source
-from reports.shown import cut, visible
+from toolparity.reports import fitting, markdown
+from toolparity.reports.fitting import code, prose, tagged
+from toolparity.reports.results import Kill, Law, Report, Run, Source
+from toolparity.reports.shown import cut, visible
 
 from .golden import HOSTILE, golden, large, result, run, verdict
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from conformance import published
-from conformance.bench import Choice
-from conformance.published import COMMAND, FOLDER, RESULTS
-from conformance.subjects import installing
-from reports.files import load
-from reports.results import Run
+from toolparity.conformance import published
+from toolparity.conformance.bench import Choice
+from toolparity.conformance.published import COMMAND, FOLDER, RESULTS
+from toolparity.conformance.subjects import installing
+from toolparity.reports.files import load
+from toolparity.reports.results import Run
 
 from .golden import verdict
 
@@ -135,8 +135,8 @@ def test_what_is_published_stays_small() -> None:
 
 
 def test_what_is_published_is_of_every_shipped_subject_and_hides_no_library() -> None:
-    from conformance.subjects import SUBJECTS
-    from conformance.subjects.peers import PEERS
+    from toolparity.conformance.subjects import SUBJECTS
+    from toolparity.conformance.subjects.peers import PEERS
 
     text = (FOLDER / "README.md").read_text("utf-8")
     assert [name for name in (*SUBJECTS, *PEERS) if name not in text] == []

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-import reports
-from cassettes.library import provenance
-from conformance import audit, bench, session
-from reports import results
-from reports.html import audit as html_audit
-from reports.results import ORIGINS, OUTCOMES, Run, merged
+from toolparity import reports
+from toolparity.cassettes.library import provenance
+from toolparity.conformance import audit, bench, session
+from toolparity.reports import results
+from toolparity.reports.html import audit as html_audit
+from toolparity.reports.results import ORIGINS, OUTCOMES, Run, merged
 
 from .golden import HOSTILE, golden, result, run, verdict
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reports.results import Kill, Law, Report, Run, Seen, Traffic
-from reports.shown import cut, visible
-from reports.terminal import render
-from reports.text import sections
+from toolparity.reports.results import Kill, Law, Report, Run, Seen, Traffic
+from toolparity.reports.shown import cut, visible
+from toolparity.reports.terminal import render
+from toolparity.reports.text import sections
 
 from .golden import HOSTILE, golden, large, result, run, verdict
 

@@ -12,12 +12,12 @@ import pytest
 import yaml
 from xai_sdk.proto import chat_pb2 as chat
 
-from cassettes.secrets import Scrubber, scan
-from cassettes.sources import Exchange, read
-from normalizer import normalize
-from normalizer.errors import ToolparityError
 from tests.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body, sse
 from tests.secrets.fakes import ALNUM, HEX, letters, uuid
+from toolparity import normalize
+from toolparity.cassettes.secrets import Scrubber, scan
+from toolparity.cassettes.sources import Exchange, read
+from toolparity.normalizer.errors import ToolparityError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "cassettes" / "examples"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassettes.secrets import Scrubber, scan
 from tests.secrets.cassettes import answer, cassette
 from tests.secrets.fakes import fake
+from toolparity.cassettes.secrets import Scrubber, scan
 
 _texts = st.lists(
     st.one_of(

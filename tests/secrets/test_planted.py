@@ -6,11 +6,11 @@ import copy
 
 import pytest
 
-from cassettes.secrets import Scrubber, refuse, scan
-from normalizer.errors import SecretsLeft
 from tests.secrets.cassettes import written
 from tests.secrets.plant import Plant
 from tests.secrets.planted import PLANTS
+from toolparity.cassettes.secrets import Scrubber, refuse, scan
+from toolparity.normalizer.errors import SecretsLeft
 
 each_plant = pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.id)
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2 as chat
 
-from cassettes.secrets import Scrubber, scan
 from tests.secrets.cassettes import (
     answer,
     anthropic_arguments,
@@ -23,6 +22,7 @@ from tests.secrets.cassettes import (
 )
 from tests.secrets.fakes import FORMS, env_key, fake
 from tests.secrets.plant import grpc_texts, parsed, streamed
+from toolparity.cassettes.secrets import Scrubber, scan
 
 #: Text beside a secret that is no part of one: nothing that a key or an address could go on with.
 _beside = st.text(st.sampled_from(' \n\t.,:;"\\/(){}<>éß漢😀'), max_size=12).map(lambda text: f"{text} ")

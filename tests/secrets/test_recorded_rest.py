@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 import requests
 
-from cassettes.recorder.vcr import recording
-from cassettes.secrets import Scrubber
-from normalizer.errors import SecretsLeft
 from tests.secrets.cassettes import answer
 from tests.secrets.fakes import fake
+from toolparity.cassettes.recorder.vcr import recording
+from toolparity.cassettes.secrets import Scrubber
+from toolparity.normalizer.errors import SecretsLeft
 
 
 class _Tells(BaseHTTPRequestHandler):

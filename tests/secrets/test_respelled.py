@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cassettes.secrets import scan
 from tests.secrets.cassettes import answer, cassette
 from tests.secrets.fakes import env_key, fake, letters
+from toolparity.cassettes.secrets import scan
 
 
 def _wrapped(text: str) -> str:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from cassettes.secrets import Scrubber, scan
-from cassettes.secrets.scanner import secrets_in
 from tests.secrets.cassettes import answer, cassette, chat_stream, pieces
 from tests.secrets.fakes import env_key, fake
+from toolparity.cassettes.secrets import Scrubber, scan
+from toolparity.cassettes.secrets.scanner import secrets_in
 
 
 def _put_together(body: bytes) -> str:

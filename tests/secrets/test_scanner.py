@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 from xai_sdk.proto import chat_pb2 as chat
 
-import cassettes.secrets
-from cassettes.secrets import refuse, scan
-from cassettes.secrets.scanner import readings
-from normalizer.errors import SecretsLeft, ToolparityError
 from tests.secrets.cassettes import answer, anthropic_arguments, cassette, grpc_body, pieces
 from tests.secrets.fakes import env_key, fake, letters
+from toolparity.cassettes.secrets import refuse, scan, scanner
+from toolparity.cassettes.secrets.scanner import readings
+from toolparity.normalizer.errors import SecretsLeft, ToolparityError
 
-SCANNER = Path(cassettes.secrets.__file__).parent / "scanner"
+SCANNER = Path(scanner.__file__).parent
 
 
 def test_a_leak_says_what_and_where_and_shows_next_to_nothing() -> None:
@@ -109,7 +108,7 @@ def test_the_scanner_shares_no_module_with_the_scrubber(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level <= 1, ast.unparse(node)
-            assert not (node.module or "").startswith("cassettes.secrets"), ast.unparse(node)
+            assert not (node.module or "").startswith("toolparity.cassettes.secrets"), ast.unparse(node)
 
 
 def test_detectors_never_ask_a_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,10 @@ import vcr
 from google.protobuf.json_format import ParseDict
 from xai_sdk.proto import chat_pb2 as chat
 
-from cassettes.secrets import Scrubber, scan
-from cassettes.secrets.placeholder import is_placeholder, placeholder
 from tests.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body, written
 from tests.secrets.fakes import FORMS, env_key, fake, letters, private_key
+from toolparity.cassettes.secrets import Scrubber, scan
+from toolparity.cassettes.secrets.placeholder import is_placeholder, placeholder
 
 
 class _Echo(http.server.BaseHTTPRequestHandler):

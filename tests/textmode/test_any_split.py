@@ -10,14 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from normalizer import Response, StreamDecoder, jsontext, normalize
-from normalizer.events import BlockDelta, BlockReset, BlockStart, Event
-from normalizer.jsontext import encode
-from normalizer.model import Block, Choice, Reasoning, Stop, Text, ToolCall
-from normalizer.textmode import DIALECTS, TextReader, read_response
-from normalizer.textmode.dialect import WrittenCall
 from tests.building import chat_body, chunk, sse
 from tests.textmode.texts import COMMON, TOKENS, TOOLS, pieces, said
+from toolparity import Response, StreamDecoder, normalize
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from toolparity.normalizer.jsontext import encode
+from toolparity.normalizer.model import Block, Choice, Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response
+from toolparity.normalizer.textmode.dialect import WrittenCall
 
 NAMES = [*TOKENS, None]
 
@@ -82,7 +83,7 @@ def test_a_text_gives_the_same_response_plain_and_streamed(name: str | None) -> 
 
 
 def _fed(reader: TextReader, piece: bytes) -> list[Event]:
-    from normalizer.errors import ToolLimitReached
+    from toolparity.normalizer.errors import ToolLimitReached
 
     try:
         return reader.feed(piece)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import textmode
 from benchmarks.cases import Case
-from normalizer.textmode import DIALECTS
+from toolparity.normalizer.textmode import DIALECTS
 
 
 @cache

@@ -20,23 +20,23 @@ import openai
 import pytest
 from xai_sdk.proto import chat_pb2_grpc
 
-from cassettes.emulated.http import application
-from cassettes.emulated.play import tokens
-from cassettes.emulated.rpc import Chat
-from cassettes.emulated.servers import Servers, serving
-from cassettes.scripts import Round, Say, Script
-from cassettes.surfaces import SURFACES, Surface
-from normalizer import Response, StreamDecoder
-from normalizer.conversation import Request, TextPart, User
-from normalizer.errors import ToolLimitReached, UserCancelled
-from normalizer.events import BlockDelta, Event
-from normalizer.requests import write_request
-from normalizer.textmode import TextMode, TextReader, aread_stream, limit_of, read_stream
-from normalizer.turns.clients import client
-from normalizer.turns.outcome import Outcome
-from normalizer.turns.tools import Tool
-from normalizer.turns.turn import Turn
 from tests.building import codes, shapes
+from toolparity import Response, StreamDecoder
+from toolparity.cassettes.emulated.http import application
+from toolparity.cassettes.emulated.play import tokens
+from toolparity.cassettes.emulated.rpc import Chat
+from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.scripts import Round, Say, Script
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
+from toolparity.normalizer.events import BlockDelta, Event
+from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.textmode import TextMode, TextReader, aread_stream, limit_of, read_stream
+from toolparity.normalizer.turns.clients import client
+from toolparity.normalizer.turns.outcome import Outcome
+from toolparity.normalizer.turns.tools import Tool
+from toolparity.normalizer.turns.turn import Turn
 
 FIRST = "I read the file first.\n\n<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files>"
 SECOND = "\n\n<tool:replace_in_file>\n<param:path>file.txt</param:path>\n<param:content>\n"

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from normalizer import jsontext
-from normalizer.textmode import DIALECTS
-from normalizer.textmode.dialect import WrittenCall, WrittenResult
-from normalizer.textmode.scanner import Scanner
-from normalizer.textmode.steps import Ended, Grew
-from normalizer.textmode.tags import LONGEST_GAP, LONGEST_TAG
-from normalizer.textmode.values import tools_of
 from tests.building import cut
 from tests.textmode.texts import TOKENS, dialects
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.textmode import DIALECTS
+from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult
+from toolparity.normalizer.textmode.scanner import Scanner
+from toolparity.normalizer.textmode.steps import Ended, Grew
+from toolparity.normalizer.textmode.tags import LONGEST_GAP, LONGEST_TAG
+from toolparity.normalizer.textmode.values import tools_of
 
 #: What may be held back: a wrapping tag, the white space behind it and a tag; two of each where a call ends in both.
 MOST_HELD = 2 * (LONGEST_TAG + LONGEST_GAP) + 64

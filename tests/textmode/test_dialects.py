@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, normalize
-from normalizer.errors import MalformedBody, PolicyError, UnknownDialect
-from normalizer.textmode import DIALECTS, detect, read_response
-from normalizer.textmode.dialect import WrittenCall
 from tests.building import chat_body, codes, shapes
+from toolparity import Response, normalize
+from toolparity.normalizer.errors import MalformedBody, PolicyError, UnknownDialect
+from toolparity.normalizer.textmode import DIALECTS, detect, read_response
+from toolparity.normalizer.textmode.dialect import WrittenCall
 
 F = ("f", {"a": 1}, "complete")
 G = ("g", {"b": "x"}, "complete")

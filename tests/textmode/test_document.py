@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, StreamDecoder, Text, ToolCall, normalize, select
-from normalizer.answers import answer
-from normalizer.conversation import Request, TextPart, User
-from normalizer.errors import StreamingError, ToolLimitReached, UserCancelled
-from normalizer.events import BlockDelta, BlockStart, BlockStop, Event
-from normalizer.model import Stop
-from normalizer.requests import write_request
-from normalizer.textmode import TextReader, as_text, limit_of, read_response, read_stream
-from normalizer.textmode.steps import Began, Ended, Over, Words
 from tests.building import chat_body, chunk, codes, shapes, sse
 from tests.textmode.texts import said
+from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.errors import StreamingError, ToolLimitReached, UserCancelled
+from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Event
+from toolparity.normalizer.model import Stop
+from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.textmode import TextReader, as_text, limit_of, read_response, read_stream
+from toolparity.normalizer.textmode.steps import Began, Ended, Over, Words
 
 READ = "<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files>"
 PARAMETERS = "<param:path>other.txt</param:path>\n<param:content>\nnew\n</param:content>"

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer import Response, normalize, select
-from normalizer.answers import answer, strip
-from normalizer.conversation import (
+from tests.building import anthropic_body, chat_body, shapes
+from tests.failures.test_textmode import ONE
+from toolparity import Response, normalize, select
+from toolparity.normalizer.answers import answer, strip
+from toolparity.normalizer.conversation import (
     Assistant,
     JsonPart,
     MediaPart,
@@ -23,12 +25,10 @@ from normalizer.conversation import (
     Turn,
     User,
 )
-from normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
-from normalizer.requests import check_request, read_request, write_request
-from normalizer.textmode import DIALECTS, as_native, as_text, read_response
-from normalizer.wires import HOME
-from tests.building import anthropic_body, chat_body, shapes
-from tests.failures.test_textmode import ONE
+from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.textmode import DIALECTS, as_native, as_text, read_response
+from toolparity.normalizer.wires import HOME
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "integer"}}}

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from normalizer import Response, normalize, select
-from normalizer.textmode import detect, read_response
 from tests.building import chat_body, codes, shapes
 from tests.textmode.texts import said
+from toolparity import Response, normalize, select
+from toolparity.normalizer.textmode import detect, read_response
 
 ONE = "<tool:f>\n<param:x>a</param:x>\n</tool:f>"
 LINE = ONE.replace("\n", "")

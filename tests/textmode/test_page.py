@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from normalizer import StreamDecoder, select
-from normalizer.answers import answer
-from normalizer.conversation import Assistant, Request, Results, User
-from normalizer.errors import UserCancelled
-from normalizer.findings import CODES
-from normalizer.requests import write_request
-from normalizer.textmode import DIALECTS, detect
-from normalizer.textmode.detect import SIGNS
 from tests.building import chat_body, chunk, codes, shapes, sse
 from tests.conformance.pages import DOCS, blocks
 from tests.failures.test_textmode import read
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
+from toolparity import StreamDecoder, select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Assistant, Request, Results, User
+from toolparity.normalizer.errors import UserCancelled
+from toolparity.normalizer.findings import CODES
+from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.textmode import DIALECTS, detect
+from toolparity.normalizer.textmode.detect import SIGNS
 
 PAGE = "textmode.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
@@ -127,7 +127,7 @@ def test_the_page_tells_every_finding_of_texts_and_no_other() -> None:
         code for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for code in re.findall(r"`([\w-]+)`", row)
     }
     assert told <= CODES.keys()
-    from normalizer import textmode
+    from toolparity.normalizer import textmode
 
     sources = "".join(path.read_text("utf-8") for path in _sources(textmode.__path__[0]))
     used = {code for code in CODES if f'"{code}"' in sources}

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2, sample_pb2
 
-from normalizer import Response, StreamDecoder, Text, ToolCall, normalize, select
-from normalizer.errors import ToolLimitReached, UserCancelled
-from normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
-from normalizer.model import Choice, Error, Stop
-from normalizer.textmode import TextReader, aread_stream, read_response, read_stream
 from tests.building import chat_body, chunk, codes, piece, shapes, sse
 from tests.failures.test_textmode import ONE
 from tests.streaming import AS_STREAM, grpc
+from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
+from toolparity.normalizer.model import Choice, Error, Stop
+from toolparity.normalizer.textmode import TextReader, aread_stream, read_response, read_stream
 
 F = ("f", {"x": "a"}, "complete")
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, StreamDecoder, Text
-from normalizer.events import BlockDelta, BlockReset, BlockStart, Event
-from normalizer.textmode import DIALECTS, TextReader, read_response, report
 from tests.recorded.rows import WIRES, decode, feed, rows, streams
+from toolparity import Response, StreamDecoder, Text
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response, report
 
 #: Recordings whose text holds markup that nobody read, by what their ids begin with and end with.
 LEAKS = {

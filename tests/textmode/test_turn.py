@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from normalizer import Response, normalize
-from normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User
-from normalizer.textmode import DIALECTS, TextMode, as_text, limit_of
-from normalizer.textmode.dialect import WrittenCall
-from normalizer.turns.events import BlockStart
-from normalizer.turns.turn import Turn
 from tests.building import chat_body, codes
 from tests.turns.playing import WIRES, Counting, Emulated, Round, Say, assert_legal, at_once, script
+from toolparity import Response, normalize
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User
+from toolparity.normalizer.textmode import DIALECTS, TextMode, as_text, limit_of
+from toolparity.normalizer.textmode.dialect import WrittenCall
+from toolparity.normalizer.turns.events import BlockStart
+from toolparity.normalizer.turns.turn import Turn
 
 PARAMETERS = {"type": "object", "properties": {"what": {"type": "string"}, "often": {"type": "integer"}}}
 SCHEMAS = {name: {"parameters": PARAMETERS} for name in ("look", "count", "post")}
@@ -22,7 +22,7 @@ SCHEMAS = {name: {"parameters": PARAMETERS} for name in ("look", "count", "post"
 
 def written(dialect: str, *calls: tuple[str, dict[str, Any]]) -> str:
     """Calls as a model of the dialect writes them."""
-    from normalizer import jsontext
+    from toolparity.normalizer import jsontext
 
     made = [
         WrittenCall(f"functions.{name}:{n}", name, given, jsontext.text(given)) for n, (name, given) in enumerate(calls)
@@ -42,7 +42,7 @@ def turn_of(
 
 def heard(provider: Emulated, number: int) -> str:
     """What the model was told last before an answer, as text."""
-    from normalizer.requests import read_request
+    from toolparity.normalizer.requests import read_request
 
     last = read_request(provider.bodies[number], provider.wire, provider=provider.name).turns[-1]
     assert isinstance(last, User)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from normalizer import Response, normalize
-from normalizer.conversation import Request, Tool
-from normalizer.textmode import read_response
-from normalizer.textmode.values import tools_of
 from tests.building import chat_body, codes, only
+from toolparity import Response, normalize
+from toolparity.normalizer.conversation import Request, Tool
+from toolparity.normalizer.textmode import read_response
+from toolparity.normalizer.textmode.values import tools_of
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -8,11 +8,11 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from normalizer.textmode.dialect import Dialect
-from normalizer.textmode.dialects import DIALECTS
-from normalizer.textmode.scanner import Scanner
-from normalizer.textmode.steps import Began, Ended, Grew, Step, Thought, Withdrawn, Words
-from normalizer.textmode.values import tools_of
+from toolparity.normalizer.textmode.dialect import Dialect
+from toolparity.normalizer.textmode.dialects import DIALECTS
+from toolparity.normalizer.textmode.scanner import Scanner
+from toolparity.normalizer.textmode.steps import Began, Ended, Grew, Step, Thought, Withdrawn, Words
+from toolparity.normalizer.textmode.values import tools_of
 
 #: The pieces that each dialect's markup is made of, and of which a broken one is.
 TOKENS: dict[str, list[str]] = {

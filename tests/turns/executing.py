@@ -6,9 +6,10 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from normalizer import ToolCall, jsontext
-from normalizer.turns.execution import Executor, Ran
-from normalizer.turns.tools import Tool, Tools
+from toolparity import ToolCall
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.turns.execution import Executor, Ran
+from toolparity.normalizer.turns.tools import Tool, Tools
 
 from .playing import at_once
 

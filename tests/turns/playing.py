@@ -9,19 +9,20 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
-from cassettes.emulated import play as playing
-from cassettes.scripts import Call, Fault, Hit, Offer, Part, Round, Say, Script, ServerCall, Think
-from cassettes.surfaces import SURFACES
-from normalizer import Response, jsontext, normalize
-from normalizer.conversation import Request
-from normalizer.requests import check_request, write_request
-from normalizer.turns import events as told
-from normalizer.turns.events import TurnEvent
-from normalizer.turns.observer import Observer
-from normalizer.turns.state import TurnState, dump
-from normalizer.turns.tools import Tool, Tools
-from normalizer.turns.turn import Turn
+from toolparity import Response, normalize
+from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
+from toolparity.cassettes.emulated import play as playing
+from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Part, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import Request
+from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.events import TurnEvent
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.state import TurnState, dump
+from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.turn import Turn
 
 __all__ = ["Call", "Fault", "Hit", "Offer", "Part", "Round", "Say", "ServerCall", "Think"]
 
@@ -202,7 +203,7 @@ def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
 
 def opening(played: Script, wire: str) -> Request:
     """The first request of a script as the players' callers write it: with its hosted tools and its reasoning."""
-    from cassettes.recorder.rounds import opening as opened
+    from toolparity.cassettes.recorder.rounds import opening as opened
 
     return opened(played, SURFACES[wire], stream=True)
 

@@ -9,10 +9,19 @@ from typing import Any
 
 import msgspec
 
-from cassettes.library import load, path_for
-from cassettes.surfaces import SURFACES
-from normalizer import jsontext, normalize
-from normalizer.turns.events import BlockDelta, BlockReset, BlockSettled, BlockStart, BlockStop, RoundStarted, TurnEvent
+from toolparity import normalize
+from toolparity.cassettes.library import load, path_for
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.turns.events import (
+    BlockDelta,
+    BlockReset,
+    BlockSettled,
+    BlockStart,
+    BlockStop,
+    RoundStarted,
+    TurnEvent,
+)
 
 
 class CassetteOver(Exception):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer.model import ToolCall
-from normalizer.turns.acknowledge import acknowledge, hints_of, sentence, spoken
-from normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.model import ToolCall
+from toolparity.normalizer.turns.acknowledge import acknowledge, hints_of, sentence, spoken
+from toolparity.normalizer.turns.tools import Tool, Tools
 
 
 def _tools(**hints: str | None) -> Tools:

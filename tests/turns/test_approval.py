@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from normalizer import ApprovalRequest, ToolCall, normalize
-from normalizer.conversation import TextPart
-from normalizer.errors import TurnMisused
-from normalizer.requests import check_request, read_request
-from normalizer.turns import events as told
-from normalizer.turns import state as states
-from normalizer.turns.turn import Turn
+from toolparity import ApprovalRequest, ToolCall, normalize
+from toolparity.normalizer.conversation import TextPart
+from toolparity.normalizer.errors import TurnMisused
+from toolparity.normalizer.requests import check_request, read_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, Say, Told, at_once, call, kinds, only, script

@@ -21,15 +21,15 @@ from starlette.responses import Response as HttpResponse
 from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from cassettes.emulated.servers import Servers, running, serving
-from cassettes.surfaces import SURFACES
-from normalizer import Response, StreamDecoder
-from normalizer.errors import MissingExtra, MissingKey, UnknownWire
-from normalizer.requests import write_request
-from normalizer.turns.clients import CLIENTS, SdkClient, client
-from normalizer.turns.opening import opening
-from normalizer.turns.provider import Provider
 from tests.turns.playing import Fault, Round, Say, at_once, call, script
+from toolparity import Response, StreamDecoder
+from toolparity.cassettes.emulated.servers import Servers, running, serving
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
+from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.turns.clients import CLIENTS, SdkClient, client
+from toolparity.normalizer.turns.opening import opening
+from toolparity.normalizer.turns.provider import Provider
 
 WIRES = tuple(CLIENTS)
 OVER_HTTP = WIRES[:3]
@@ -59,7 +59,7 @@ def body_with_tool(provider: SdkClient) -> Any:
     """A request that offers the script's tool."""
     from msgspec.structs import replace
 
-    from normalizer.conversation import Tool
+    from toolparity.normalizer.conversation import Tool
 
     offered = replace(opening("Go.", provider), tools=[Tool("look", parameters={"type": "object", "properties": {}})])
     return write_request(replace(offered, model=provider.model), provider.wire, provider=provider.name).body
@@ -376,8 +376,8 @@ def test_a_wire_that_no_client_speaks_is_named() -> None:
 def test_an_sdk_that_is_not_there_is_named_by_the_error(wire: str, sdk: str) -> None:
     code = (
         f"import sys; sys.modules[{sdk!r}] = None\n"
-        "from normalizer.turns.clients import client\n"
-        "from normalizer.errors import MissingExtra\n"
+        "from toolparity.normalizer.turns.clients import client\n"
+        "from toolparity.normalizer.errors import MissingExtra\n"
         f"try: client({wire!r})\n"
         "except MissingExtra as error: print(error)\n"
     )
@@ -389,7 +389,7 @@ def test_an_sdk_that_is_not_there_is_named_by_the_error(wire: str, sdk: str) -> 
 
 def test_no_sdk_is_imported_before_a_client_is_made() -> None:
     code = (
-        "import sys, normalizer.turns.clients\n"
+        "import sys, toolparity.turns.clients\n"
         "print([name for name in ('openai', 'anthropic', 'xai_sdk', 'grpc', 'httpx') if name in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer import StreamDecoder
-from normalizer.conversation import JsonPart, Result, TextPart
-from normalizer.errors import InvalidTool, TurnMisused
-from normalizer.turns import ToolFailed
-from normalizer.turns import events as told
-from normalizer.turns import state as states
-from normalizer.turns.acting import CANCELLED_ELSEWHERE
-from normalizer.turns.orchestration import Coordinator, Limits
-from normalizer.turns.outcome import Waiting
-from normalizer.turns.tools import Fallback, Tool, Tools
-from normalizer.turns.turn import Turn
+from toolparity import StreamDecoder
+from toolparity.normalizer.conversation import JsonPart, Result, TextPart
+from toolparity.normalizer.errors import InvalidTool, TurnMisused
+from toolparity.normalizer.turns import ToolFailed
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.acting import CANCELLED_ELSEWHERE
+from toolparity.normalizer.turns.orchestration import Coordinator, Limits
+from toolparity.normalizer.turns.outcome import Waiting
+from toolparity.normalizer.turns.tools import Fallback, Tool, Tools
+from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
 from .executing import asked, ran, texts, tool

@@ -9,24 +9,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cassettes.recorder.rounds import opening as scripted
-from cassettes.scripts import Refuse, scripts
-from cassettes.surfaces import SURFACES
-from conformance.demo.tools import Returning
-from normalizer import Response, StreamDecoder, jsontext, select
-from normalizer.answers import answer
-from normalizer.conversation import Assistant, Results, User
-from normalizer.errors import PolicyError
-from normalizer.requests import read_request, write_request
-from normalizer.turns import events as told
-from normalizer.turns.acknowledge import acknowledge
-from normalizer.turns.decision import Final, decision
-from normalizer.turns.opening import opening
-from normalizer.turns.state import RoundState
-from normalizer.turns.tools import Tool, Tools
-from normalizer.turns.turn import Turn
 from tests.turns.playing import WIRES, Counting, Emulated, Say, at_once, call, only, play, script
 from tests.turns.scripted import Recorded
+from toolparity import Response, StreamDecoder, select
+from toolparity.cassettes.recorder.rounds import opening as scripted
+from toolparity.cassettes.scripts import Refuse, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.demo.tools import Returning
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Assistant, Results, User
+from toolparity.normalizer.errors import PolicyError
+from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.acknowledge import acknowledge
+from toolparity.normalizer.turns.decision import Final, decision
+from toolparity.normalizer.turns.opening import opening
+from toolparity.normalizer.turns.state import RoundState
+from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.turn import Turn
 
 ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
 

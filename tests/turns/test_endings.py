@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from normalizer import Choice, Response, Stop, Text
-from normalizer.conversation import Request, TextPart, ToolChoice, User
-from normalizer.errors import PolicyError
-from normalizer.requests import read_request
-from normalizer.turns import events as told
-from normalizer.turns.turn import Turn
+from toolparity import Choice, Response, Stop, Text
+from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
+from toolparity.normalizer.errors import PolicyError
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, Round, Say, ServerCall, at_once, call, only, rows, script
@@ -128,7 +128,7 @@ def test_a_call_that_the_model_got_wrong_does_not_count_as_a_failing_tool() -> N
 
 @pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages"])
 def test_a_refusal_ends_the_turn_and_runs_nothing(wire: str) -> None:
-    from cassettes.scripts import Refuse
+    from toolparity.cassettes.scripts import Refuse
 
     turn, _, _ = run(wire, script([Refuse("I would rather not.")]))
     assert turn.outcome.termination == "refused"
@@ -152,7 +152,7 @@ def test_an_answer_that_was_cut_ends_the_turn_as_incomplete_with_its_words(wire:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_call_that_was_cut_is_answered_and_never_run(wire: str) -> None:
-    from cassettes.scripts import Call
+    from toolparity.cassettes.scripts import Call
 
     counting = Counting()
     cut = Round([Say("Wait."), Call("look", arguments_text='{"at": ')], ending="length")

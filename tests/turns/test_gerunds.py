@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer.turns.gerunds import base, starts_verb
+from toolparity.normalizer.turns.gerunds import base, starts_verb
 
 _PAIRS = """
     checking=check looking=look getting=get making=make running=run planning=plan seeing=see writing=write tying=tie

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from normalizer.turns.execution import Executor, Ran
-from normalizer.turns.threads import Threads
-from normalizer.turns.tools import Tools
+from toolparity.normalizer.turns.execution import Executor, Ran
+from toolparity.normalizer.turns.threads import Threads
+from toolparity.normalizer.turns.tools import Tools
 
 from .executing import asked, texts, tool
 from .playing import at_once

@@ -10,21 +10,22 @@ from typing import Any
 
 import pytest
 
-from cassettes.chunking import CHUNKINGS
-from cassettes.scripts import scripts
-from cassettes.surfaces import SURFACES
-from conformance.traffic import answers
-from normalizer import Response, StreamDecoder, jsontext
-from normalizer.conversation import Encoded
-from normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
-from normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
-from normalizer.turns.blocks import WORDS, row
-from normalizer.turns.happenings import Closed, Grew, Opened, Replaced, Settled
-from normalizer.turns.listening import Listener
-from normalizer.turns.turn import Turn
 from tests.recorded.rows import rows
 from tests.turns import playing
 from tests.turns.playing import WIRES, Counting, Emulated, Say, Think, at_once, call
+from toolparity import Response, StreamDecoder
+from toolparity.cassettes.chunking import CHUNKINGS
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.traffic import answers
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import Encoded
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
+from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.turns.blocks import WORDS, row
+from toolparity.normalizer.turns.happenings import Closed, Grew, Opened, Replaced, Settled
+from toolparity.normalizer.turns.listening import Listener
+from toolparity.normalizer.turns.turn import Turn
 
 
 def heard(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Response]:

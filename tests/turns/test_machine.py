@@ -9,16 +9,17 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from normalizer import Choice, Error, Response, Stop, Text, ToolCall, jsontext
-from normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
-from normalizer.errors import TurnMisused
-from normalizer.requests import check_request, write_request
-from normalizer.turns import events as told
-from normalizer.turns import happenings as happened
-from normalizer.turns import state as states
-from normalizer.turns.effects import Approve, Ask, Execute, Save, Tell, Wait
-from normalizer.turns.effects import Stop as StopEffect
-from normalizer.turns.machine import step
+from toolparity import Choice, Error, Response, Stop, Text, ToolCall
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.errors import TurnMisused
+from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import happenings as happened
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.effects import Approve, Ask, Execute, Save, Tell, Wait
+from toolparity.normalizer.turns.effects import Stop as StopEffect
+from toolparity.normalizer.turns.machine import step
 
 TOOLS = [Tool(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
 

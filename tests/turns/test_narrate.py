@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from cassettes.scripts import Refuse
-from normalizer import jsontext
-from normalizer.conversation import JsonPart, Result, System, TextPart, User
-from normalizer.errors import NothingSaid
-from normalizer.model import ToolCall
-from normalizer.requests import read_request
-from normalizer.turns.acknowledge import Writer
-from normalizer.turns.narrate import INSTRUCTIONS, Narrator, NarratorInput, narrator_input, plain
-from normalizer.turns.tools import Tool, Tools
 from tests.turns.playing import WIRES, Emulated, Fault, Round, Say, Think, at_once, call, script
+from toolparity.cassettes.scripts import Refuse
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import JsonPart, Result, System, TextPart, User
+from toolparity.normalizer.errors import NothingSaid
+from toolparity.normalizer.model import ToolCall
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns.acknowledge import Writer
+from toolparity.normalizer.turns.narrate import INSTRUCTIONS, Narrator, NarratorInput, narrator_input, plain
+from toolparity.normalizer.turns.tools import Tool, Tools
 
 ASKED = "Show me my appointments and my billing"
 TOOLS = Tools(

@@ -8,18 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cassettes.scripts import Script
-from normalizer import jsontext
-from normalizer.conversation import TextPart, User
-from normalizer.model import Text
-from normalizer.requests import read_request
-from normalizer.turns import events as told
-from normalizer.turns.acknowledge import acknowledge
-from normalizer.turns.narrate import Narrator
-from normalizer.turns.narrated import Narrated
-from normalizer.turns.orchestration import ContextBuilder, Coordinator
-from normalizer.turns.tools import Tool, Tools
-from normalizer.turns.turn import Turn
 from tests.turns.orchestration.staging import Sequenced
 from tests.turns.playing import (
     WIRES,
@@ -36,6 +24,18 @@ from tests.turns.playing import (
     play,
     script,
 )
+from toolparity.cassettes.scripts import Script
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.conversation import TextPart, User
+from toolparity.normalizer.model import Text
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.acknowledge import acknowledge
+from toolparity.normalizer.turns.narrate import Narrator
+from toolparity.normalizer.turns.narrated import Narrated
+from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
+from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.turn import Turn
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]

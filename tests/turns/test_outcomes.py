@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from normalizer import ToolCall
-from normalizer.conversation import JsonPart, MediaPart, Result, TextPart
-from normalizer.turns.execution import Executor, Ran
-from normalizer.turns.outcomes import ToolFailed, rendered
-from normalizer.turns.running import current_call
-from normalizer.turns.tools import Tools
+from toolparity import ToolCall
+from toolparity.normalizer.conversation import JsonPart, MediaPart, Result, TextPart
+from toolparity.normalizer.turns.execution import Executor, Ran
+from toolparity.normalizer.turns.outcomes import ToolFailed, rendered
+from toolparity.normalizer.turns.running import current_call
+from toolparity.normalizer.turns.tools import Tools
 
 from .executing import asked, raising, ran, texts, tool
 from .playing import at_once

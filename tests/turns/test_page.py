@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import pytest
 
-from normalizer.conversation import Assistant, Request, Results
-from normalizer.requests import check_request, write_request
-from normalizer.turns import events
-from normalizer.turns.state import Termination
 from tests.building import chat_body, chat_call
 from tests.conformance.pages import DOCS, blocks
+from toolparity.normalizer.conversation import Assistant, Request, Results
+from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.turns import events
+from toolparity.normalizer.turns.state import Termination
 
 from .playing import Emulated, Say, at_once, call, script
 

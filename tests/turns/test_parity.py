@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cassettes.emulated.servers import Servers, running
-from cassettes.recorder.rounds import opening
-from cassettes.scripts import Script, scripts
-from cassettes.surfaces import SURFACES
-from conformance.demo.tools import Returning
-from normalizer.turns import sse
-from normalizer.turns.acknowledge import acknowledge
-from normalizer.turns.log import Log
-from normalizer.turns.observer import Observer
-from normalizer.turns.provider import Provider
-from normalizer.turns.turn import Turn
 from tests.turns.playing import WIRES, assert_legal, at_once, play
 from tests.turns.scripted import Recorded, skeleton
 from tests.turns.test_clients import reach
+from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.recorder.rounds import opening
+from toolparity.cassettes.scripts import Script, scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.demo.tools import Returning
+from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.acknowledge import acknowledge
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.provider import Provider
+from toolparity.normalizer.turns.turn import Turn
 
 #: Scripts that every one of the four can say.
 COMMON = [id for id, script in scripts().items() if all(SURFACES[wire].plays(script) for wire in WIRES)]

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import Results, TextPart
-from normalizer.errors import InvalidState
-from normalizer.turns import events as told
-from normalizer.turns import state as states
-from normalizer.turns.machine import step
-from normalizer.turns.observer import Observer
-from normalizer.turns.turn import Turn
+from toolparity.normalizer.conversation import Results, TextPart
+from toolparity.normalizer.errors import InvalidState
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, Say, Told, at_once, call, only, rows, script

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer import Choice, Response, Stop, ToolCall, normalize
-from normalizer.conversation import Request, TextPart, User
-from normalizer.requests import read_request
-from normalizer.turns import events as told
-from normalizer.turns.turn import Turn
+from toolparity import Choice, Response, Stop, ToolCall, normalize
+from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, Say, Think, at_once, call, kinds, rows, script
@@ -121,7 +121,7 @@ def test_a_whole_response_is_an_answer_as_good_as_a_stream() -> None:
     class Plain(Emulated):
         async def ask(self, body: Any) -> Any:
             pieces = [piece async for piece in super().ask(body)]
-            from normalizer import StreamDecoder
+            from toolparity import StreamDecoder
 
             decoder = StreamDecoder(self.wire, provider=self.name, request=body)
             for piece in pieces:
@@ -186,8 +186,8 @@ def test_what_is_sent_may_be_made_of_the_whole_request() -> None:
 
 def test_an_answer_may_be_read_by_whoever_reads_calls_out_of_text() -> None:
     """The reader ends the answer at its limit; the turn takes that as whole, and what was told up to there is shown."""
-    from normalizer.errors import ToolLimitReached
-    from normalizer.events import BlockStart
+    from toolparity.normalizer.errors import ToolLimitReached
+    from toolparity.normalizer.events import BlockStart
 
     class Reads:
         def __init__(self, decoder: Any) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer.conversation import Encoded
-from normalizer.errors import InvalidTool, MissingExtra, TurnMisused
-from normalizer.requests import check_request, write_request
-from normalizer.turns import Fallback, Tool, Tools, Turn, validation
-from normalizer.turns.opening import opening
+from toolparity.normalizer.conversation import Encoded
+from toolparity.normalizer.errors import InvalidTool, MissingExtra, TurnMisused
+from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn, validation
+from toolparity.normalizer.turns.opening import opening
 
 from .playing import WIRES, Emulated, Say, at_once, call, script
 
@@ -130,15 +130,16 @@ def test_importing_the_normalizer_imports_no_turns_and_a_turn_no_sdk() -> None:
         return set(out.stdout.split())
 
     assert not any(
-        name.startswith(("normalizer.turns", "asyncio", "jsonschema")) for name in loaded("import normalizer")
+        name.startswith(("toolparity.normalizer.turns", "asyncio", "jsonschema"))
+        for name in loaded("from toolparity import normalize, select")
     )
-    turns = loaded("import normalizer.turns; normalizer.turns.Turn")
-    assert "normalizer.turns.machine" in turns
+    turns = loaded("import toolparity.turns; toolparity.turns.Turn")
+    assert "toolparity.normalizer.turns.machine" in turns
     assert not turns & {"openai", "anthropic", "xai_sdk", "jsonschema", "sqlalchemy"}
 
 
 def test_the_face_of_the_package_names_what_it_has() -> None:
-    from normalizer import turns
+    from toolparity.normalizer import turns
 
     for name in turns.__all__:
         assert getattr(turns, name) is not None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import vcr
 
-from cassettes import vcr_grpc
+from toolparity.cassettes import vcr_grpc
 
 from .servers import Listener, Shop
 

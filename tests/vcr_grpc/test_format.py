@@ -15,7 +15,7 @@ import yaml
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.wrappers_pb2 import StringValue
 
-from cassettes import vcr_grpc
+from toolparity.cassettes import vcr_grpc
 
 from . import callers
 from .callers import text

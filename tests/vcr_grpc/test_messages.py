@@ -9,8 +9,8 @@ from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_fa
 from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import DoubleValue, StringValue
 
-from cassettes.vcr_grpc import Disagreement, messages
-from cassettes.vcr_grpc.interaction import Asked
+from toolparity.cassettes.vcr_grpc import Disagreement, messages
+from toolparity.cassettes.vcr_grpc.interaction import Asked
 
 
 def card(*fields: str, **enum_values: int) -> type[Message]:

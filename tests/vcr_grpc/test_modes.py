@@ -12,7 +12,7 @@ import pytest
 import vcr
 from vcr.errors import CannotOverwriteExistingCassetteException
 
-from cassettes import vcr_grpc
+from toolparity.cassettes import vcr_grpc
 
 from . import callers
 from .callers import STREAM, UNARY, stream, text, unary

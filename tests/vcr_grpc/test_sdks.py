@@ -14,7 +14,7 @@ import pytest
 from xai_sdk import AsyncClient, Client
 from xai_sdk.chat import user
 
-from cassettes import vcr_grpc
+from toolparity.cassettes import vcr_grpc
 
 from .conftest import Use
 from .providers import UNKNOWN_FIELD, GrpcServer, HttpServer

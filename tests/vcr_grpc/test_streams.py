@@ -15,7 +15,7 @@ import grpc
 import pytest
 import vcr
 
-from cassettes import vcr_grpc
+from toolparity.cassettes import vcr_grpc
 
 from .callers import STREAM, iterate, stream, text, unary
 from .conftest import Gone, Use

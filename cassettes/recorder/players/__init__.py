@@ -20,8 +20,8 @@ from collections.abc import AsyncIterator, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from normalizer import StreamDecoder, normalize
-from normalizer.model import Response
+from toolparity.normalizer.decoder import StreamDecoder, normalize
+from toolparity.normalizer.model import Response
 
 from ...scripts import Script, Think
 from ...surfaces import Surface

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from normalizer.errors import SecretsLeft
+from toolparity.normalizer.errors import SecretsLeft
 
 from .leak import Leak
 from .scan import scan, secrets_in

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
-from cassettes.surfaces import SURFACES
+from toolparity.cassettes.surfaces import SURFACES
 
 _MIN_LENGTH = 8
 _NAMED = re.compile(

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cassettes.sources.bodies import unpacked
-from normalizer.errors import UnreadableSource
+from toolparity.cassettes.sources.bodies import unpacked
+from toolparity.normalizer.errors import UnreadableSource
 
 from . import detectors
 from .kinds import is_readable

@@ -1,5 +1,5 @@
 """The libraries that people use, as subjects: each has a small program here that runs in an environment of its own,
-since they pin versions that exclude each other (`conformance.subjects.installing`).
+since they pin versions that exclude each other (`toolparity.conformance.subjects.installing`).
 
 Adding one is a program beside these, a file of pinned versions, and a line in the table.
 """

@@ -12,7 +12,7 @@ from .sdk import SdkClient
 
 
 class Client(SdkClient):
-    """See `normalizer.turns.clients.client`. ``options``: what `anthropic.AsyncAnthropic` takes.
+    """See `toolparity.normalizer.turns.clients.client`. ``options``: what `anthropic.AsyncAnthropic` takes.
 
     Betas go into ``default_headers``: ``{"anthropic-beta": …}``.
     """

@@ -12,7 +12,7 @@ __all__ = ["Client"]
 
 
 class Client(OpenAiClient):
-    """See `normalizer.turns.clients.client`."""
+    """See `toolparity.normalizer.turns.clients.client`."""
 
     wire = "openai.responses"
 

@@ -33,7 +33,7 @@ _HTTP = {
 
 
 class Client(SdkClient):
-    """See `normalizer.turns.clients.client`. ``options``: what `xai_sdk.AsyncClient` takes."""
+    """See `toolparity.normalizer.turns.clients.client`. ``options``: what `xai_sdk.AsyncClient` takes."""
 
     wire = "xai.grpc"
 

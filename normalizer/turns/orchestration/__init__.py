@@ -1,6 +1,6 @@
 """The event-driven turn: limits, breakers, substitutes, recovery and briefings, on top of the same machine.
 
-    from normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
+    from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
     orchestrated = await Coordinator(provider, tools, limits=Limits(rounds=4)).run("…")
 
 | part                       | module        | what it does                                             |

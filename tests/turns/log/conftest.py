@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import URL
 
-from normalizer.turns.log import Log
 from tests import postgres as servers
 from tests.turns.log.shared import Clock
+from toolparity.normalizer.turns.log import Log
 
 
 @pytest.fixture(scope="session")

@@ -8,15 +8,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import URL
 
-from normalizer.requests import check_request, write_request
-from normalizer.turns.events import TurnEvent
-from normalizer.turns.happenings import Happening
-from normalizer.turns.log import KeptTurn, Log, Recorder
-from normalizer.turns.log.engine import make_engine
-from normalizer.turns.observer import Observer
-from normalizer.turns.state import TurnState
-from normalizer.turns.turn import Turn, outcome_of
 from tests.turns.playing import Counting, Emulated, Say, Think, call, script
+from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.turns.events import TurnEvent
+from toolparity.normalizer.turns.happenings import Happening
+from toolparity.normalizer.turns.log import KeptTurn, Log, Recorder
+from toolparity.normalizer.turns.log.engine import make_engine
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.state import TurnState
+from toolparity.normalizer.turns.turn import Turn, outcome_of
 
 #: Two rounds of calls, three calls, and an answer.
 TWO_ROUNDS = script(

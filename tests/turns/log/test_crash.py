@@ -21,11 +21,11 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
-from normalizer.errors import UnknownTurn
-from normalizer.turns.log import KeptTurn, Log
-from normalizer.turns.orchestration import replay
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
 from tests.turns.log.shared import assert_whole, rows
+from toolparity.normalizer.errors import UnknownTurn
+from toolparity.normalizer.turns.log import KeptTurn, Log
+from toolparity.normalizer.turns.orchestration import replay
 
 #: Points of a turn, by the database: the slower one is killed at fewer of the same. More than 200 in all.
 _SOME = {"sqlite": 24, "postgresql": 11}

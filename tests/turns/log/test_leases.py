@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import URL
 
-from normalizer.errors import TurnHeld, UnknownTurn
-from normalizer.turns.events import BlockDelta, TurnStarted
-from normalizer.turns.log import Log, Recorder
 from tests.turns.log.shared import Clock, killed, rows, turn
 from tests.turns.playing import Counting, Say, call, script
+from toolparity.normalizer.errors import TurnHeld, UnknownTurn
+from toolparity.normalizer.turns.events import BlockDelta, TurnStarted
+from toolparity.normalizer.turns.log import Log, Recorder
 
 ONE_CALL = script([call("post")], [Say("Done.")])
 BEGAN = TurnStarted(0, "turn", "openai.chat", "all")

@@ -20,16 +20,16 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL
 
-from normalizer import jsontext
-from normalizer.errors import InvalidState, LogFailed, MissingExtra, NewerLog
-from normalizer.turns import log as package
-from normalizer.turns.log import Log, engine, upgrade
-from normalizer.turns.log.engine import make_engine
-from normalizer.turns.log.migrate import LATEST, VERSION_TABLE
-from normalizer.turns.log.tables import metadata
-from normalizer.turns.orchestration import replay
 from tests.turns.log.shared import assert_whole, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import InvalidState, LogFailed, MissingExtra, NewerLog
+from toolparity.normalizer.turns import log as package
+from toolparity.normalizer.turns.log import Log, engine, upgrade
+from toolparity.normalizer.turns.log.engine import make_engine
+from toolparity.normalizer.turns.log.migrate import LATEST, VERSION_TABLE
+from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns.orchestration import replay
 
 #: What the model of `v0001.jsonl` does in the turn that waits.
 PLAYED_BY_VERSION_1 = script(
@@ -323,21 +323,21 @@ def python(code: str, *flags: str) -> str:
 
 
 def test_nobody_else_loads_sqlalchemy() -> None:
-    imports = "import normalizer, normalizer.turns, normalizer.turns.turn, normalizer.turns.sse"
+    imports = "import toolparity.turns, toolparity.normalizer.turns.turn, toolparity.normalizer.turns.sse"
     loaded = "[name for name in ('sqlalchemy', 'alembic', 'psycopg') if name in sys.modules]"
     assert python(f"import sys; {imports}; print({loaded})") == "[]"
 
 
 def test_opening_a_log_that_is_up_to_date_loads_no_alembic(tmp_path: Path) -> None:
     upgrade(tmp_path / "turns.db")
-    opens = f"from normalizer.turns.log import Log; Log({f'sqlite:///{tmp_path}/turns.db'!r}).dispose()"
+    opens = f"from toolparity.normalizer.turns.log import Log; Log({f'sqlite:///{tmp_path}/turns.db'!r}).dispose()"
     assert python(f"import sys; {opens}; print('alembic' in sys.modules)") == "False"
 
 
 def test_without_sqlalchemy_the_log_says_what_to_install() -> None:
     none = "lambda name, *more: None if name == 'sqlalchemy' else find(name, *more)"
     hidden = f"import importlib.util as util; find = util.find_spec; util.find_spec = {none}"
-    tries = "try:\n import normalizer.turns.log\nexcept Exception as error: print(type(error).__name__, error)"
+    tries = "try:\n import toolparity.turns.log\nexcept Exception as error: print(type(error).__name__, error)"
     said = python(f"{hidden}\n{tries}")
     assert said.startswith("MissingExtra")
     assert "toolparity[log]" in said

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
-from normalizer.turns.log import Log
-from normalizer.turns.log.tables import metadata
-from normalizer.turns.tools import Tool
 from tests import postgres
 from tests.conformance.pages import DOCS, blocks
 from tests.turns.log.shared import TWO_ROUNDS, assert_whole, killed, rows
 from tests.turns.playing import Counting, Emulated, Say, call, script
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns.tools import Tool
 
 PAGE = "turn-log.md"
 

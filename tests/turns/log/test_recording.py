@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
-from normalizer import Choice, Response, Stop, ToolCall
-from normalizer.conversation import Request, Result, TextPart, User
-from normalizer.errors import InvalidState, LogFailed, UnknownTurn
-from normalizer.turns.acknowledge import acknowledge
-from normalizer.turns.effects import Save, Tell
-from normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
-from normalizer.turns.happenings import Answered, Begun, Finished, Grew, Happening, Opened, Starting
-from normalizer.turns.log import Log
-from normalizer.turns.machine import step
-from normalizer.turns.orchestration import Coordinator, Limits, replay
-from normalizer.turns.orchestration.recording import Replayed
-from normalizer.turns.running import current_call
-from normalizer.turns.state import TurnState, dump
-from normalizer.turns.tools import Tool
-from normalizer.turns.turn import Turn
 from tests.turns.log.shared import TWO_ROUNDS, Clock, killed, recorded, rows, turn
 from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
+from toolparity import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.conversation import Request, Result, TextPart, User
+from toolparity.normalizer.errors import InvalidState, LogFailed, UnknownTurn
+from toolparity.normalizer.turns.acknowledge import acknowledge
+from toolparity.normalizer.turns.effects import Save, Tell
+from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
+from toolparity.normalizer.turns.happenings import Answered, Begun, Finished, Grew, Happening, Opened, Starting
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.orchestration import Coordinator, Limits, replay
+from toolparity.normalizer.turns.orchestration.recording import Replayed
+from toolparity.normalizer.turns.running import current_call
+from toolparity.normalizer.turns.state import TurnState, dump
+from toolparity.normalizer.turns.tools import Tool
+from toolparity.normalizer.turns.turn import Turn
 
 WAITS = script([call("look", city="Ulm"), call("post", text="hello"), call("mail")], [Say("Done.")])
 

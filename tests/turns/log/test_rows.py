@@ -14,12 +14,19 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
-from normalizer.turns.events import BlockSettled, BlockStop, CallProgress, RoundStarted, TurnBlock, TurnStarted
-from normalizer.turns.log import Log
-from normalizer.turns.tools import Tool, Tools
-from normalizer.turns.turn import Turn
 from tests.turns.log.shared import recorded, rows
 from tests.turns.playing import Say, script
+from toolparity.normalizer.turns.events import (
+    BlockSettled,
+    BlockStop,
+    CallProgress,
+    RoundStarted,
+    TurnBlock,
+    TurnStarted,
+)
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.turn import Turn
 
 BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks ORDER BY sequence"
 

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
-from normalizer import jsontext
-from normalizer.errors import UnknownTurn
-from normalizer.turns import events as told
-from normalizer.turns import sse
-from normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
-from normalizer.turns.log import EventRow, Log, Page
 from tests.turns.log.shared import killed, recorded, turn
 from tests.turns.playing import Counting, Say, call, script
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import UnknownTurn
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
+from toolparity.normalizer.turns.log import EventRow, Log, Page
 
 ONE_CALL = script([Say("Let me look."), call("look")], [Say("Done.")])
 

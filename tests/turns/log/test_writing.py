@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.exc import OperationalError
 
-from normalizer.errors import InvalidState, LogFailed, MalformedBody, TurnHeld, UnknownTurn
-from normalizer.turns import events as told
-from normalizer.turns.events import BlockDelta, BlockStop, TurnBlock, TurnStarted
-from normalizer.turns.log import Log
 from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
+from toolparity.normalizer.errors import InvalidState, LogFailed, MalformedBody, TurnHeld, UnknownTurn
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.events import BlockDelta, BlockStop, TurnBlock, TurnStarted
+from toolparity.normalizer.turns.log import Log
 
 
 def began(id: str = "turn") -> TurnStarted:

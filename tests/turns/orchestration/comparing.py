@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from cassettes.scripts import Script
-from normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from normalizer.turns.orchestration.assembler import Orchestrated
-from normalizer.turns.tools import Tools
+from toolparity.cassettes.scripts import Script
+from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.normalizer.turns.orchestration.assembler import Orchestrated
+from toolparity.normalizer.turns.tools import Tools
 
 from .staging import Sequenced, assert_answered, directed
 

@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from cassettes.emulated.play import Play
-from cassettes.scripts import Call, Script
-from normalizer.conversation import Assistant, Request, Results, System, TextPart, Turn, User
-from normalizer.model import Choice, Response, Stop, Text, ToolCall
-from normalizer.requests import read_request
-from normalizer.turns.events import Noted, TurnEvent
-from normalizer.turns.orchestration import Coordinator
-from normalizer.turns.orchestration.messages import message_of
 from tests.turns import playing
 from tests.turns.playing import _PLAYERS, Counting, Emulated, Say, at_once, call, script
+from toolparity.cassettes.emulated.play import Play
+from toolparity.cassettes.scripts import Call, Script
+from toolparity.normalizer.conversation import Assistant, Request, Results, System, TextPart, Turn, User
+from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns.events import Noted, TurnEvent
+from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.normalizer.turns.orchestration.messages import message_of
 
 _M = TypeVar("_M")
 
@@ -117,7 +117,7 @@ def words(turn: Turn) -> str:
 
 def said(text: str, *calls: tuple[str, dict[str, Any]], number: int = 0, wire: str = "openai.chat") -> Assistant:
     """What a model said, with calls."""
-    from normalizer import jsontext
+    from toolparity.normalizer import jsontext
 
     made = [ToolCall(f"c{number}-{at}", name, given, jsontext.text(given)) for at, (name, given) in enumerate(calls)]
     stop = Stop("tool_calls" if calls else "end_turn")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from normalizer.errors import CircuitOpen
-from normalizer.turns.orchestration import Breakers
+from toolparity.normalizer.errors import CircuitOpen
+from toolparity.normalizer.turns.orchestration import Breakers
 
 from .staging import Clock
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normalizer.conversation import Request, Result, Results, System, TextPart, Tool, Turn, User
-from normalizer.requests import check_request, write_request
-from normalizer.turns.opening import opening
-from normalizer.turns.orchestration import ContextBuilder, session_of
-from normalizer.turns.orchestration.context import HEAD, Built
-from normalizer.turns.orchestration.memory import RoundMemory
-from normalizer.turns.orchestration.summaries import digest, estimated
 from tests.turns.playing import WIRES, Emulated, at_once, script
+from toolparity.normalizer.conversation import Request, Result, Results, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.turns.opening import opening
+from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
+from toolparity.normalizer.turns.orchestration.context import HEAD, Built
+from toolparity.normalizer.turns.orchestration.memory import RoundMemory
+from toolparity.normalizer.turns.orchestration.summaries import digest, estimated
 
 from .staging import said, words
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from normalizer.turns.events import CallStarted
-from normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from normalizer.turns.tools import Tool, Tools
 from tests.turns.playing import WIRES, Say, at_once, call, script
+from toolparity.normalizer.turns.events import CallStarted
+from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.normalizer.turns.tools import Tool, Tools
 
 from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed
 
@@ -175,7 +175,7 @@ def test_what_runs_when_somebody_has_decided_is_given_up_in_time() -> None:
 
 @pytest.mark.parametrize("limit", [{"rounds": -1}, {"calls": -1}, {"seconds": -0.5}, {"attempts": -1}])
 def test_a_limit_below_nothing_is_refused(limit: dict[str, Any]) -> None:
-    from normalizer.errors import PolicyError
+    from toolparity.normalizer.errors import PolicyError
 
     with pytest.raises(PolicyError, match="give a number, 0 or more"):
         Limits(**limit)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from normalizer.turns import sse
-from normalizer.turns.events import Noted, RoundStarted, TurnEvent
-from normalizer.turns.log import Log
-from normalizer.turns.observer import Observer
-from normalizer.turns.orchestration import Coordinator, replay
-from normalizer.turns.orchestration.messages import FinalResponse, Recovery, message_of
-from normalizer.turns.state import TurnState, dump
 from tests.turns.playing import WIRES, Say, call, rows, script
+from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.events import Noted, RoundStarted, TurnEvent
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.orchestration import Coordinator, replay
+from toolparity.normalizer.turns.orchestration.messages import FinalResponse, Recovery, message_of
+from toolparity.normalizer.turns.state import TurnState, dump
 
 from .staging import LONG, Counting, Sequenced, assert_answered
 

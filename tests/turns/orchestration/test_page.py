@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from normalizer.turns.log import Log
-from normalizer.turns.orchestration import Coordinator
 from tests.turns.playing import Say, at_once, call, script
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.orchestration import Coordinator
 
 from .staging import LONG, Counting, Sequenced
 

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from normalizer.turns import events as told
-from normalizer.turns import orchestration
-from normalizer.turns.machine import step
-from normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from normalizer.turns.orchestration.messages import (
+from tests.turns.playing import WIRES, Round, Say, call, script
+from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import orchestration
+from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.normalizer.turns.orchestration.messages import (
     FinalResponse,
     Message,
     Reasoning,
@@ -23,9 +24,8 @@ from normalizer.turns.orchestration.messages import (
     Synthesis,
     ToolExecution,
 )
-from normalizer.turns.state import TurnState
-from normalizer.turns.tools import Fallback
-from tests.turns.playing import WIRES, Round, Say, call, script
+from toolparity.normalizer.turns.state import TurnState
+from toolparity.normalizer.turns.tools import Fallback
 
 from .comparing import compared
 from .staging import LONG, Counting, Sequenced, directed, messages, spoken, words
@@ -157,7 +157,7 @@ def test_003_code_structure_organization() -> None:
         tree = ast.parse((folder / f"{part}.py").read_text("utf-8"))
         froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1}
         known[part] = {module for module in froms if module in parts}
-        importlib.import_module(f"normalizer.turns.orchestration.{part}")
+        importlib.import_module(f"toolparity.normalizer.turns.orchestration.{part}")
     assert known.pop("coordinator") == {"engine", "dispatcher", "context", "assembler"}
     assert known == {part: set() for part in parts - {"coordinator"}}
 
@@ -246,11 +246,11 @@ def test_003_key_differentiators() -> None:
 
 def test_a_directed_turn_is_the_same_turn() -> None:
     """What is directed by nobody tells what `Turn` tells, event by event."""
-    from normalizer.turns.turn import Turn
     from tests.turns.playing import at_once, play
+    from toolparity.normalizer.turns.turn import Turn
 
     heard = directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), id="t"))
     plain = at_once(play(Turn(Sequenced("openai.chat", LONG), Counting().tools(), id="t")))
     unsaid = [replace(one, seq=0) for one in heard if not isinstance(one, told.Noted)]
     assert unsaid == [replace(one, seq=0) for one in plain]
-    assert step.__module__ == "normalizer.turns.machine"
+    assert step.__module__ == "toolparity.normalizer.turns.machine"

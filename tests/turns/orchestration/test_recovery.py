@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from normalizer.conversation import User
-from normalizer.model import Error, Response
-from normalizer.turns.happenings import Happening
-from normalizer.turns.observer import Observer
-from normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator
 from tests.turns.playing import WIRES, Fault, Round, Say, at_once, call, script
+from toolparity.normalizer.conversation import User
+from toolparity.normalizer.model import Error, Response
+from toolparity.normalizer.turns.happenings import Happening
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator
 
 from .staging import LONG, Clock, Counting, Sequenced, directed, messages, words
 
@@ -105,7 +105,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(wire: str) -> None:
     pieces = provider._pieces
 
     def resetting(body: Any) -> Any:
-        from cassettes.emulated.play import Reset
+        from toolparity.cassettes.emulated.play import Reset
 
         try:
             yield from pieces(body)

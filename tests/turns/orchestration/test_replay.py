@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from normalizer import jsontext
-from normalizer.errors import InvalidState
-from normalizer.turns.orchestration import Coordinator, Limits, record, replay
-from normalizer.turns.state import dump
-from normalizer.turns.turn import Turn
 from tests.turns.playing import WIRES, Emulated, Told, at_once, call, script
+from toolparity.normalizer import jsontext
+from toolparity.normalizer.errors import InvalidState
+from toolparity.normalizer.turns.orchestration import Coordinator, Limits, record, replay
+from toolparity.normalizer.turns.state import dump
+from toolparity.normalizer.turns.turn import Turn
 
 from .staging import LONG, Counting, Sequenced, directed, messages
 

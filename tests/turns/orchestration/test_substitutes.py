@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from normalizer.turns.events import CallStarted
-from normalizer.turns.orchestration import Breakers, Coordinator
-from normalizer.turns.outcomes import ToolFailed
-from normalizer.turns.tools import Fallback, Tool
 from tests.turns.playing import Say, at_once, call, script
+from toolparity.normalizer.turns.events import CallStarted
+from toolparity.normalizer.turns.orchestration import Breakers, Coordinator
+from toolparity.normalizer.turns.outcomes import ToolFailed
+from toolparity.normalizer.turns.tools import Fallback, Tool
 
 from .staging import LONG, Clock, Counting, Sequenced, directed
 
@@ -156,19 +156,19 @@ def test_a_tool_that_says_itself_what_it_could_not_do_does_not_open_its_breaker(
     ],
 )
 def test_a_fallback_that_cannot_be_one_is_refused_before_anything_runs(tools: list[Tool], said: str) -> None:
-    from normalizer.errors import InvalidTool
+    from toolparity.normalizer.errors import InvalidTool
 
     with pytest.raises(InvalidTool, match=said):
         Coordinator(Sequenced("openai.chat", LONG), tools)
 
 
 def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
-    from normalizer.conversation import Result
-    from normalizer.model import ToolCall
-    from normalizer.turns.execution import Executor
-    from normalizer.turns.orchestration.dispatcher import Dispatcher
-    from normalizer.turns.threads import Threads
-    from normalizer.turns.tools import Tools
+    from toolparity.normalizer.conversation import Result
+    from toolparity.normalizer.model import ToolCall
+    from toolparity.normalizer.turns.execution import Executor
+    from toolparity.normalizer.turns.orchestration.dispatcher import Dispatcher
+    from toolparity.normalizer.turns.threads import Threads
+    from toolparity.normalizer.turns.tools import Tools
 
     running: list[int] = []
     most: list[int] = []
@@ -197,9 +197,9 @@ def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
 
 
 def test_without_purgatory_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    from normalizer.errors import MissingExtra
+    from toolparity.normalizer.errors import MissingExtra
 
     monkeypatch.setitem(sys.modules, "purgatory.domain.model", None)
-    monkeypatch.delitem(sys.modules, "normalizer.turns.orchestration.breakers")
+    monkeypatch.delitem(sys.modules, "toolparity.normalizer.turns.orchestration.breakers")
     with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
-        importlib.import_module("normalizer.turns.orchestration.breakers")
+        importlib.import_module("toolparity.normalizer.turns.orchestration.breakers")

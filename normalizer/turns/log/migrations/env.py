@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from normalizer.turns.log.migrate import VERSION_TABLE
-from normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns.log.migrate import VERSION_TABLE
+from toolparity.normalizer.turns.log.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

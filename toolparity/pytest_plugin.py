@@ -65,9 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark, meaning in _MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     if file := config.getoption("--parity-report"):
-        from reports.files import unwritable
+        from toolparity.reports.files import unwritable
 
-        from .pytest_report import Gathering, Giving
+        from .conformance.pytest_report import Gathering, Giving
 
         config.pluginmanager.register(Giving(), "toolparity-giving")
         if not hasattr(config, "workerinput"):  # what workers of xdist find comes together here
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     told = _settings(config)
     if not told["subjects"] or _elsewhere(config):
         return
-    from .pytest_cases import Suite
+    from .conformance.pytest_cases import Suite
 
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may stand beside the settings that name it

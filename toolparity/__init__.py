@@ -1,0 +1,105 @@
+"""Tool calls of large language models in one canonical form: none lost, misread or run twice.
+
+    from toolparity import normalize, StreamDecoder, select
+
+    response = normalize(body, wire="anthropic.messages")
+    selection = select(response, policy="all")
+
+The names below are the public interface for reading, selecting and writing. Subpackages hold the rest:
+`toolparity.turns` runs tools, `toolparity.textmode` reads calls that a model writes into its text,
+`toolparity.cassettes` records and replays traffic, `toolparity.conformance` is the suite, `toolparity.reports` renders
+results.
+
+Importing this package imports no provider SDK and performs no I/O. Each name is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .normalizer.answers import answer
+    from .normalizer.conversation import Encoded, Request
+    from .normalizer.decoder import StreamDecoder, normalize
+    from .normalizer.errors import ToolparityError
+    from .normalizer.findings import Finding
+    from .normalizer.model import (
+        ApprovalRequest,
+        Block,
+        Choice,
+        Error,
+        Opaque,
+        Reasoning,
+        Refusal,
+        Response,
+        ServerToolCall,
+        ServerToolResult,
+        Stop,
+        Text,
+        ToolCall,
+        Usage,
+    )
+    from .normalizer.policies import Ref, Selection, select
+    from .normalizer.requests import RequestWriter, check_request, read_request, write_request
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApprovalRequest",
+    "Block",
+    "Choice",
+    "Encoded",
+    "Error",
+    "Finding",
+    "Opaque",
+    "Reasoning",
+    "Ref",
+    "Refusal",
+    "Request",
+    "RequestWriter",
+    "Response",
+    "Selection",
+    "ServerToolCall",
+    "ServerToolResult",
+    "Stop",
+    "StreamDecoder",
+    "Text",
+    "ToolCall",
+    "ToolparityError",
+    "Usage",
+    "__version__",
+    "answer",
+    "check_request",
+    "normalize",
+    "read_request",
+    "select",
+    "write_request",
+]
+
+#: Name -> the module that defines it; a name that is not listed here is defined in `model`.
+_HOMES = {
+    "answer": "answers",
+    "Encoded": "conversation",
+    "Request": "conversation",
+    "StreamDecoder": "decoder",
+    "normalize": "decoder",
+    "ToolparityError": "errors",
+    "Finding": "findings",
+    "Ref": "policies",
+    "Selection": "policies",
+    "select": "policies",
+    "RequestWriter": "requests",
+    "check_request": "requests",
+    "read_request": "requests",
+    "write_request": "requests",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f".normalizer.{_HOMES.get(name, 'model')}", __name__)
+    return globals().setdefault(name, getattr(module, name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
