@@ -15,6 +15,8 @@ from msgspec import Struct
 from toolparity.normalizer import jsontext
 from toolparity.normalizer.errors import BadAnswer
 
+_FORM = "python -m pydoc toolparity.conformance.answer shows the form"
+
 
 class AnsweredCall(Struct, frozen=True):
     """A call as the subject tells it. ``text`` or ``arguments`` may be null, not both; ``status`` null: not told."""
@@ -82,9 +84,7 @@ def answer(given: Any) -> Answer:
     try:
         return _canonical(given) if "response" in given else _brief(given)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise BadAnswer(
-            f"{type(error).__name__}: {error}", hint="python -m pydoc toolparity.conformance.answer shows the form"
-        ) from None
+        raise BadAnswer(f"{type(error).__name__}: {error}", hint=_FORM) from None
 
 
 #: What stands beside the calls, where it stands there.
@@ -106,7 +106,8 @@ def _brief(given: dict[str, Any]) -> Answer:
     for member, kind in _MEMBERS.items():
         if not isinstance(given.get(member), kind | None):
             raise BadAnswer(
-                f"{member} is {given[member]!r:.80}", hint="python -m pydoc toolparity.conformance.answer shows the form"
+                f"{member} is {given[member]!r:.80}",
+                hint=_FORM,
             )
     kept = _calls(given["calls"])
     dropped, rejected = (None if given.get(key) is None else _calls(given[key]) for key in ("dropped", "rejected"))
@@ -151,7 +152,7 @@ def _canonical(given: dict[str, Any]) -> Answer:
     findings = _codes(given.get("findings") or [])
     log = [str(line) for line in given.get("log") or []]
     if response is not None and not isinstance(response.get("usage"), dict | None):
-        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint="python -m pydoc toolparity.conformance.answer shows the form")
+        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint=_FORM)
     if response is None:
         return Answer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
     at: dict[tuple[int, int], AnsweredCall] = {}

@@ -92,7 +92,12 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     told = _settings(config)
     if not told["subjects"] or _elsewhere(config):
         return
-    from .conformance.pytest_cases import Suite
+    try:
+        from .conformance.pytest_cases import Suite
+    except ModuleNotFoundError as error:
+        if (error.name or "toolparity").startswith("toolparity"):
+            raise
+        raise pytest.UsageError(f"the suite needs {error.name}: pip install 'toolparity[conformance]'") from None
 
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may stand beside the settings that name it

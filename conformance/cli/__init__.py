@@ -13,7 +13,7 @@ import click
 
 from toolparity import __version__
 
-from . import exits, faults, names
+from . import exits, extras, faults, names
 
 #: Name -> the module here that holds it; imported when it is used.
 COMMANDS: dict[str, str] = {
@@ -39,7 +39,10 @@ class Commands(names.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = import_module(f".{COMMANDS[cmd_name]}", __name__).command
+        try:
+            found: click.Command = import_module(f".{COMMANDS[cmd_name]}", __name__).command
+        except ModuleNotFoundError as error:
+            return extras.unavailable(cmd_name, error)
         return found
 
     def make_context(

@@ -13,7 +13,7 @@ import click
 
 from toolparity.normalizer.errors import ToolparityError
 
-from . import exits
+from . import exits, extras
 
 
 @contextlib.contextmanager
@@ -35,6 +35,9 @@ def turned_into_exits(ctx: click.Context | None) -> Iterator[None]:
     except ToolparityError as error:
         _say(f"toolparity: {error}")
         raise click.exceptions.Exit(exits.FAULT) from None
+    except ModuleNotFoundError as error:
+        _say(f"toolparity: {extras.hint(error)}")
+        raise click.exceptions.Exit(exits.USAGE) from None
     except OSError as error:
         _forget_stdout()
         where = f"{error.filename}: " if error.filename else "the output cannot be written: "

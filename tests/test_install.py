@@ -1,0 +1,147 @@
+"""What a wheel installs: one import name, which collides with no package of a user, and a command that works alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("normalizer", "cassettes", "conformance", "reports")
+#: What the distribution depends on without any extra.
+BASE = ("click", "msgspec", "PyYAML", "tabulate")
+SUBJECT = """\
+import json
+
+
+class Subject:
+    wires = ["openai.chat"]
+
+    def read(self, ask):
+        message = json.loads(ask.body)["choices"][0]["message"]
+        return {"calls": [{"id": call["id"], **call["function"]} for call in message.get("tool_calls") or []]}
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shelf = tmp_path_factory.mktemp("wheel")
+    _run(ROOT, sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(shelf))
+    (built,) = shelf.glob("toolparity-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an environment with the wheel and what it depends on without any extra."""
+    return _environment(tmp_path_factory.mktemp("bare") / "venv", wheel, BASE)
+
+
+@pytest.fixture(scope="module")
+def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an environment with the wheel and every distribution that is installed here."""
+    others = [one.name for one in metadata.distributions() if one.name.lower() not in ("toolparity", "pip")]
+    return _environment(tmp_path_factory.mktemp("full") / "venv", wheel, others)
+
+
+def _environment(home: Path, wheel: Path, distributions: tuple[str, ...] | list[str]) -> Path:
+    venv.create(home, symlinks=True)
+    (site,) = home.glob("lib/python*/site-packages")
+    for name in distributions:
+        for path in metadata.files(name) or ():
+            top = site / path.parts[0]
+            if path.parts[0] not in ("..", "__pycache__") and not path.parts[0].endswith(".pth") and not top.exists():
+                found = Path(str(metadata.distribution(name).locate_file(path.parts[0])))
+                if found.exists():
+                    top.symlink_to(found)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    script = home / "bin" / "toolparity"
+    script.write_text(
+        f"#!{home / 'bin' / 'python'}\nfrom toolparity.cli import main\n\nif __name__ == '__main__':\n    main()\n"
+    )
+    script.chmod(0o755)
+    return home
+
+
+def _run(folder: Path, *command: str, code: int = 0) -> str:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "COLUMNS"))}
+    ended = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def test_the_wheel_holds_one_top_level_module(wheel: Path) -> None:
+    tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"toolparity"}
+
+
+def test_the_package_and_each_of_the_four_are_typed(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"toolparity/py.typed", *(f"toolparity/{folder}/py.typed" for folder in FOLDERS)} <= names
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--parity-subject", "my_subject:Subject", "--parity-scenario", "single-call")]
+)
+def test_a_users_own_packages_of_the_same_names_are_theirs(
+    full: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    for folder in FOLDERS:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("MINE = True\n")
+    imports = "\n".join(f"import {folder}" for folder in FOLDERS)
+    checks = " and ".join(f"{folder}.MINE" for folder in FOLDERS)
+    (tmp_path / "test_mine.py").write_text(f"{imports}\n\n\ndef test_mine() -> None:\n    assert {checks}\n")
+    (tmp_path / "my_subject.py").write_text(SUBJECT)
+    printed = _run(tmp_path, str(full / "bin" / "python"), "-m", "pytest", "-q", *arguments)
+    assert " passed" in printed
+    assert ("1 passed" in printed) is not bool(arguments)
+
+
+def test_the_suite_is_not_imported_until_it_is_used(full: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_loaded.py").write_text(
+        "import sys\n\n\ndef test_loaded() -> None:\n"
+        "    assert not [name for name in sys.modules if name.startswith('toolparity.conformance')]\n"
+        "    assert 'msgspec' not in sys.modules\n"
+    )
+    _run(tmp_path, str(full / "bin" / "python"), "-m", "pytest", "-q")
+
+
+def test_reading_commands_work_without_any_extra(bare: Path, tmp_path: Path) -> None:
+    command = str(bare / "bin" / "toolparity")
+    examples = str(ROOT / "cassettes" / "examples")
+    assert "version" in _run(tmp_path, command, "--version")
+    assert "audit" in _run(tmp_path, command, "--help")
+    assert '"tool_call"' in _run(tmp_path, command, "normalize", examples)
+    assert "openai.chat" in _run(tmp_path, command, "audit", examples)
+
+
+@pytest.mark.parametrize("command", ["check", "demo", "record single-call", "serve --port 0"])
+def test_a_command_that_needs_an_extra_names_it(bare: Path, tmp_path: Path, command: str) -> None:
+    printed = _run(tmp_path, str(bare / "bin" / "toolparity"), *command.split(), code=2)
+    assert "pip install 'toolparity[conformance]'" in printed
+    assert "Traceback" not in printed
+
+
+def test_the_plugin_names_the_extra_that_it_needs(wheel: Path, tmp_path: Path) -> None:
+    home = _environment(tmp_path / "venv", wheel, ("msgspec", "pytest", "pluggy", "iniconfig", "packaging", "Pygments"))
+    (tmp_path / "test_mine.py").write_text("def test_mine() -> None:\n    pass\n")
+    (tmp_path / "my_subject.py").write_text(SUBJECT)
+    python = str(home / "bin" / "python")
+    assert "1 passed" in _run(tmp_path, python, "-m", "pytest", "-q", "test_mine.py")
+    printed = _run(tmp_path, python, "-m", "pytest", "-q", "--parity-subject", "my_subject:Subject", code=4)
+    assert "pip install 'toolparity[conformance]'" in printed
+    assert "Traceback" not in printed
+
+
+def test_importing_the_package_loads_no_sdk_and_little_else(full: Path, tmp_path: Path) -> None:
+    heavy = "('openai', 'anthropic', 'xai_sdk', 'grpc', 'yaml', 'click', 'pydantic', 'vcr')"
+    program = f"import sys, toolparity; toolparity.normalize; print([name for name in {heavy} if name in sys.modules])"
+    assert _run(tmp_path, str(full / "bin" / "python"), "-c", program).strip() == "[]"
