@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from toolparity import Response, StreamDecoder
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_stream
 from toolparity.normalizer.textmode.dialect import WrittenCall
 
@@ -37,7 +37,7 @@ def cases() -> Iterator[Case]:
 def stream(name: str, length: int) -> list[bytes]:
     """A stream of Chat Completions that says a call, as the network hands it on."""
     given = {"content": (LINE * (length // len(LINE) + 1))[:length]}
-    text = DIALECTS[name].write_calls([WrittenCall("functions.f:0", "f", given, jsontext.text(given))])
+    text = DIALECTS[name].write_calls([WrittenCall("functions.f:0", "f", given, json_codec.text(given))])
     deltas = [{"content": text[at : at + TOKEN]} for at in range(0, len(text), TOKEN)]
     chunks = [{"id": "c", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     chunks.append({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolparity import Choice, Response, Stop, Text, ToolCall
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
 from toolparity.normalizer.requests import RequestWriter, write_request
 
@@ -40,7 +40,7 @@ def conversation(wire: str) -> Request:
         calls = []
         for which in ("letters", "ships"):
             given: dict[str, Any] = {"query": f"{which} of {1700 + number}", "limit": 10, "exact": number % 2 == 0}
-            calls.append(ToolCall(f"call_{number:04d}_{which}", f"search_{which}", given, jsontext.text(given)))
+            calls.append(ToolCall(f"call_{number:04d}_{which}", f"search_{which}", given, json_codec.text(given)))
         said = Text(f"For the year {1700 + number} I look into letters and ships at once.")
         choice = Choice(0, [said, *calls], Stop("tool_calls"))
         turns.append(User([TextPart(f"What is known of the year {1700 + number}, and who wrote of it?")]))

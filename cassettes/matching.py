@@ -23,7 +23,7 @@ from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.request import Request
 from vcr.util import read_body
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import RequestNotRecorded
 
 from .secrets.placeholder import is_placeholder
@@ -209,7 +209,7 @@ def _short(value: Any) -> str:
     if isinstance(value, bytes):
         text = f"{len(value)} bytes {value[:24]!r}" if len(value) > _LONGEST_VALUE else repr(value)
     else:
-        text = jsontext.text(_plain(value))
+        text = json_codec.text(_plain(value))
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 

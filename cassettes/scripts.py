@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import InvalidScript
 
 FaultKind = Literal["rate_limit", "overloaded", "server_error", "authentication", "cut", "reset"]
@@ -70,7 +70,7 @@ class Call(_Part, frozen=True, tag="call"):
         """The arguments as the model writes them."""
         if self.arguments_text is not None:
             return self.arguments_text
-        return jsontext.text(self.arguments or {})
+        return json_codec.text(self.arguments or {})
 
 
 class Hit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import BadAnswer
 
 _FORM = "python -m pydoc toolparity.conformance.answer shows the form"
@@ -34,12 +34,12 @@ class AnsweredCall(Struct, frozen=True):
         if self.arguments is not None or self.text is None:
             return self.arguments
         try:
-            return jsontext.decode(self.text) if self.text.strip() else {}
+            return json_codec.decode(self.text) if self.text.strip() else {}
         except ValueError:
             return msgspec.UNSET
 
     def __str__(self) -> str:
-        shown = self.text if self.text is not None else jsontext.text(self.arguments)
+        shown = self.text if self.text is not None else json_codec.text(self.arguments)
         return f"{self.name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolparity.cassettes.scripts import Offer
 from toolparity.cassettes.surfaces import Surface
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from .scenarios import Situation
 
@@ -62,7 +62,8 @@ def _grpc(situation: Situation, surface: Surface) -> _Json:
     body["messages"] = [{"role": "ROLE_USER", "content": [{"text": situation.ask}]}]
     if situation.tools:
         body["tools"] = [
-            {"function": {**_named(offer), "parameters": jsontext.text(offer.parameters)}} for offer in situation.tools
+            {"function": {**_named(offer), "parameters": json_codec.text(offer.parameters)}}
+            for offer in situation.tools
         ]
     return body
 

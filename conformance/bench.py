@@ -22,9 +22,9 @@ from toolparity.reports.results import Result, Told, Traffic, Verdict, brief
 
 from . import withdrawn
 from .answer import Answer, answer
-from .checks import LAWS, Failure, Law
-from .checks.common import named
 from .evidence import Case, Evidence, Round
+from .laws import LAWS, Failure, Law
+from .laws.common import named
 from .scenarios import scenarios
 from .seen import seen
 from .subjects import Ask, Subject

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from toolparity.cassettes.library.files import Loaded
-from toolparity.cassettes.library.upkeep import Known, Lacking, Stray
+from toolparity.cassettes.library.inventory import Known, Lacking, Stray
 from toolparity.cassettes.library.verify import STEPS, Verified
 from toolparity.normalizer.model import Response, ServerToolCall, Text, ToolCall
 from toolparity.normalizer.policies import Selection

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 
 class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -38,7 +38,7 @@ class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         if self.json is not None:
-            force_setattr(self, "arguments", jsontext.decode(self.json))
+            force_setattr(self, "arguments", json_codec.decode(self.json))
 
 
 class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -144,7 +144,7 @@ def _broken(kind: str, calls: bool) -> str:
 
 def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:
     made = _called(call, kinds.get(call.tool, "function"), cut=cut)
-    result = call.result if isinstance(call.result, str) else jsontext.text(call.result)
+    result = call.result if isinstance(call.result, str) else json_codec.text(call.result)
     return replace(made, result="" if call.result is None else result, failed=call.failed)
 
 
@@ -154,7 +154,7 @@ def _called(call: Call, kind: str, *, cut: bool) -> ExpectedCall:
         return ExpectedCall(call.tool, None, text, "complete", "custom", call.id)
     arguments: Any = None
     try:
-        arguments = jsontext.decode(text) if text else {}
+        arguments = json_codec.decode(text) if text else {}
     except ValueError:
         return ExpectedCall(call.tool, None, text, "truncated" if cut else "invalid", kind, call.id)
     if not isinstance(arguments, dict):

@@ -15,9 +15,9 @@ from toolparity.reports import results
 
 from . import session
 from .bench import Bench, Choice
-from .checks import LAWS, Law
 from .evidence import Case
 from .known_bad import known_bad
+from .laws import LAWS, Law
 from .workers import cores, in_order
 
 

@@ -28,9 +28,9 @@ from toolparity.reports.results import Report, Run
 
 from . import kill, session
 from .bench import Choice
-from .checks import IDS
 from .cli.progress import Progress
 from .known_bad import known_bad
+from .laws import IDS
 from .scenarios import scenarios
 from .subjects import SUBJECTS, installing
 from .subjects.peers import PEERS

@@ -15,8 +15,8 @@ from toolparity.reports.results import BAD, Result, Seen, Tested, Traffic, Verdi
 
 from . import baseline
 from .bench import Bench, Choice
-from .checks import LAWS
 from .evidence import Case
+from .laws import LAWS
 from .required import held
 from .subjects import subject as found
 

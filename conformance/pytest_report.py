@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolparity import __version__
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.reports import results
 
 from .bench import Choice
@@ -40,7 +40,7 @@ class Giving:
         report = yield
         if call.when == "call" and isinstance(item, CaseItem) and item.result is not None:
             part = Part(item.tested, item.result, item.traffic)
-            report.toolparity = jsontext.text(part)  # type: ignore[attr-defined] # workers hand on what it holds
+            report.toolparity = json_codec.text(part)  # type: ignore[attr-defined] # workers hand on what it holds
         return report
 
 

@@ -17,7 +17,7 @@ from toolparity import __version__
 from toolparity.normalizer.errors import InvalidScenario
 from toolparity.reports.results import Result
 
-from .checks import IDS
+from .laws import IDS
 from .scenarios import scenarios
 
 FILE = Path(__file__).resolve().parent / "required.txt"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.reports.results import Seen, Traffic, brief
 
@@ -47,7 +47,7 @@ def _message(piece: bytes, stream: bool) -> str:
         made.ParseFromString(piece)
     except DecodeError:
         return piece.decode("utf-8", "replace")
-    return jsontext.text(MessageToDict(made, preserving_proto_field_name=True))
+    return json_codec.text(MessageToDict(made, preserving_proto_field_name=True))
 
 
 def _blocks(ask: Ask) -> str:

@@ -15,8 +15,8 @@ from toolparity.reports import results
 
 from . import baseline, runner
 from .bench import Choice
-from .checks import LAWS
 from .evidence import Case
+from .laws import LAWS
 from .provenance import sources
 from .required import held
 from .scenarios import scenarios

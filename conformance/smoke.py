@@ -15,8 +15,8 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import BadAnswer
 
 from .bench import Bench, Unstable
-from .checks import LAWS
 from .evidence import Case, Evidence
+from .laws import LAWS
 from .scenarios import scenarios
 from .subjects import Subject
 

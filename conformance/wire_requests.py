@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
-from .checks.common import equal, matched
 from .evidence import Round
 from .expected import ExpectedCall
+from .laws.common import equal, matched
 from .subjects import Ask, Next, Returned
 from .wire_usage import values
 
@@ -79,7 +79,7 @@ def _is(told: Any, call: ExpectedCall) -> bool:
         return True
     if isinstance(told, str):
         try:
-            told = jsontext.decode(told) if told.strip() else {}
+            told = json_codec.decode(told) if told.strip() else {}
         except ValueError:
             return False
     if call.arguments is None:  # free text, on a wire that knows objects only
@@ -89,13 +89,13 @@ def _is(told: Any, call: ExpectedCall) -> bool:
 
 def _says(told: Any, result: str) -> bool:
     # a result that is JSON may stand there as such, or as text
-    sent = jsontext.text(told)
-    return jsontext.text(result)[1:-1] in sent or result in sent or _holds(told, result)
+    sent = json_codec.text(told)
+    return json_codec.text(result)[1:-1] in sent or result in sent or _holds(told, result)
 
 
 def _holds(body: Any, result: str) -> bool:
     try:
-        value = jsontext.decode(result)
+        value = json_codec.decode(result)
     except ValueError:
         return False
     return isinstance(value, (dict, list)) and _within(body, value)

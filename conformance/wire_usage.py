@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from .subjects import Ask
 
@@ -57,7 +57,7 @@ def values(ask: Ask) -> Iterator[dict[str, Any]]:
         if text == b"[DONE]":
             continue
         try:
-            value = jsontext.decode(text)
+            value = json_codec.decode(text)
         except ValueError:
             continue
         if isinstance(value, dict):

@@ -23,15 +23,15 @@ from xai_sdk.proto import chat_pb2
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance import baseline
 from toolparity.conformance.baseline import Known
-from toolparity.conformance.checks import LAWS
-from toolparity.conformance.checks.common import listed
 from toolparity.conformance.expected import Expected
+from toolparity.conformance.laws import LAWS
+from toolparity.conformance.laws.common import listed
 from toolparity.conformance.scenarios import scenarios
 from toolparity.conformance.subjects import Ask
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.conformance.traffic import Answered, answers
 from toolparity.conformance.wire_usage import usage_on
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.reports import results
 from toolparity.reports.results import Result, Told, Verdict, brief
 
@@ -158,7 +158,7 @@ def _section(case: Case, entries: Iterable[Known]) -> Iterator[str]:
 def _wanted(case: Case, expected: Expected) -> str:
     """What must come out, as far as the law is about it."""
     if case.law == "usage":
-        return jsontext.text(expected.usage or usage_on(_ask(case)) or {})
+        return json_codec.text(expected.usage or usage_on(_ask(case)) or {})
     if case.law == "stream-parity":
         return f"one and the same of both forms: {brief(listed(expected.calls))}"
     if case.law == "any-split":
@@ -190,7 +190,7 @@ def _tools(case: Case) -> object:
 def _body(case: Case) -> dict[str, bytes]:
     made = {f"bodies/{_file(case)}": _text(case)}
     if _declares(case):
-        made[f"bodies/{_stem(case)}.tools.json"] = jsontext.encode(_tools(case)) + b"\n"
+        made[f"bodies/{_stem(case)}.tools.json"] = json_codec.encode(_tools(case)) + b"\n"
     return made
 
 
@@ -201,7 +201,7 @@ def _text(case: Case) -> bytes:
         return b"".join(answer.pieces)
     made = chat_pb2.GetChatCompletionChunk if answer.stream else chat_pb2.GetChatCompletionResponse
     told = (MessageToDict(made.FromString(piece), preserving_proto_field_name=True) for piece in answer.pieces)
-    return b"".join(jsontext.encode(message) + b"\n" for message in told)
+    return b"".join(json_codec.encode(message) + b"\n" for message in told)
 
 
 def _ask(case: Case) -> Ask:

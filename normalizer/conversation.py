@@ -161,7 +161,7 @@ class Request(Struct, frozen=True, gc=False):
 
 
 class Loss(Struct, frozen=True, gc=False):
-    """Something that the target cannot carry, or not unchanged. ``code``: see `normalizer.wires.carry.LOSSES`."""
+    """Something that the target cannot carry, or not unchanged. ``code``: see `wires.write_context.LOSSES`."""
 
     code: str
     message: str

@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import jsontext
+from . import json_codec
 from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_like, whole_body_wire
 from .documents import responses
 from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NoAnswer, SeveralBodies
 from .events import Event
-from .inputs import Payload, declared_by, payload_of
 from .model import Response
+from .payloads import Payload, declared_by, payload_of
 from .readers import (
     DEFAULT_MAX_EVENT_BYTES,
     MARK,
@@ -92,7 +92,7 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
     if isinstance(error, NoAnswer):
         # A server that answered with something else: an error of its, with all it said, and nothing to execute.
-        return error_response(context, {"type": "no_answer", "message": error.what, "body": jsontext.decode(body)})
+        return error_response(context, {"type": "no_answer", "message": error.what, "body": json_codec.decode(body)})
     raise error
 
 

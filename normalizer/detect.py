@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import jsontext
+from . import json_codec
 from .errors import AmbiguousBody, MalformedBody
 from .readers import Item, sniff, without_mark
 
@@ -27,7 +27,7 @@ def detect_body(data: bytes) -> str:
     if start not in (b"{", b"["):
         return _detect_stream(data)
     try:
-        body = jsontext.decode(data)
+        body = json_codec.decode(data)
     except (ValueError, RecursionError):
         return _detect_stream(data)
     if isinstance(body, list):
@@ -114,7 +114,7 @@ def is_error(body: dict[str, Any]) -> bool:
 
 def _object(data: bytes) -> dict[str, Any] | None:
     try:
-        body = jsontext.decode(data)
+        body = json_codec.decode(data)
     except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
@@ -156,7 +156,7 @@ def detect_event(data: bytes) -> str:
     if data == b"[DONE]":
         return "openai.chat"
     try:
-        event = jsontext.decode(data)
+        event = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
         raise MalformedBody(f"the first event is no JSON: {error}", body=data, hint="pass wire=…") from None
     if not isinstance(event, dict):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import jsontext
+from . import json_codec
 from .detect import event_wire, is_error, whole_wire
 from .readers import RAW, EventStreamReader, Item, JsonLinesReader, SseReader, sniff, without_mark
 
@@ -206,7 +206,7 @@ def _text(value: Any) -> str | None:
 
 def _decoded(data: bytes) -> Any:
     try:
-        return jsontext.decode(data)
+        return json_codec.decode(data)
     except (ValueError, RecursionError):
         return None
 

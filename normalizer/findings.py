@@ -212,7 +212,7 @@ CODES: dict[str, Code] = {
     "arguments-lone-surrogate": Code(
         "warning",
         "The arguments hold half a surrogate pair; kept.",
-        "Encode with toolparity.normalizer.jsontext.encode, which escapes it.",
+        "Encode with toolparity.normalizer.json_codec.encode, which escapes it.",
     ),
     "arguments-respelled": Code(
         "info",

@@ -1,6 +1,6 @@
 """The canonical form: what every wire is turned into.
 
-The JSON of these structs (`normalizer.jsontext.encode`) is the contract that other languages read. Blocks stand in
+The JSON of these structs (`normalizer.json_codec.encode`) is the contract that other languages read. Blocks stand in
 the model's order; ids, names and argument texts are exactly what stood on the wire. ``extra`` holds the wire's
 non-null members that no canonical field represents; an encoder merges it back only for the same wire and provider.
 """

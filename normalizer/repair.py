@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import jsontext
+from . import json_codec
 from .arguments import PSEUDO_PARALLEL, parse
 from .model import ToolCall
 
@@ -43,7 +43,7 @@ def unwrap_arguments(call: ToolCall) -> Repaired:
     if call.status != "invalid" or call.kind not in _FUNCTIONS or not call.name:
         return Repaired((call,))
     try:
-        inner = jsontext.decode(call.arguments_text)
+        inner = json_codec.decode(call.arguments_text)
     except (ValueError, RecursionError):
         return Repaired((call,))
     if not isinstance(inner, str):
@@ -69,7 +69,7 @@ def unwrap_fields(call: ToolCall, schema: dict[str, Any]) -> Repaired:
         return Repaired((call,))
     if not done:
         return Repaired((call,))
-    fitted = msgspec.structs.replace(call, arguments=arguments, arguments_text=jsontext.text(arguments))
+    fitted = msgspec.structs.replace(call, arguments=arguments, arguments_text=json_codec.text(arguments))
     return Repaired((fitted,), f"unwrapped {', '.join(done)} of {call.name} from JSON strings, as its schema says")
 
 
@@ -167,7 +167,7 @@ def unwrap_parallel(call: ToolCall, declared: Iterable[str] = ()) -> Repaired:
                 id=f"{call.id}_{number}",
                 name=name.removeprefix(_NAMESPACE),
                 arguments=parameters,
-                arguments_text=jsontext.text(parameters),
+                arguments_text=json_codec.text(parameters),
                 extra={**call.extra, "unwrapped_from": call.id},
             )
         )

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import jsontext
+from . import json_codec
 from .conversation import Encoded, Request, Turn
 from .errors import PolicyError, UnknownWire
 from .pairing import is_seam, last_seam, open_ids
 from .policies import POLICIES
-from .rules import Violation, violations
 from .wires import HOME, WIRES
+from .wires.rule import Violation, violations
 
 
 def read_request(body: Any, wire: str, *, provider: str | None = None) -> Request:
@@ -103,7 +103,7 @@ def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[
         body = _module(wire, "rules").parsed(body)
     elif isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
-            body = jsontext.decode(body if isinstance(body, str) else bytes(body))
+            body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError:
             body = None  # every wire has a rule for what is no request
     return violations(body, rules, provider or HOME[wire])

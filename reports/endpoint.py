@@ -6,7 +6,7 @@ others from giving the badge of a failed run another colour.
 
 from __future__ import annotations
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from .badge import label, message
 from .results import Report
@@ -23,4 +23,4 @@ def render(report: Report) -> bytes:
     }
     if said.failed:
         told["isError"] = True
-    return jsontext.encode(told) + b"\n"
+    return json_codec.encode(told) + b"\n"

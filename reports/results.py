@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 FORMAT = "toolparity-results/1"
 
@@ -233,7 +233,7 @@ class Report(NamedTuple):
 
 def write(run: Run) -> bytes:
     """The run as JSON, the same bytes for the same run."""
-    return jsontext.encode(run) + b"\n"
+    return json_codec.encode(run) + b"\n"
 
 
 def read(data: bytes) -> Run:
@@ -278,7 +278,7 @@ def _decoded(data: bytes, kind: type[_Kind]) -> _Kind:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         try:
             data.decode()
-            plain = jsontext.decode(data)  # half surrogate pairs, which msgspec refuses
+            plain = json_codec.decode(data)  # half surrogate pairs, which msgspec refuses
         except ValueError as error:
             raise msgspec.DecodeError(str(error)) from None
         return msgspec.convert(plain, kind)
@@ -323,5 +323,5 @@ def _latest(runs: Sequence[Run], member: str, *keys: str) -> list[Any]:
 
 def brief(value: Any, most: int = 400) -> str:
     """Anything as a short text for a verdict."""
-    text = value if isinstance(value, str) else jsontext.text(value)
+    text = value if isinstance(value, str) else json_codec.text(value)
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -21,7 +21,7 @@ from toolparity.cassettes.sources import Exchange, decoding
 from toolparity.conformance import crew
 from toolparity.conformance.audit import Audit
 from toolparity.conformance.cli import main
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.findings import CODES
 from toolparity.reports.terminal import Cell, Lines, Table, render
 
@@ -193,7 +193,7 @@ def test_an_audit_does_not_grow_with_what_it_counts() -> None:
         body = chat_body("f", arguments="[1]").encode()
         wire = "openai.chat" if n % 2 else f"wire-{n}"
         audit.count(Exchange(source=f"r#{n}", line=n, wire=wire, stream=False, body=body), policy="all", limit=None)
-        sizes.append(len(jsontext.encode(audit)))
+        sizes.append(len(json_codec.encode(audit)))
     assert sizes[-1] < sizes[500] * 1.1
     assert sum(audit.unknown.values()) == 1000
     assert [place.source for place in audit.worst] == [f"r#{n}" for n in range(1, 21, 2)], "the first of equals"

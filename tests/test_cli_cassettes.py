@@ -290,7 +290,7 @@ def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
 
 def test_a_library_that_has_all_has_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"single-call": scripts()["single-call"]}
-    monkeypatch.setattr("toolparity.cassettes.library.upkeep.scripts", lambda: one)
+    monkeypatch.setattr("toolparity.cassettes.library.inventory.scripts", lambda: one)
     for surface in SURFACES.values():
         for stream in (False, True):
             made(tmp_path, surface=surface.name, provider=surface.provider, wire=surface.wire, stream=stream)

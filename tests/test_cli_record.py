@@ -99,7 +99,7 @@ def test_what_changed_is_told_as_a_semantic_diff(tmp_path: Path, monkeypatch: py
 def test_a_recording_that_fails_is_told_and_the_old_file_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolparity.cassettes.recorder.players import Caller
+    from toolparity.cassettes.recorder.sdks import Caller
 
     arguments = (
         "single-call",
@@ -132,7 +132,7 @@ def test_a_recording_that_fails_is_told_and_the_old_file_stands(
 
 
 def test_an_interrupt_ends_it_and_leaves_what_stood_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolparity.cassettes.recorder.players import Caller
+    from toolparity.cassettes.recorder.sdks import Caller
 
     arguments = ("text-only", "--wire", "openai.chat", "--provider", "xai", "--plain", "--into", str(tmp_path))
     assert record(*arguments).exit_code == 0

@@ -26,8 +26,8 @@ from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, norma
 from toolparity.normalizer.arguments import parse
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
-from toolparity.normalizer.jsontext import decode as json_decode
-from toolparity.normalizer.jsontext import encode as json_encode
+from toolparity.normalizer.json_codec import decode as json_decode
+from toolparity.normalizer.json_codec import encode as json_encode
 from toolparity.normalizer.model import ApprovalRequest, ServerToolCall
 
 #: Names that the canonical form gives to built-in tools whose items carry none.

@@ -22,15 +22,15 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 from tests import sdk_types
 from tests.sdk_types import Model
 from toolparity import Response, StreamDecoder, normalize
-from toolparity.normalizer.jsontext import text as json_text
+from toolparity.normalizer.json_codec import text as json_text
 from toolparity.normalizer.wires import stop_words
 from toolparity.normalizer.wires.anthropic_messages import assembly as anthropic_assembly
 from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_blocks
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
+from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import events as responses_events
-from toolparity.normalizer.wires.openai_responses import items as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
 from toolparity.normalizer.wires.xai_grpc import proto as xai
 

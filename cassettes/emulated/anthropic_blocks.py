@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Hit, Part, Refuse, Say, ServerCall, Think
-from . import sealed
-from .play import Play
+from . import opaque_values
+from .script_player import Play
 
 #: What stands in Anthropic's ids: no letter or figure that looks like another.
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -64,10 +64,10 @@ def _thinking(play: Play) -> dict[str, Any]:
 
 def _thought(play: Play, part: Think, number: int) -> Block:
     if part.withheld:
-        whole = {"type": "redacted_thinking", "data": sealed.framed(play, f"withheld {number}", 480)}
+        whole = {"type": "redacted_thinking", "data": opaque_values.framed(play, f"withheld {number}", 480)}
         return Block(whole, whole, [])
     said = "" if _thinking(play).get("display") == "omitted" else part.text
-    signature = sealed.framed(play, f"signature {number}", 280)
+    signature = opaque_values.framed(play, f"signature {number}", 280)
     deltas = [{"type": "thinking_delta", "thinking": piece} for piece in play.pieces(said)]
     return Block(
         {"type": "thinking", "thinking": said, "signature": signature},
@@ -86,7 +86,7 @@ def _text(play: Play, part: Say | Refuse, number: int, found: list[Hit]) -> Bloc
         "cited_text": found[0].text,
         "url": found[0].url,
         "title": found[0].title,
-        "encrypted_index": sealed.framed(play, f"index {number}", 143),
+        "encrypted_index": opaque_values.framed(play, f"index {number}", 143),
     }
     return Block(
         {"citations": [citation], "type": "text", "text": part.text},
@@ -109,7 +109,7 @@ def _use(type: str, id: str, name: str, input: Any) -> dict[str, Any]:
 def _input(text: str) -> Any:
     """What a plain body makes of the model's text: a value always, so nothing stays of a text that is none."""
     try:
-        return jsontext.decode(text) if text else {}
+        return json_codec.decode(text) if text else {}
     except ValueError:
         return {}
 
@@ -122,7 +122,7 @@ def _written(play: Play, text: str) -> list[dict[str, Any]]:
 
 def _asked(play: Play, id: str, name: str, input: dict[str, Any]) -> Block:
     whole = _use("server_tool_use", id, name, input)
-    return Block(whole, whole | {"input": {}}, _written(play, jsontext.text(input)))
+    return Block(whole, whole | {"input": {}}, _written(play, json_codec.text(input)))
 
 
 def _answered(type: str, id: str, content: Any) -> Block:
@@ -138,7 +138,7 @@ def _searched(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
             "type": "web_search_result",
             "title": hit.title,
             "url": hit.url,
-            "encrypted_content": sealed.framed(play, f"content {number}.{place}", 600),
+            "encrypted_content": opaque_values.framed(play, f"content {number}.{place}", 600),
             "page_age": None if place % 2 else "December 12, 2025",
         }
         for place, hit in enumerate(part.hits)

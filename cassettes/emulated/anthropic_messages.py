@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Refuse, Say, ServerCall, Think
 from . import sse
 from .anthropic_blocks import BASE58, blocks, identity, thinks
-from .play import Play, Refused, Reset, Usage
+from .script_player import Play, Refused, Reset, Usage
 
 #: The snapshot that answers for a name without a date; newer models have one name only.
 SNAPSHOTS = {
@@ -91,7 +91,7 @@ def events(play: Play) -> Iterator[bytes]:
 
 def _event(pad: int, type: str, **members: Any) -> bytes:
     """One event. Anthropic hides the length of what it says behind spaces before the last bracket."""
-    data = jsontext.encode({"type": type, **members})
+    data = json_codec.encode({"type": type, **members})
     return b"event: " + type.encode() + b"\ndata: " + data[:-1] + b" " * pad + b"}\n\n"
 
 
@@ -168,7 +168,7 @@ def _refuses(play: Play) -> bool:
 
 def _used(play: Play) -> Usage:
     shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
-    asked = [jsontext.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
+    asked = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
     thought = [part.text for part in play.parts if isinstance(part, Think)] if thinks(play) else []
     return play.usage([*shown, *asked], "".join(thought))
 

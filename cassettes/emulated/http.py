@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
-from .. import origin
+from .. import emulation_marker
 from ..scripts import Script
 from ..surfaces import SURFACES
-from .play import Held, Play, Refused, Reset, play
+from .script_player import Held, Play, Refused, Reset, play
 
 #: A key that begins so is none that the emulated providers know; every other one is.
 BAD_KEY = "invalid"
@@ -158,7 +158,7 @@ def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
         words = f"Unsupported content type: '{content_type}'. This API method only accepts 'application/json' requests."
         raise Refused("invalid_request", words, rule="content-type")
     try:
-        body = jsontext.decode(data)
+        body = json_codec.decode(data)
     except ValueError:
         raise Refused("invalid_request", "We could not parse the JSON body of your request.", rule="json") from None
     if not isinstance(body, dict):
@@ -200,7 +200,7 @@ def _json(body: dict[str, Any], indented: bool) -> bytes:
             return json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n"
         except UnicodeEncodeError:  # half a surrogate pair, which scripts may put into arguments
             return json.dumps(body, indent=2).encode() + b"\n"
-    return jsontext.encode(body)
+    return json_codec.encode(body)
 
 
 def _half(data: bytes) -> Iterator[bytes]:
@@ -217,7 +217,7 @@ class _SayingWhoAnswers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def saying(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[origin.HEADER] = origin.EMULATED
+                MutableHeaders(scope=message)[emulation_marker.HEADER] = emulation_marker.EMULATED
             await send(message)
 
         await self._app(scope, receive, saying)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, Think
 from . import sse
 from .openai_rest import body, error, headers, offered, snapshot
-from .play import Play, Refused, Reset
+from .script_player import Play, Refused, Reset
 
 __all__ = ("answer", "error", "events", "headers")
 
@@ -74,7 +74,7 @@ class _Stream:
         if _scored(self._play):
             choice["logprobs"] = None
         choice["finish_reason"] = finish
-        return self._send([choice], None, -len(jsontext.encode(delta)) % 24)
+        return self._send([choice], None, -len(json_codec.encode(delta)) % 24)
 
     def usage(self) -> bytes:
         return self._send([], _usage(self._play), 8)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sealed, sse
+from . import opaque_values, sse
 from .openai_rest import body, headers, offered, snapshot
 from .openai_rest import error as rest_error
-from .play import Play, Refused, Reset
 from .responses_items import (
     Item,
     Json,
@@ -30,6 +29,7 @@ from .responses_items import (
     streamed,
     web_search,
 )
+from .script_player import Play, Refused, Reset
 
 __all__ = ("answer", "error", "events", "headers")
 
@@ -183,7 +183,7 @@ def _server_call(play: Play, call: ServerCall, place: int) -> Item:
 def code_of(call: ServerCall) -> str:
     """The code that a hosted interpreter runs."""
     code = call.arguments.get("code")
-    return code if isinstance(code, str) else jsontext.text(call.arguments)
+    return code if isinstance(code, str) else json_codec.text(call.arguments)
 
 
 def _status(play: Play) -> str:
@@ -304,7 +304,7 @@ def _searches(play: Play) -> int:
 
 def _sealed(play: Play, place: int, size: int) -> str:
     """A Fernet token, by its looks: version 0x80, four zero bytes of the time, then all that is sealed."""
-    return "gAAAAAB" + sealed.plain(play, f"encrypted {place}", size).translate(_URL_SAFE)
+    return "gAAAAAB" + opaque_values.plain(play, f"encrypted {place}", size).translate(_URL_SAFE)
 
 
 def _number(given: Any, default: float) -> float:

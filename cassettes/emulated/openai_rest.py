@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..scripts import Call, Offer
-from .play import Play, Refused
+from .script_player import Play, Refused
 
 #: The snapshot that answers for a name without a date.
 SNAPSHOTS = {

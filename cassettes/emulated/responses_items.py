@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..scripts import Hit, Part, Refuse, Say, ServerCall
-from .play import Play
+from .script_player import Play
 
 Json = dict[str, Any]
 

@@ -10,19 +10,19 @@ import grpc
 from grpc import aio
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc, deferred_pb2
 
-from .. import origin
+from .. import emulation_marker
 from ..scripts import Script
 from ..surfaces import SURFACES
 from . import xai_grpc
 from .http import BAD_KEY
-from .play import Held, Play, Refused, Reset, play
+from .script_player import Held, Play, Refused, Reset, play
 
 _Context = aio.ServicerContext[Any, Any]
 
 #: How often a deferred answer is asked for in vain.
 _PENDING = 1
 #: Metadata of every answer: before it, or behind where it is a refusal.
-_EMULATED = ((origin.HEADER, origin.EMULATED),)
+_EMULATED = ((emulation_marker.HEADER, emulation_marker.EMULATED),)
 
 
 class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..scripts import Call, Part, Refuse, Say, Think
 from . import sse
-from .play import Play, Refused, Reset
+from .script_player import Play, Refused, Reset
 from .xai_rest import answering, body, error, headers
 
 __all__ = ("answer", "error", "events", "headers")

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sealed, sse
+from . import opaque_values, sse
 from .openai_responses import code_of
-from .play import Play, Refused, Reset
 from .responses_items import (
     Item,
     Json,
@@ -31,6 +30,7 @@ from .responses_items import (
     streamed,
     web_search,
 )
+from .script_player import Play, Refused, Reset
 from .xai_rest import answering, body, error, headers
 
 __all__ = ("answer", "error", "events", "headers")
@@ -105,7 +105,7 @@ def _reasoning(play: Play, thought: Think, number: int) -> Item:
     shown = "" if thought.withheld else thought.text
     made = reasoning(play, {**item, "status": "completed"}, shown)
     if _encrypts(play):
-        made.done["encrypted_content"] = sealed.plain(play, f"encrypted {number}", 160 + len(thought.text))
+        made.done["encrypted_content"] = opaque_values.plain(play, f"encrypted {number}", 160 + len(thought.text))
     return made._replace(added={**item, "status": "in_progress"})
 
 
@@ -115,7 +115,7 @@ def _returned(play: Play, number: int) -> list[Item]:
         return []
     id = f"tco_{_id(play)}_{_server_id(play, number)}"
     item: Json = {"id": id, "summary": [], "type": "reasoning"}
-    secret = f"{id}_{sealed.plain(play, f'returned {number}', 300)}"
+    secret = f"{id}_{opaque_values.plain(play, f'returned {number}', 300)}"
     return [Item({**item, "status": "in_progress"}, [], {**item, "status": "completed", "encrypted_content": secret})]
 
 
@@ -131,7 +131,7 @@ def _server_call(play: Play, call: ServerCall, number: int) -> Item:
     status = "failed" if call.failed is not None else "completed"
     if call.tool == "x_search":
         id = "xs_call_" + play.id(f"search {number}", 8, alphabet="0123456789")
-        text = jsontext.text(call.arguments)
+        text = json_codec.text(call.arguments)
         item: Json = {"call_id": id, "input": text, "name": "x_keyword_search", "type": "custom_tool_call"}
         item.update(id=f"ctc_{_id(play)}_{id}", status=status)
         return custom_call(item, [text])

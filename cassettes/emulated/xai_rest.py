@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .play import Play, Refused
+from .script_player import Play, Refused
 
 #: Who answers for a name.
 MODELS = {

@@ -12,12 +12,12 @@ from typing import Any
 from msgspec import Struct
 from xai_sdk.proto import chat_pb2, usage_pb2
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.xai_grpc.proto import SERVER_TYPES
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sealed
-from .play import Play, tokens
+from . import opaque_values
+from .script_player import Play, tokens
 
 #: Models that show what they think; the others count it.
 _SHOWING = ("grok-3-mini", "grok-4.3", "grok-4.5", "grok-4.6", "grok-code")
@@ -109,7 +109,7 @@ def tool_call(play: Play, place: int, part: Call | ServerCall, status: int) -> A
         error_message=part.failed if served and status == _FAILED else None,
         function=chat_pb2.FunctionCall(
             name=_NAMES.get(part.tool, part.tool) if served else part.tool,
-            arguments=jsontext.text(part.arguments) if isinstance(part, ServerCall) else part.text,
+            arguments=json_codec.text(part.arguments) if isinstance(part, ServerCall) else part.text,
         ),
     )
 
@@ -127,9 +127,9 @@ def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
     }
     if part.tool == "code_execution":
         printed = {"stdout": part.output or "", "stderr": "", "output_files": {}, "error": part.failed or "", "ret": ""}
-        made["content"] = jsontext.text(printed)
+        made["content"] = json_codec.text(printed)
     elif part.hits:
-        made["encrypted_content"] = sealed.plain(play, f"found {place}", 1500)
+        made["encrypted_content"] = opaque_values.plain(play, f"found {place}", 1500)
         if newest(play):
             made["citations"] = [
                 chat_pb2.InlineCitation(web_citation=chat_pb2.WebCitation(url=hit.url)) for hit in part.hits

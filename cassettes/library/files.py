@@ -24,7 +24,7 @@ from toolparity.normalizer.errors import UnreadableCassette
 from ..sources import Exchange
 from ..sources import vcrpy as vcrpy_format
 from ..surfaces import Surface, surface
-from . import plain, provenance
+from . import provenance, safe_yaml
 from .digest import digest
 from .provenance import Provenance
 
@@ -173,7 +173,7 @@ def provenance_of(path: str | os.PathLike[str]) -> Provenance:
     where = os.fspath(path)
     try:
         with open(path, "rb") as file:
-            metadata = plain.head(file, "metadata", where)
+            metadata = safe_yaml.head(file, "metadata", where)
     except OSError as error:
         raise _unreadable(error, where) from None
     if metadata is not None and not isinstance(metadata, dict):
@@ -196,7 +196,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
             data = file.read(key[1])  # what was written to it since is another version
     except OSError as error:
         raise _unreadable(error, where) from None
-    loaded = Loaded(path, plain.load(data, where))
+    loaded = Loaded(path, safe_yaml.load(data, where))
     _kept.pop(name, None)
     _kept[name] = (key, loaded)
     _make_room()
@@ -245,8 +245,8 @@ def _key(path: Path) -> _Key:
         raise _unreadable(error, where) from None
     if not stat.S_ISREG(told.st_mode):
         raise UnreadableCassette("no file", where=where)
-    if told.st_size > plain.MAX_BYTES:
-        raise plain.too_large(told.st_size, where)
+    if told.st_size > safe_yaml.MAX_BYTES:
+        raise safe_yaml.too_large(told.st_size, where)
     return told.st_mtime_ns, told.st_size, told.st_ino
 
 

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 from toolparity.normalizer.model import Response
 
@@ -109,13 +109,13 @@ def _call(exchange: Exchange) -> dict[str, Any]:
     request = {**messages.written(sent, asks), "type": messages.name_of(asks)}
     body = {"messages": [messages.written(one, answers) for one in frames], "type": messages.name_of(answers)}
     return {
-        "request": {"method": "POST", "uri": address, "headers": {}, "body": jsontext.text(request)},
+        "request": {"method": "POST", "uri": address, "headers": {}, "body": json_codec.text(request)},
         "response": {
             "status": {"code": 200, "message": "OK"},
             "headers": {},
             "trailers": {},
             "grpc": {**_ended(exchange), "stream": stream},
-            "body": {"string": jsontext.encode(body)},
+            "body": {"string": json_codec.encode(body)},
         },
     }
 
@@ -123,7 +123,7 @@ def _call(exchange: Exchange) -> dict[str, Any]:
 def _ended(exchange: Exchange) -> dict[str, Any]:
     """The status of a call. A recorded call without one was left by its caller; xAI's cassettes elsewhere keep none."""
     if exchange.body is not None:
-        ended = jsontext.decode(exchange.body)
+        ended = json_codec.decode(exchange.body)
         return {"code": ended["code"], "details": ended.get("details") or ""}
     left = exchange.status is None and exchange.address is not None
     return {"code": None if left else "OK", "details": ""}

@@ -14,10 +14,10 @@ from msgspec import Struct, field
 from toolparity.normalizer.errors import SecretsLeft, ToolparityError, UnreadableCassette, UnreadableSource
 from toolparity.normalizer.model import Response
 
-from .. import origin
+from .. import emulation_marker
 from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface, surface_of
-from . import files, gates
+from . import files, write_checks
 from .files import Loaded, Place
 from .provenance import Origin, Provenance
 
@@ -128,11 +128,11 @@ def _digest(subject: Subject) -> Iterator[str]:
 
 
 def _origin(subject: Subject) -> Iterator[str]:
-    yield from origin.contradictions(subject.told.origin, subject.loaded.responses)
+    yield from emulation_marker.contradictions(subject.told.origin, subject.loaded.responses)
 
 
 def _scrubbed(subject: Subject) -> Iterator[ToolparityError]:
-    for gate in (gates.scrubbed, gates.scanned):
+    for gate in (write_checks.scrubbed, write_checks.scanned):
         try:
             gate(subject.place.path)
         except SecretsLeft as error:
@@ -164,7 +164,7 @@ def _decodes(subject: Subject) -> Iterator[str]:
 def _replays(subject: Subject) -> Iterator[str]:
     if subject.told.scenario is None:
         raise NotJudged("imported, of no scenario: there is no request to send again")
-    gates.replays(subject.place.path)
+    write_checks.replays(subject.place.path)
     return iter(())
 
 

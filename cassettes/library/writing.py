@@ -18,7 +18,7 @@ import yaml
 
 from toolparity.normalizer.errors import CassetteNotWritten, ToolparityError
 
-from . import files, plain, provenance
+from . import files, provenance, safe_yaml
 from .digest import digest
 from .provenance import Provenance
 
@@ -106,9 +106,9 @@ def save(
     told = msgspec.structs.replace(told, seal=told.sealing)
     told = provenance.read(told.as_metadata(), os.fspath(path))
     text = text_of(made, {provenance.KEY: told.as_metadata(), **_beside(metadata)})
-    if len(text) > plain.MAX_BYTES:
-        raise plain.too_large(len(text), os.fspath(path))
-    read_back = plain.load(text, os.fspath(path))
+    if len(text) > safe_yaml.MAX_BYTES:
+        raise safe_yaml.too_large(len(text), os.fspath(path))
+    read_back = safe_yaml.load(text, os.fspath(path))
     if digest(read_back["interactions"]) != told.digest:
         raise CassetteNotWritten("what was written reads as something else", where=os.fspath(path))
     replace(path, text, gates, standing)

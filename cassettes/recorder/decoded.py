@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from vcr.request import Request
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.model import Response
 
@@ -86,7 +86,7 @@ def _declaring(found: Exchange) -> Any:
 
 def rpc_refusal(code: str, details: str) -> Response:
     """What a gRPC status that is not OK says, as a response that is an error and nothing else."""
-    body = jsontext.encode({"code": code, "details": details})
+    body = json_codec.encode({"code": code, "details": details})
     status = vcrpy_format.HTTP_STATUS.get(code, 500)
     return normalize(body, "xai.grpc", provider=SURFACES["xai.grpc"].provider, status=status)
 

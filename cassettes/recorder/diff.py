@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 from toolparity.normalizer.model import Response, ServerToolCall, ToolCall
 from toolparity.normalizer.readers import sniff
@@ -164,7 +164,7 @@ def _by_value(response: Response) -> Any:
         for block in choice["blocks"]:
             if "arguments_text" in block:
                 with contextlib.suppress(ValueError):
-                    block["arguments_text"] = jsontext.decode(block["arguments_text"])
+                    block["arguments_text"] = json_codec.decode(block["arguments_text"])
     return plain
 
 
@@ -179,7 +179,7 @@ def _messages(name: str, request: Any, response: dict[str, Any]) -> Iterator[tup
     if request.uri.startswith("grpc://"):
         yield f"{name} request", asked.get("message")
         stream = bool((response.get("grpc") or {}).get("stream"))
-        for one in jsontext.decode(data)["messages"]:
+        for one in json_codec.decode(data)["messages"]:
             yield f"{name} {'chunk' if stream else 'answer'}", one.get("message")
         return
     yield f"{name} request", asked
@@ -203,7 +203,7 @@ def _events(data: bytes) -> Iterator[tuple[str, Any]]:
 
 def _value(data: bytes) -> Any:
     try:
-        return jsontext.decode(data)
+        return json_codec.decode(data)
     except (ValueError, RecursionError):
         return data.decode("utf-8", "replace")
 
@@ -321,5 +321,5 @@ def _unequal(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _short(value: Any) -> str:
-    text = jsontext.text(value)
+    text = json_codec.text(value)
     return text if len(text) <= 80 else text[:79] + "…"

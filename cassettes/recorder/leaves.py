@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
 
 #: Members whose content the model or the caller names.
@@ -38,12 +38,12 @@ _PACKED = frozenset(("arguments", "arguments_text"))
 
 def leaves(asked: Any, said: Response, status: int | None) -> tuple[dict[str, str], dict[str, str]]:
     """The values and the words of an exchange: path -> JSON. ``asked``: the request's JSON."""
-    values = {"status": jsontext.text(status)}
+    values = {"status": json_codec.text(status)}
     words: dict[str, str] = {}
     for name, tree in (("request", asked), ("response", _answer(said))):
         for path, key, leaf in _walk(name, name, tree, free=False):
             into = words if isinstance(leaf, str) and key in _WORDS else values
-            into[path] = jsontext.text(leaf)
+            into[path] = json_codec.text(leaf)
     return values, words
 
 
@@ -73,7 +73,7 @@ def _walk(path: str, key: str, value: Any, *, free: bool) -> Iterator[tuple[str,
     """(path, name of the member, leaf) of everything in a value that counts. An empty collection is a leaf."""
     if key in _PACKED and isinstance(value, str):
         with contextlib.suppress(ValueError):
-            value = jsontext.decode(value)
+            value = json_codec.decode(value)
         free = True
     if isinstance(value, dict) and value:
         free = free or key in FREE

@@ -21,15 +21,15 @@ from toolparity import __version__
 from toolparity.normalizer.errors import MissingKey, RecordingFailed, ToolparityError
 from toolparity.normalizer.model import Response
 
-from ..library import files, gates, writing
+from ..library import files, write_checks, writing
 from ..library.digest import digest
 from ..library.provenance import Origin, Provenance, now
 from ..scripts import Round, Script
 from ..surfaces import Surface
 from .diff import Change, diff, outline
-from .players import Caller, Link
 from .replay import replay, words
-from .rounds import conversation
+from .script_driver import conversation
+from .sdks import Caller, Link
 from .vcr import recording
 
 Status = Literal["recorded", "replaced", "same", "kept"]
@@ -106,7 +106,7 @@ def record(
     old = _standing(path)
     if old is not None and not again and _fits(old, script, at, way, model):
         return Outcome(path, "kept", len(old.interactions))
-    standing = None if way.origin == "live" else gates.makes_room
+    standing = None if way.origin == "live" else write_checks.makes_room
     if standing is not None:
         standing(path)  # and again when the file is replaced: recording takes its time
     made = capture(script, at, way, stream=stream, model=model)
@@ -116,7 +116,7 @@ def record(
     told = _provenance(script, at, way, stream, model)
     changes = _changes(old, made)
     stood = path.exists()
-    passing = (gates.scrubbed, gates.scanned, lambda draft: replay(draft, script))
+    passing = (write_checks.scrubbed, write_checks.scanned, lambda draft: replay(draft, script))
     writing.save(path, pairs, told, gates=passing, standing=standing)
     return Outcome(path, "replaced" if stood else "recorded", len(pairs), changes)
 

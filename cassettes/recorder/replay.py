@@ -15,8 +15,8 @@ from ..surfaces import Surface, surface
 from . import network
 from .decoded import interactions
 from .diff import first_difference
-from .players import Caller, Heard, Link
-from .rounds import conversation
+from .script_driver import conversation
+from .sdks import Caller, Heard, Link
 from .vcr import playing
 
 #: What stands where a key belongs; cassettes hold none.

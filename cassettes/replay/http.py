@@ -23,15 +23,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import RequestNotRecorded
 
-from .. import origin
+from .. import emulation_marker
 from ..chunking import CHUNKINGS
 from ..emulated.http import nowhere
 from ..emulated.servers import base_path
 from ..surfaces import PATHS, Surface
-from .deck import PLACE_HEADER, Deck, Track
+from .response_index import PLACE_HEADER, Deck, Track
 
 SCENARIO_HEADER = "x-toolparity-scenario"
 
@@ -64,7 +64,7 @@ def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, ori
         allow_origin_regex=_LOCAL_PAGE,
         allow_methods=["*"],
         allow_headers=["*"],
-        expose_headers=[origin.HEADER, PLACE_HEADER],
+        expose_headers=[emulation_marker.HEADER, PLACE_HEADER],
     )
     return Starlette(routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[shared])
 
@@ -89,7 +89,9 @@ def _list(deck: Deck, surface: Surface) -> Callable[[Request], Awaitable[Respons
             listed |= {"has_more": False, **ends}
         else:
             listed["object"] = "list"
-        return JSONResponse(listed if named is None else entry(named), headers={origin.HEADER: origin.EMULATED})
+        return JSONResponse(
+            listed if named is None else entry(named), headers={emulation_marker.HEADER: emulation_marker.EMULATED}
+        )
 
     return respond
 
@@ -109,7 +111,7 @@ def _respond(deck: Deck, surface: Surface, chunking: str, delay: float) -> Calla
 
 def _streams(body: bytes) -> bool:
     try:
-        value: Any = jsontext.decode(body)
+        value: Any = json_codec.decode(body)
     except ValueError:
         return False
     return isinstance(value, dict) and value.get("stream") is True

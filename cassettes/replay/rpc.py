@@ -15,13 +15,13 @@ import grpc
 from grpc import aio
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import RequestNotRecorded
 
 from ..surfaces import SURFACES
 from ..vcr_grpc import messages
-from .deck import Deck, Track
 from .http import SCENARIO_HEADER
+from .response_index import Deck, Track
 
 _Context = aio.ServicerContext[Any, Any]
 
@@ -57,7 +57,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         scenario = metadata.get(SCENARIO_HEADER)
         name = scenario if isinstance(scenario, str) else None
         try:
-            track = self._deck.find(SURFACES["xai.grpc"], jsontext.encode(told), stream=stream, scenario=name)
+            track = self._deck.find(SURFACES["xai.grpc"], json_codec.encode(told), stream=stream, scenario=name)
         except RequestNotRecorded as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
         await context.send_initial_metadata(tuple(track.told.items()))
@@ -65,7 +65,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
 
 
 def _messages(track: Track) -> list[bytes]:
-    told = jsontext.decode(track.answer)
+    told = json_codec.decode(track.answer)
     return [base64.b64decode(message["serialized"]) for message in told["messages"]]
 
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from . import protowire
-from .leaves import Leaf, Span, leaves
+from .json_strings import Leaf, Span, leaves
 
 
 def carried(before: str, after: str) -> str:

@@ -41,7 +41,7 @@ KEPT = frozenset(
         "openai-beta",
         "openai-model",
         "openai-processing-ms",
-        # who answered: our own servers say so (`toolparity.cassettes.origin`)
+        # who answered: our own servers say so (`toolparity.cassettes.emulation_marker`)
         "x-toolparity-origin",
         # gRPC
         "grpc-status",

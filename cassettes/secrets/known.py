@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from ..surfaces import SURFACES
-from .forms import Found
+from .patterns import Found
 from .placeholder import is_placeholder, placeholder
 
 #: Shorter values stand in ordinary text by chance.

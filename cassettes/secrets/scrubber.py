@@ -26,9 +26,9 @@ from . import known as known_values
 from . import names
 from .grpc_bodies import rewritten
 from .known import Known
+from .layers import Source, Text, spliced, unquoted
 from .placeholder import is_placeholder, placeholder
 from .texts import TextScrubber
-from .views import Source, Text, spliced, unquoted
 
 _QUERY_SECRET = re.compile(r"[?&;#](?P<name>[^=&#;]{1,80})=(?P<value>[^&#;]{6,})")
 _SECRET_PARAMETER = re.compile(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from . import forms, packed, protowire
+from . import compression, patterns, protowire
 from .grpc_bodies import carried
+from .json_strings import streamed_texts
 from .known import Known
-from .leaves import streamed_texts
+from .layers import Source, Text, from_utf8, joined, layers, spliced, unescaped, unquoted
 from .protowire import Field
-from .views import Source, Text, from_utf8, joined, layers, spliced, unescaped, unquoted
 
 _DEPTH = 3  # base64 in base64 in …
 
@@ -36,10 +36,12 @@ class TextScrubber:
 
     def body(self, data: bytes, depth: int = 0) -> bytes:
         """A body's bytes without secrets. What is not changed is the same, byte for byte."""
-        if packed.is_packed(data):
-            return packed.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
+        if compression.is_packed(data):
+            return compression.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
         if _is_binary(data):
-            unpacked = packed.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
+            unpacked = (
+                compression.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
+            )
             return self.binary(data, depth) if unpacked is data else unpacked
         text = self.text(data.decode("utf-8", "surrogateescape"), depth)
         return text.encode("utf-8", "surrogateescape")
@@ -84,17 +86,17 @@ class TextScrubber:
     def _search(self, text: Text, depth: int, *, strong_only: bool = False) -> None:
         for found in self.known.find(text.text):
             self._write(text, found)
-        for form in forms.forms_in(text.text, strong_only=strong_only):
-            for found in forms.matches(form, text.text):
+        for form in patterns.forms_in(text.text, strong_only=strong_only):
+            for found in patterns.matches(form, text.text):
                 self._write(text, found)
         if depth < _DEPTH:
             self._packed(text, depth)
 
     def _packed(self, text: Text, depth: int) -> None:
-        for run in packed.BASE64_RUN.finditer(text.text):
+        for run in compression.BASE64_RUN.finditer(text.text):
             if run.group() in self._clean:
                 continue
-            data = packed.from_base64(run.group())
+            data = compression.from_base64(run.group())
             before = self.counts.copy()
             changed = None if data is None else self._inside(data, depth + 1)
             if data is None or changed is None or changed == data:
@@ -103,16 +105,16 @@ class TextScrubber:
             if len(changed) != len(data):  # nothing was written, so nothing counts
                 self.counts = before
                 continue
-            text.write(run.start(), packed.to_base64(changed, run.group()))
+            text.write(run.start(), compression.to_base64(changed, run.group()))
 
     def _inside(self, data: bytes, depth: int) -> bytes:
-        unpacked = packed.repacked(data, lambda content: self.body(content, depth)) if depth < _DEPTH else data
+        unpacked = compression.repacked(data, lambda content: self.body(content, depth)) if depth < _DEPTH else data
         if unpacked is not data:
             return unpacked
         changed = self.binary(data, depth)
         return changed if _is_binary(changed) else self.body(changed, depth)
 
-    def _write(self, text: Text, found: forms.Found) -> None:
+    def _write(self, text: Text, found: patterns.Found) -> None:
         text.write(found.start, found.stand_in)
         self.counts[found.kind] += 1
 

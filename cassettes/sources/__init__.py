@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.documents import responses
 from toolparity.normalizer.errors import UnreadableSource
 
@@ -223,7 +223,7 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[Found]:
 def _part(source: str, data: bytes, wire: str | None) -> Exchange:
     """One response: a row (a recording, or a request with its response), or a body."""
     try:
-        item = jsontext.decode(data)
+        item = json_codec.decode(data)
     except (ValueError, RecursionError):
         item = None
     if isinstance(item, dict) and recordings.is_row(item):

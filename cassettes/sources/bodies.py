@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 
 from .files import MAX_RECORD_BYTES
@@ -74,7 +74,7 @@ def _json(value: Any) -> bytes | None:
     if isinstance(value, str):
         return spelled(value)
     try:
-        return jsontext.encode(value)
+        return json_codec.encode(value)
     except (ValueError, TypeError, RecursionError) as error:
         raise UnreadableSource(f"the parsed body is no JSON: {error or 'nested too deep'}") from None
 

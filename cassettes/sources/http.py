@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import detect_body
 from toolparity.normalizer.errors import ToolparityError
 
-from ..origin import HEADER
+from ..emulation_marker import HEADER
 from .bodies import body_of, unpacked
+from .endpoints import told_by
 from .model import Exchange
 from .shape import address_of, mapping, method_of, optional_mapping, status_of
-from .whose import told_by
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 _STREAM_STARTS = (b"data:", b"event:", b": ", b"id:", b"retry:", b"\x00")
@@ -97,7 +97,7 @@ def parsed(body: bytes | None) -> Any:
     if not body:
         return None
     try:
-        return jsontext.decode(body)
+        return json_codec.decode(body)
     except (ValueError, RecursionError):
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -40,6 +40,6 @@ def _at(data: bytes, path: list[str]) -> list[msgspec.Raw] | None:
 
 def _value(raw: msgspec.Raw) -> Any:
     try:
-        return jsontext.decode(bytes(raw))
+        return json_codec.decode(bytes(raw))
     except (ValueError, RecursionError) as error:
         return UnreadableSource(f"no JSON: {error}")

@@ -11,13 +11,13 @@ class Exchange(Struct, kw_only=True):
     """One request and its response as they stood on the wire, not decoded yet.
 
     ``source``: "<path>#<n>", n counted from 1 (in JSON lines, the line); ``line`` where the format has lines.
-    ``wire`` is null where neither the file, the address nor the body tells it; ``url`` is without its scheme and query,
-    ``address`` is whole, as the file has it. ``stream`` null: not told. ``request``: the parsed body, null where it is
-    none or no JSON; ``sent``: the bytes of that body (xai.grpc: of the message). ``origin``: the value of the header by
-    which emulated and replayed answers name their origin (`cassettes.origin`). ``request_headers`` have lower-case
-    names, and hold credentials where the source does. The response is ``body``
-    or, on xai.grpc, ``frames`` (serialized messages); where a call broke off after some, ``body`` is the status with
-    which it ended. ``provenance``: whatever the file says of its origin.
+    ``wire`` is None where neither the file, the address nor the body names it; ``url`` is without its scheme and query,
+    ``address`` is whole, as the file has it. ``stream`` is None where it is not known. ``request``: the parsed body,
+    None where there is none or it is not JSON; ``sent``: the bytes of that body (xai.grpc: of the message).
+    ``origin``: the value of the header by which emulated and replayed answers name their origin (`emulation_marker`).
+    ``request_headers`` have lower-case names, and hold credentials where the source does. The response is ``body`` or,
+    on xai.grpc, ``frames`` (serialized messages); where a call broke off after some, ``body`` is the status with which
+    it ended. ``provenance``: what the file says of its origin.
     """
 
     source: str

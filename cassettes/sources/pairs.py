@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 
 from . import http
@@ -95,7 +95,7 @@ def _body(message: dict[str, Any]) -> bytes | None:
         return spelled(value)
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return spelled("".join(one if one.endswith("\n") else f"{one}\n\n" for one in value))
-    return jsontext.encode(value)
+    return json_codec.encode(value)
 
 
 def _headers(item: dict[str, Any], name: str) -> dict[str, str]:

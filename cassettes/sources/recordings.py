@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import event_wire, is_error, whole_wire
 from toolparity.normalizer.errors import UnreadableSource
 
@@ -67,7 +67,7 @@ def looks_like_rows(head: bytes) -> bool:
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
     try:
-        item: dict[str, Any] = jsontext.decode(text)
+        item: dict[str, Any] = json_codec.decode(text)
         return item
     except (ValueError, RecursionError):
         return None
@@ -124,7 +124,7 @@ def document(source: str, line: int | None, data: bytes, wire: str | None = None
 
 def _object(data: bytes) -> dict[str, Any]:
     try:  # half surrogate pairs and huge numbers are read, too: real bodies contain them
-        item = jsontext.decode(data)
+        item = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
         raise UnreadableSource(f"no JSON: {error}", hint="one exchange a line is expected") from None
     if not isinstance(item, dict):
@@ -134,7 +134,7 @@ def _object(data: bytes) -> dict[str, Any]:
 
 def _row(item: dict[str, Any]) -> Row:
     if isinstance(item.get("body"), (dict, list)):
-        item = {**item, "body": jsontext.text(item["body"])}
+        item = {**item, "body": json_codec.text(item["body"])}
     try:
         return msgspec.convert(item, Row)
     except msgspec.ValidationError as error:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 
-from .. import origin
+from .. import emulation_marker
 from . import http
 from .bodies import from_base64, spelled
+from .endpoints import told_by
 from .model import Exchange
 from .shape import mapping, method_of
-from .whose import told_by
 
 #: gRPC's status -> the HTTP status that says the same (google/rpc/code.proto); the others are 500.
 HTTP_STATUS = {
@@ -71,8 +71,8 @@ def _call(source: str, line: int | None, request: dict[str, Any], response: dict
         method=method_of(request),
         request=message,
         sent=None if packed is None else from_base64(packed),
-        origin=origin.proof(response),
-        body=jsontext.encode({"code": code, "details": ended.get("details")}) if broke else None,
+        origin=emulation_marker.proof(response),
+        body=json_codec.encode({"code": code, "details": ended.get("details")}) if broke else None,
         frames=None if broke and not frames else frames,
     )
 

@@ -17,7 +17,7 @@ from .core import EOF, PLAYED, AioStatus, StatusCode, UsageError, metadatums
 from .errors import UnsupportedCall
 from .interaction import Answer, Asked
 from .metadata import pairs_of
-from .tape import Recording, Tape, left_early
+from .recording import Recording, Tape, left_early
 
 _CANCELLED = StatusCode.CANCELLED.value[0]
 

@@ -15,7 +15,7 @@ from .core import PLAYED, Operation, ReceiveMessage, StatusCode, metadatums
 from .errors import UnsupportedCall
 from .interaction import Answer, Asked
 from .metadata import pairs_of
-from .tape import Recording, Tape, left_early
+from .recording import Recording, Tape, left_early
 
 _Handler = Callable[[Any], bool]
 _INTERNAL = StatusCode.INTERNAL.value[0]

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import asynchronous, blocking, core
 from .errors import UnsupportedVersion
-from .tape import Tape
+from .recording import Tape
 
 #: Given the method that is replaced and the cassette, the method that stands in its place.
 _Make = Callable[[Callable[..., Any], Any], Callable[..., Any]]

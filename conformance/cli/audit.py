@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolparity.cassettes.sources import disk_size
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.reports.terminal import render
 
 from ..audit import ALL_CODES, SEVERITIES, Audit
@@ -96,7 +96,7 @@ def command(
     code = exits.decide(ctx, exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
     # On the screen first: what was found is told even where the page cannot be written.
     if as_data:
-        click.echo(jsontext.encode(as_json(audit, policy, limit)))
+        click.echo(json_codec.encode(as_json(audit, policy, limit)))
     elif not rendering.is_stdout(page):
         click.echo(render(sections(audit, limit), width=screen.width(), colour=screen.colour()), nl=False)
     if page is not None:

@@ -12,9 +12,9 @@ from typing import Any
 import click
 import msgspec
 
-from toolparity.cassettes.library import files, intake, upkeep, verify
+from toolparity.cassettes.library import files, importer, inventory, verify
 from toolparity.cassettes.library.files import Place
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
 from toolparity.normalizer.policies import select
 from toolparity.reports.terminal import Section, render
@@ -64,10 +64,10 @@ def command() -> None:
 @click.pass_context
 def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path, as_data: bool) -> None:
     """List cassettes with their origin, surface, model and date. Only the beginning of each file is read."""
-    found = list(upkeep.known(_chosen(ctx, patterns, library)))
+    found = list(inventory.known(_chosen(ctx, patterns, library)))
     code = exits.decide(ctx, exits.code(faults=_say_errors(found), ran=len(found)))
     if as_data:
-        click.echo(jsontext.encode(report.listed_json(found)))
+        click.echo(json_codec.encode(report.listed_json(found)))
     else:
         _show(report.listed(found))
     ctx.exit(code)
@@ -112,7 +112,7 @@ def verify_command(
     faults = sum(problem.fault for problem in problems)
     code = exits.decide(ctx, exits.code(failed=len(problems) > faults, faults=faults, ran=len(verdicts)))
     if as_data:
-        click.echo(jsontext.encode(report.verified_json(verdicts)))
+        click.echo(json_codec.encode(report.verified_json(verdicts)))
     else:
         _show(report.verified(verdicts))
     ctx.exit(code)
@@ -140,7 +140,7 @@ def show_command(*, cassette: str, library: Path, policy: str, limit: int | None
         with unlogged():
             answers.append((response, select(response, policy, limit, first_choice(response))))
     if as_data:
-        click.echo(jsontext.encode(report.shown_json(loaded, place.shown, answers)))
+        click.echo(json_codec.encode(report.shown_json(loaded, place.shown, answers)))
     else:
         _show(report.shown(loaded, place.shown, answers))
 
@@ -193,7 +193,7 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
     code = exits.decide(ctx, exits.code(failed=any(counts[level] for level in failing), ran=2))
     if as_data:
         listed = [{"level": change.level, **msgspec.to_builtins(change)} for change in changes]
-        click.echo(jsontext.encode({"old": heads[0], "new": heads[1], "counts": counts, "changes": listed}))
+        click.echo(json_codec.encode({"old": heads[0], "new": heads[1], "counts": counts, "changes": listed}))
     else:
         for head in heads:
             click.echo(f"{head['origin']}, {head['date']}: {head['cassette']}")
@@ -216,8 +216,8 @@ def age_command(
 
     Only live cassettes age: an emulated one shows our servers, an imported one what somebody saw once.
     """
-    found = list(upkeep.known(_chosen(ctx, patterns, library)))
-    aged = upkeep.oldest_first(found, datetime.now(UTC).date())
+    found = list(inventory.known(_chosen(ctx, patterns, library)))
+    aged = inventory.oldest_first(found, datetime.now(UTC).date())
     over: dict[int, str] = {}
     for index, (one, days) in enumerate(aged):
         if one.origin != "live":
@@ -242,16 +242,16 @@ def age_command(
 @click.pass_context
 def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None:
     """Find cassettes without a scenario, and scenarios without a cassette on a surface that can play them."""
-    found = list(upkeep.known(files.find(library)))
-    strays = list(upkeep.strays(found))
-    lacking = list(upkeep.lacking(library))
+    found = list(inventory.known(files.find(library)))
+    strays = list(inventory.strays(found))
+    lacking = list(inventory.lacking(library))
     code = exits.decide(ctx, exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
     if as_data:
         data = {
             "cassettes": [{"path": s.place.shown, "origin": s.origin, "why": s.why} for s in strays],
             "scenarios": lacking,
         }
-        click.echo(jsontext.encode(data))
+        click.echo(json_codec.encode(data))
     else:
         _show(report.orphaned(strays, lacking))
         click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} recordings lacking")
@@ -271,8 +271,8 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
     type is kept; the rest is scrubbed, and what the scanner still refuses is not written.
     """
     written = faults = 0
-    for one in intake.take_in(list(paths), into, note=note, force=force):
-        if isinstance(one, intake.Left):
+    for one in importer.take_in(list(paths), into, note=note, force=force):
+        if isinstance(one, importer.Left):
             faults += one.fault
             click.echo(str(one), err=True)
             continue
@@ -349,11 +349,11 @@ def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
             what = [row["error"]] if row["error"] else row["drifted"] or ["as recorded"]
             click.echo("\n".join([f"{row['origin'] or 'unknown'}  {place.shown}", *(f"    {line}" for line in what)]))
     if as_data:
-        click.echo(jsontext.encode(rows))
+        click.echo(json_codec.encode(rows))
     ctx.exit(exits.code(failed=any(row["drifted"] for row in rows), faults=faults, ran=len(rows)))
 
 
-def _say_errors(found: list[upkeep.Known]) -> int:
+def _say_errors(found: list[inventory.Known]) -> int:
     """A line for each cassette that does not tell where it comes from."""
     errors = [one.error for one in found if one.error is not None]
     for error in errors:

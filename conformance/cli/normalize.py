@@ -7,7 +7,7 @@ import sys
 import click
 
 from toolparity.cassettes.sources import Problem, read
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..exchange import line
 from . import exits, options
@@ -52,7 +52,7 @@ def command(
                 written, decoded = line(found, policy=policy, limit=limit, raw=raw)
                 ran += decoded.known
                 faults += decoded.faulty
-                out.write(jsontext.encode(written) + b"\n")
+                out.write(json_codec.encode(written) + b"\n")
     faults += problems.faults
     out.flush()
     if not ran and not faults:

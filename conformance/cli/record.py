@@ -131,7 +131,7 @@ def _library(into: Path) -> Path:
 def _jobs(
     patterns: tuple[str, ...], providers: tuple[str, ...], wires: tuple[str, ...], streams: list[bool]
 ) -> list[Job]:
-    from toolparity.cassettes.library.upkeep import modes
+    from toolparity.cassettes.library.inventory import modes
 
     known = scripts()
     must_fit("scenario", patterns, known, "SCENARIO")

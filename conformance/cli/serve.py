@@ -81,8 +81,8 @@ def command(
     """
     from toolparity.cassettes.emulated.servers import serving
     from toolparity.cassettes.library import find
-    from toolparity.cassettes.replay.deck import Deck
     from toolparity.cassettes.replay.http import application
+    from toolparity.cassettes.replay.response_index import Deck
     from toolparity.cassettes.replay.rpc import Chat
 
     names = sorted({place.name for place in find(library) if place.name is not None})

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError, TurnHeld, TurnMisused, UnknownTurn
 from toolparity.normalizer.policies import POLICIES
 from toolparity.normalizer.turns import sse
@@ -178,7 +178,7 @@ async def _body(request: Request, kind: type[Any]) -> Any:
 
 
 def _json(value: Any, status: int = 200) -> Response:
-    return Response(jsontext.encode(value), status, {"cache-control": "no-store"}, "application/json")
+    return Response(json_codec.encode(value), status, {"cache-control": "no-store"}, "application/json")
 
 
 class _Guarded:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolparity.cassettes.emulated.servers import Servers
-from toolparity.cassettes.recorder.rounds import opening as scripted
+from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface, surface, surface_of
 from toolparity.normalizer.conversation import Request, TextPart, User

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.turns.provider import Provider
 
@@ -69,5 +69,5 @@ def _text(piece: Any) -> str:
     if isinstance(piece, bytes):
         return piece.decode("utf-8", "replace")
     if isinstance(piece, Response):
-        return jsontext.text(piece)
-    return jsontext.text(_plain(piece)) + "\n"
+        return json_codec.text(piece)
+    return json_codec.text(_plain(piece)) + "\n"

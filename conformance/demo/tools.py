@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.cassettes.recorder.rounds import UNFORESEEN
+from toolparity.cassettes.recorder.script_driver import UNFORESEEN
 from toolparity.cassettes.scripts import Call, Offer, Script
 from toolparity.normalizer.conversation import Result, TextPart
 from toolparity.normalizer.turns.running import current_call

@@ -6,7 +6,7 @@ from typing import Any
 
 import anthropic
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from . import Ask
 from .served import Served, http_of
@@ -50,4 +50,4 @@ class AnthropicSDK:
 
 def _given(input: Any) -> dict[str, Any]:
     """The SDK hands on parsed JSON; a text among it is no argument text."""
-    return {"arguments_text": jsontext.text(input)} if isinstance(input, str) else {"arguments": input}
+    return {"arguments_text": json_codec.text(input)} if isinstance(input, str) else {"arguments": input}

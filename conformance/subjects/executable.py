@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
 from . import Ask, Next
@@ -85,8 +85,8 @@ class Executable:
             if self._process is None:
                 self._process = Process(self._command)
                 if line != _HELLO:  # one that was started again is greeted again
-                    self._process.ask(jsontext.encode(_HELLO), self._timeout)
-            given = _object(self._process.ask(jsontext.encode(line), self._timeout))
+                    self._process.ask(json_codec.encode(_HELLO), self._timeout)
+            given = _object(self._process.ask(json_codec.encode(line), self._timeout))
         except (BadAnswer, UnknownSubject):
             self._failed += 1
             self._failures += 1
@@ -98,7 +98,7 @@ class Executable:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        given = jsontext.decode(line)
+        given = json_codec.decode(line)
     except ValueError as error:
         hint = "print one JSON object a line, and nothing else"
         raise BadAnswer(f"the line is no JSON: {error}; it begins {line[:60]!r}", hint=hint) from None

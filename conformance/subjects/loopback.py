@@ -24,7 +24,7 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from toolparity.cassettes.emulated.servers import Servers, serving
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from . import Ask
 
@@ -167,7 +167,7 @@ class _Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs
 
 async def _broken(status: bytes, context: _Context) -> NoReturn:
     """End a call as the provider did: ``{"code", "details"}``."""
-    told = jsontext.decode(status)
+    told = json_codec.decode(status)
     await context.abort(getattr(grpc.StatusCode, told["code"], grpc.StatusCode.UNKNOWN), str(told.get("details") or ""))
 
 
@@ -183,7 +183,7 @@ async def _body(request: Request) -> bytes | None:
 
 def _streams(body: bytes) -> bool:
     try:
-        value: Any = jsontext.decode(body)
+        value: Any = json_codec.decode(body)
     except ValueError:
         return False
     return isinstance(value, dict) and value.get("stream") is True

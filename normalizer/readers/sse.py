@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from operator import itemgetter
 
-from ..balance import Balance
 from ..errors import EventTooLarge
+from ..json_balance import Balance
 from .marks import RAW, Item
 
 _FIELDS = (b"event", b"data", b"id", b"retry")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..model import Block, Reasoning, Text, ToolCall
 from ..wires.common import CallSite, Context
-from .steps import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
+from .scan_events import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 
 #: Findings that say why a call's markup is not to be trusted.
 _WHY = ("markup-malformed", "markup-ambiguous")

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from .jsonparts import Site as CallSite
-from .steps import Ended
+from .scan_events import Ended
 
 #: What models leave between the end of the JSON and the closing tag: brackets and quotes too many.
 LEFT_OVER = re.compile(r"[\s}\]\",;`]{1,64}")

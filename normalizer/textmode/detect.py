@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..findings import Finding, finding
 from ..model import Reasoning, Response, Text
 from .blocks import Blocks
@@ -92,7 +92,7 @@ def detect(text: str) -> list[Leak]:
 def _is_calls(text: str) -> bool:
     """Whether a text is a call as JSON, or a list of them, and nothing else."""
     try:
-        value = jsontext.decode(text)
+        value = json_codec.decode(text)
     except (ValueError, RecursionError):
         return False
     calls = value if isinstance(value, list) else [value]

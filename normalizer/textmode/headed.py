@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .bodies import LEFT_OVER, Site, broken
 from .jsonparts import Value
-from .steps import Ended
+from .scan_events import Ended
 from .tags import HOLD, LONGEST_TAG, Hold, finder, gap, literal, past_space
 
 #: Reads what stands before the arguments: a name, and an id where the dialect has one.

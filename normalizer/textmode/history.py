@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..conversation import Assistant, JsonPart, Loss, Part, Result, Results, TextPart, Turn, User
 from ..model import Block, Choice, Reasoning, Response, Stop, Text, ToolCall
 from ..pairing import paired
@@ -23,7 +23,7 @@ from .dialect import Dialect, WrittenCall, WrittenResult
 from .dialects import dialect_of
 from .dialects.results import failed
 from .dialects.tagged import RAW, spelled
-from .reading import read_with, settings
+from .extract import read_with, settings
 from .scanner import Scanner
 from .values import Tools, tools_of
 
@@ -150,7 +150,7 @@ class _Writer:
                 if isinstance(part, TextPart):
                     texts.append(part.text)
                 elif isinstance(part, JsonPart):
-                    texts.append(jsontext.text(part.value))
+                    texts.append(json_codec.text(part.value))
                 else:
                     beside.append(part)
             name = result.name or self._calls.get(result.call_id, "")
@@ -178,7 +178,7 @@ def _joined(words: list[str]) -> str:
 def _alike(call: ToolCall, name: str, text: str) -> bool:
     """Whether a call reads back as what it was; a value of which no type is known reads back as its text."""
     try:
-        given = jsontext.decode(text)
+        given = json_codec.decode(text)
     except ValueError:
         return False
     if name != call.name or not isinstance(given, dict) or call.arguments is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
-from .. import jsontext
+from .. import json_codec
 from .tags import HOLD, literal, past_space
 
 _IN_STRING = re.compile(r'["\\]')
@@ -230,6 +230,6 @@ class CallObject:
 
 def _text(spelled: str) -> Any:
     try:
-        return jsontext.decode(spelled)
+        return json_codec.decode(spelled)
     except ValueError:
         return None

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from .bodies import LEFT_OVER, Site, broken
 from .jsonparts import CallObject
-from .steps import Ended
+from .scan_events import Ended
 from .tags import HOLD, finder, gap, literal, past_space
 
 

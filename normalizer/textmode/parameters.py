@@ -17,11 +17,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from .. import jsontext
+from .. import json_codec
 from ..model import CallStatus
 from .bodies import Site
 from .jsonparts import Value
-from .steps import Ended
+from .scan_events import Ended
 from .tags import HOLD, Finder, Hit, Hold, Tag, any_literal, finder, gap, past_space
 from .values import Tools, value_of
 
@@ -263,12 +263,12 @@ class Parameters:
             if text.endswith("\n"):  # before a closing tag it is layout
                 text, self._newline = text[:-1], True
         if text:
-            self._show(jsontext.text(text)[1:-1])
+            self._show(json_codec.text(text)[1:-1])
 
     def _begin_preview(self) -> None:
         head = "{" if not self._shown else ","
         self._preview = self._tools.is_text(self._name, self._key) and self._plain.get(self._key, True)
-        self._show(f"{head}{jsontext.text(self._key)}:" + ('"' if self._preview else ""))
+        self._show(f"{head}{json_codec.text(self._key)}:" + ('"' if self._preview else ""))
         self._first, self._newline = True, False
 
     def _show(self, text: str) -> None:
@@ -286,7 +286,7 @@ class Parameters:
             self._show('"')
         else:
             value, _ = value_of(self._tools, self._name, self._key, [text], self._plain.get(self._key))
-            self._show(jsontext.text(value))
+            self._show(json_codec.text(value))
         self._find = None
 
     # the end
@@ -310,7 +310,7 @@ class Parameters:
         if self._trouble:
             self._broken("invalid", unclosed)
             return
-        text = jsontext.text(arguments)
+        text = json_codec.text(arguments)
         status: CallStatus = "truncated" if unclosed else "complete"
         if not self._shown or "".join(self._shown) + "}" != text:
             if self._shown:

@@ -6,9 +6,9 @@ import ast
 import re
 from typing import Any
 
-from .. import jsontext
+from .. import json_codec
 from .bodies import Site
-from .steps import Ended
+from .scan_events import Ended
 
 _QUOTE_OR_PAREN = re.compile(r"""['"()\\]""")
 
@@ -55,7 +55,7 @@ class Parens:
             if given is None:
                 self._site.end(Ended(self._name, None, written, "invalid", corrected=True))
             else:
-                text = jsontext.text(given)
+                text = json_codec.text(given)
                 self._site.grow(text)
                 self._site.end(Ended(self._name, None, text, respelled=True))
         return at
@@ -77,7 +77,7 @@ def keywords(written: str) -> dict[str, Any] | None:
         given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
         if len(given) < len(call.keywords):
             return None
-        made = jsontext.decode(jsontext.encode(given))
+        made = json_codec.decode(json_codec.encode(given))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
     return made if isinstance(made, dict) else None

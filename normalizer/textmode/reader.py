@@ -11,9 +11,9 @@ from ..errors import ToolLimitReached
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, StreamError
 from ..model import Response
 from ..wires.common import Declared
-from .reading import read_with, settings
-from .shown import Shown
-from .steps import Over
+from .event_filter import Shown
+from .extract import read_with, settings
+from .scan_events import Over
 
 #: What a decoder finds where a stream is closed in the midst of an event.
 _OF_BROKEN_STREAMS = frozenset(

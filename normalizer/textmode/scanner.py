@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from .bodies import Body
 from .dialect import Dialect
 from .markdown import Markdown
-from .steps import Began, Doubted, Ended, Grew, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
+from .scan_events import Began, Doubted, Ended, Grew, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 from .tags import HOLD, Hit, Hold, any_literal, finder
 from .values import Tools
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import jsontext
+from .. import json_codec
 from ..arguments import overflows
 from ..conversation import Request, Tool
 from ..errors import MalformedBody
@@ -83,7 +83,7 @@ def tools_of(given: Any) -> Tools:
     if isinstance(given, Tools):
         return given
     if isinstance(given, (bytes, str)):
-        given = jsontext.decode(given)
+        given = json_codec.decode(given)
     if isinstance(given, Request):
         given = given.tools
     if isinstance(given, dict):
@@ -106,7 +106,7 @@ def _defined(given: Any) -> Iterable[tuple[str, dict[str, Any]]]:
             if isinstance(name, str):
                 yield name, schema if isinstance(schema, dict) else {}
         elif hasattr(tool, "parameters") and isinstance(getattr(tool, "name", None), str):  # xAI's protobuf function
-            schema = jsontext.decode(tool.parameters) if tool.parameters else {}
+            schema = json_codec.decode(tool.parameters) if tool.parameters else {}
             yield tool.name, schema if isinstance(schema, dict) else {}
         else:
             raise MalformedBody(
@@ -197,7 +197,7 @@ def _json(text: str, kinds: set[str]) -> tuple[Any, Trouble]:
         value: Any = _WORDS[stripped]
     else:
         try:
-            value = jsontext.decode(stripped)
+            value = json_codec.decode(stripped)
         except (ValueError, RecursionError):
             return text, [("parameter-mistyped", f"{text[:80]!r} is no {_named(kinds)}")]
     if overflows(value) or (kinds and not _fits(value, kinds)):

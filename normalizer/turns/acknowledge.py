@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
-from .. import jsontext
+from .. import json_codec
 from ..model import ToolCall
 from .gerunds import base, before_noun, starts_verb, word_set
 from .provider import Provider
@@ -85,7 +85,7 @@ class Writer:
             return None
         try:
             async with asyncio.timeout(self.patience):
-                request = asked(self.provider, self.instructions, jsontext.text({"hints": hints}))
+                request = asked(self.provider, self.instructions, json_codec.text({"hints": hints}))
                 async with aclosing(saying(self.provider, request)) as words:
                     return "".join([text async for text in words]).strip()
         except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import jsontext
+from .. import json_codec
 from ..conversation import Result
 from ..errors import TurnMisused
 from ..model import ToolCall
@@ -270,7 +270,7 @@ def _tell_result(work: Work, sequence: int, result: Result) -> None:
     round = work.round.round_number
     said = result_content(result)
     work.tell(BlockStart, round, sequence, made.block_type, result.call_id, result.name)
-    work.tell(BlockDelta, round, sequence, said if isinstance(said, str) else jsontext.text(said))
+    work.tell(BlockDelta, round, sequence, said if isinstance(said, str) else json_codec.text(said))
     work.tell(BlockStop, round, block)
 
 

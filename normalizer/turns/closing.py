@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..answers import answer
 from ..conversation import Assistant, JsonPart, Other, Result, TextPart, Turn
 from ..model import Choice, Refusal, Response, Text, ToolCall
@@ -104,7 +104,7 @@ def _approval(wire: str, call: CallState) -> Turn:
 
 def _quoted(result: Result) -> str:
     text = " ".join(
-        part.text if isinstance(part, TextPart) else jsontext.text(part.value) if isinstance(part, JsonPart) else "…"
+        part.text if isinstance(part, TextPart) else json_codec.text(part.value) if isinstance(part, JsonPart) else "…"
         for part in result.parts
     )
     short = text if len(text) <= _QUOTED else text[:_QUOTED] + "…"

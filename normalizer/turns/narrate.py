@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from .. import jsontext
+from .. import json_codec
 from ..conversation import Result
 from ..model import Response, ToolCall
 from .acknowledge import Hinted, hints_of, listed
@@ -64,7 +64,7 @@ class NarratorInput(Struct, frozen=True, rename="camel"):
     @property
     def text(self) -> str:
         """Its JSON: what the narrator is sent."""
-        return jsontext.text(self)
+        return json_codec.text(self)
 
 
 class Narration(Struct, frozen=True):
@@ -101,7 +101,7 @@ def plain(given: NarratorInput) -> str:
     lines = ["This is what came back:"]
     for told in given.tool_results:
         value = told.error if told.failed else told.result
-        text = value if isinstance(value, str) else jsontext.text(value)
+        text = value if isinstance(value, str) else json_codec.text(value)
         short = text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
         lines.append(f"- {told.tool_name}{' failed' if told.failed else ''}: {short}")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..conversation import Assistant, JsonPart, Part, Request, Result, Results, TextPart, Tool, Turn, User
 from ..events import BlockDelta, BlockStart, Event
 from ..model import Choice, Response, Stop, StopReason, Text, Usage
@@ -101,6 +101,6 @@ def _valued(result: Result) -> Result:
     if not isinstance(part, TextPart) or not part.text.lstrip().startswith(("{", "[")):
         return result
     try:
-        return replace(result, parts=[JsonPart(jsontext.decode(part.text))])
+        return replace(result, parts=[JsonPart(json_codec.decode(part.text))])
     except ValueError:
         return result

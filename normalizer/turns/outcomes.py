@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..answers import result_of
 from ..conversation import JsonPart, MediaPart, Part, Result, TextPart
 from ..errors import UnsayableOutcome
@@ -46,7 +46,7 @@ def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[Result, Ho
             return failure(call, said), "unsayable"
     try:
         result = limited(result_of(call, outcome), most)
-        jsontext.encode(result)
+        json_codec.encode(result)
     except UnsayableOutcome as error:
         return failure(call, f"Tool {call.name!r} returned something that cannot be told: {error.what}"), "unsayable"
     except BaseException as error:  # raised by the object itself
@@ -84,13 +84,15 @@ def _size(part: Part) -> int:
     if isinstance(part, MediaPart):
         return len(part.data or "") + len(part.url or "")
     value = part.value if isinstance(part, JsonPart) else part.raw
-    return len(jsontext.encode(value))
+    return len(json_codec.encode(value))
 
 
 def _cut(part: Part, room: int, size: int) -> Part:
     if isinstance(part, MediaPart):
         return TextPart(f"[{part.kind} of {size} characters left out: the limit is {room}]")
-    text = part.text if isinstance(part, TextPart) else jsontext.text(part.value if isinstance(part, JsonPart) else "")
+    text = (
+        part.text if isinstance(part, TextPart) else json_codec.text(part.value if isinstance(part, JsonPart) else "")
+    )
     return TextPart(f"{text[:room]}\n[cut: these are the first {room} of {size} characters]")
 
 

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol
 
-from .. import jsontext
+from .. import json_codec
 from .events import TurnEvent
 
 #: Of the response: what is streamed is neither kept by caches nor held back by proxies.
@@ -65,7 +65,7 @@ class Source(Protocol):
 
 def encode(event: TurnEvent) -> bytes:
     """One event, as it stands in the stream."""
-    return frame(event.seq, str(event.__struct_config__.tag), jsontext.text(event))
+    return frame(event.seq, str(event.__struct_config__.tag), json_codec.text(event))
 
 
 def frame(seq: int, type: str, data: str) -> bytes:

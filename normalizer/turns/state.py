@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from .. import jsontext
+from .. import json_codec
 from ..conversation import Assistant, Request, Result, Results, Turn
 from ..errors import InvalidState, PolicyError
 from ..model import Block, Error, Response, ToolCall, Usage
@@ -250,13 +250,13 @@ _decoder = msgspec.json.Decoder(TurnState)
 
 def dump(state: TurnState) -> bytes:
     """The state as JSON."""
-    return jsontext.encode(state)
+    return json_codec.encode(state)
 
 
 def load(data: bytes | str) -> TurnState:
     """The state of a JSON text. Raises InvalidState for what is none, or is of a later version."""
     try:
-        head = jsontext.decode(data)
+        head = json_codec.decode(data)
         version = head.get("version", VERSION) if isinstance(head, dict) else None
         if not isinstance(version, int) or version > VERSION:
             raise InvalidState(f"version {version!r} of a turn's state", hint=f"this program reads up to {VERSION}")
@@ -278,7 +278,7 @@ def key_of(turn: str, round: int, call: ToolCall) -> str:
 def likeness(call: ToolCall) -> str:
     """The same for calls of the same tool with the same arguments, whatever their ids and spelling."""
     said: Any = call.arguments if call.arguments is not None else call.arguments_text
-    text = jsontext.text([call.name, msgspec.to_builtins(said, order="deterministic")])
+    text = json_codec.text([call.name, msgspec.to_builtins(said, order="deterministic")])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from .. import jsontext
+from .. import json_codec
 from ..errors import InvalidTool, MissingExtra
 from .raised import described
 
@@ -29,7 +29,7 @@ def check_schema(tool: str, schema: dict[str, Any]) -> None:
 def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
     """What does not fit, each with its place; empty where all does. Never raises for any arguments."""
     try:
-        found = islice(_validator(jsontext.text(schema)).iter_errors(arguments), _MOST)
+        found = islice(_validator(json_codec.text(schema)).iter_errors(arguments), _MOST)
         return [_told(error) for error in sorted(found, key=lambda error: [str(step) for step in error.absolute_path])]
     except RecursionError:
         return ["the arguments are nested too deep"]
@@ -54,7 +54,7 @@ def _judge(schema: dict[str, Any]) -> Any:
 def _validator(schema: str) -> Any:
     """``schema`` as its text: dicts have no hash. Nothing that it refers to is fetched from anywhere."""
     registry = import_module("referencing").Registry()
-    parsed = jsontext.decode(schema)
+    parsed = json_codec.decode(schema)
     return _judge(parsed)(parsed, registry=registry)
 
 

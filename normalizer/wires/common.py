@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..errors import MalformedBody, NoAnswer
 from ..events import Event, StreamError
 from ..findings import Finding, finding
@@ -309,7 +309,7 @@ _OF_ERRORS = ("error", "errors", "detail", "code", "msg")
 
 def no_answer(context: Context, data: bytes, *, id: str | None = None, model: str | None = None) -> Response:
     """The response for a body that holds no answer: an error. Raises NoAnswer where it is none either."""
-    raw = jsontext.decode(data)
+    raw = json_codec.decode(data)
     failed = context.status is not None and context.status >= 400
     if not failed and isinstance(raw, dict):
         failed = any(raw.get(name) is not None for name in _OF_ERRORS) or isinstance(raw.get("message"), str)
@@ -377,7 +377,7 @@ class StreamBase:
         if isinstance(name, Mark):
             # Text between events: an error page, or an error object without framing (failure SSE-11).
             try:
-                self.fail(jsontext.decode(data), out)
+                self.fail(json_codec.decode(data), out)
             except (ValueError, RecursionError):
                 self.fail(data.decode("utf-8", "replace"), out)
             return

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..model import Block, ServerToolCall, Text, ToolCall
 from .common import BY_NAME, Context
 
@@ -72,7 +72,7 @@ def schema_of(context: Context, name: str) -> dict[str, Any] | None:
     schema = context.declared.schemas.get(name)
     if isinstance(schema, str):
         try:
-            schema = jsontext.decode(schema)
+            schema = json_codec.decode(schema)
         except (ValueError, RecursionError):
             return None
     return schema if isinstance(schema, dict) else None

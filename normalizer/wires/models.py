@@ -6,7 +6,7 @@ import re
 
 from ..conversation import Request
 from . import HOME
-from .carry import Carrying
+from .write_context import Carrying
 
 #: How the names of a vendor's models begin. Vendors that only host the models of others are not here.
 FAMILIES: dict[str, str] = {

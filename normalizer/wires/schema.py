@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import fields as struct_fields
 
-from .. import jsontext
+from .. import json_codec
 from ..errors import MalformedBody
 
 EXTRA_NAME = "extra of toolparity"
@@ -87,7 +87,7 @@ class Reader(Generic[S]):
         except UNFIT:
             # JSON that only the standard library reads: half surrogate pairs, NaN, bytes that are no UTF-8.
             try:
-                source = jsontext.decode(data)
+                source = json_codec.decode(data)
             except (ValueError, RecursionError) as error:
                 raise MalformedBody(f"the body is no JSON: {error}", body=data) from None
         fitted = _fit_struct(source, self._cls, "$", notes)
@@ -155,14 +155,14 @@ def plain(value: Any) -> Any:
     if not isinstance(value, Raw):
         return value
     try:
-        return jsontext.decode(bytes(value))
+        return json_codec.decode(bytes(value))
     except (ValueError, RecursionError):
         return exact_text(value)  # a number of 5,000 digits, in a member that the fast path did not look into
 
 
 def exact_text(value: Any) -> str:
     """The exact JSON text of a `Raw`; compact JSON of anything else."""
-    return str(value, "utf-8", "replace") if isinstance(value, Raw) else jsontext.text(value)
+    return str(value, "utf-8", "replace") if isinstance(value, Raw) else json_codec.text(value)
 
 
 class _Field(Struct, frozen=True):
@@ -254,7 +254,7 @@ def _fit(value: Any, spec: _Field, path: str, notes: list[Note]) -> tuple[bool, 
             return _fit_leaf(value, spec.type)
         return True, _fit_items(items, spec, path, notes)
     if spec.kind == "raw":
-        return True, value if isinstance(value, Raw) else Raw(jsontext.encode(value))
+        return True, value if isinstance(value, Raw) else Raw(json_codec.encode(value))
     return _fit_leaf(value, spec.type)
 
 

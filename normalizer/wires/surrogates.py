@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import jsontext
+from .. import json_codec
 from ..conversation import Result, Tool, ToolChoice
 from ..errors import MalformedBody
 from ..model import ToolCall
-from .carry import Carrying
+from .write_context import Carrying
 
 #: MessagePack has the same strings as JSON, and copies them where JSON has to look for what to escape.
 _encode = msgspec.msgpack.Encoder().encode
@@ -108,7 +108,7 @@ class Mender:
         """A member of an object; the text under `arguments` is the JSON of a call's arguments on every wire."""
         if name == "arguments" and isinstance(value, str) and not is_whole(value):
             try:
-                jsontext.decode(value)
+                json_codec.decode(value)
             except ValueError:
                 return self._text(value)
             return _escaped(value)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..compare import counted
 from ..shown import cut
@@ -152,7 +152,7 @@ def render(told: Mapping[str, Any]) -> bytes:
         "rows": rows(audit),
         "left": sum(max(0, len(wire.models) - _MODELS) for wire in audit.wires.values()),
         "found": found(audit),
-        "data": "data:application/json;base64," + base64.b64encode(jsontext.encode(told)).decode(),
+        "data": "data:application/json;base64," + base64.b64encode(json_codec.encode(told)).decode(),
     }
     return page("audit.html.j2", context, styles=STYLES)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..results import OUTCOMES, Result, Run, Told, Verdict
 from ..shown import cut
@@ -130,8 +130,8 @@ class Columns:
 
     def _bundle(self, result: Result) -> int:
         # The JSON of both is compared, which is faster than anything that hashes structs with lists in them.
-        told = jsontext.encode(result.told)
-        key = jsontext.encode(result.verdicts) + told
+        told = json_codec.encode(result.told)
+        key = json_codec.encode(result.verdicts) + told
         found = self._seen.get(key)
         if found is None:
             found = self._seen[key] = len(self.bundles)

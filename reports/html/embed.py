@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..results import BROKEN, REPEAT, Run
 from ..shown import cut
@@ -85,7 +85,7 @@ def embedded(run: Run, columns: Columns, room: int = ROOM) -> Embedded:
 
 def safe(value: Any) -> str:
     """JSON that no markup can leave, and that hides nothing from who reads the page's source."""
-    return _UNSAFE.sub(_escaped, jsontext.text(value))
+    return _UNSAFE.sub(_escaped, json_codec.text(value))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -140,7 +140,7 @@ def test_a_request_that_raises_is_a_failure() -> None:
 
 def test_a_check_that_stumbles_is_told_of_as_such_and_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     from toolparity.conformance import bench
-    from toolparity.conformance.checks import LAWS
+    from toolparity.conformance.laws import LAWS
 
     def stumbles(evidence: Any) -> Any:
         raise IndexError("past the end")

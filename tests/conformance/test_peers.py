@@ -18,8 +18,8 @@ import pytest
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance import baseline
 from toolparity.conformance.bench import Bench
-from toolparity.conformance.checks import LAWS
 from toolparity.conformance.evidence import Case
+from toolparity.conformance.laws import LAWS
 from toolparity.conformance.scenarios import scenarios
 from toolparity.conformance.subjects import SUBJECTS, installing, subject
 from toolparity.conformance.subjects.peers import HERE, PEERS

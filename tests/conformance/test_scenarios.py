@@ -16,8 +16,8 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance import bench, scenarios, traffic
 from toolparity.conformance.asked import asked
 from toolparity.conformance.bench import Bench, Choice
-from toolparity.conformance.checks.common import equal
 from toolparity.conformance.expected import Expected, ExpectedCall
+from toolparity.conformance.laws.common import equal
 from toolparity.conformance.scenarios import Scenario, body_bytes, read
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import InvalidScenario

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import openai
 
 from toolparity import Response, StreamDecoder, normalize
-from toolparity.cassettes.emulated.play import result_text
+from toolparity.cassettes.emulated.script_player import result_text
 from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User

@@ -14,13 +14,13 @@ from tests.emulated.callers import SURFACES_HERE, heard, opening, resource
 from tests.emulated.extra import EXTRA
 from toolparity import normalize
 from toolparity.cassettes.emulated.openai_rest import error
-from toolparity.cassettes.emulated.play import Refused
+from toolparity.cassettes.emulated.script_player import Refused
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.normalizer.rules import Rule
 from toolparity.normalizer.wires.openai_chat.rules import RULES as CHAT_RULES
 from toolparity.normalizer.wires.openai_responses.rules import RULES as RESPONSES_RULES
+from toolparity.normalizer.wires.rule import Rule
 
 Sdk = Callable[[Surface], openai.OpenAI]
 here = pytest.mark.parametrize("surface", SURFACES_HERE, ids=lambda surface: surface.name)

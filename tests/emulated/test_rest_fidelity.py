@@ -20,7 +20,7 @@ from tests.emulated.fidelity import Shape, coverage, real, recorded, shape, stra
 from tests.emulated.sdk_models import sdk_models
 from tests.recorded.rows import Row
 from toolparity.cassettes.emulated.http import ENDPOINTS
-from toolparity.cassettes.emulated.play import Held, play
+from toolparity.cassettes.emulated.script_player import Held, play
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 

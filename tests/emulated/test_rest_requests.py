@@ -13,7 +13,7 @@ from tests.emulated.callers import SURFACES_HERE, heard, opening, resource
 from tests.emulated.extra import EXTRA
 from tests.emulated.fidelity import payloads
 from toolparity import Response
-from toolparity.cassettes.emulated.play import tokens
+from toolparity.cassettes.emulated.script_player import tokens
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface

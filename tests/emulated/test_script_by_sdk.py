@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from toolparity.cassettes.emulated.servers import Servers
-from toolparity.cassettes.recorder.players import AsyncCaller, Caller, Link
-from toolparity.cassettes.recorder.rounds import conversation
+from toolparity.cassettes.recorder.script_driver import conversation
+from toolparity.cassettes.recorder.sdks import AsyncCaller, Caller, Link
 from toolparity.cassettes.scripts import Refuse, Round, Say, Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.model import Response, ServerToolCall, ToolCall

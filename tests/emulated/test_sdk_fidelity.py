@@ -26,8 +26,8 @@ from tests.emulated.library import LIBRARY
 from tests.recorded.rows import Row, rows
 from tests.sdk_types import models, tags
 from toolparity.cassettes.emulated import anthropic_messages, xai_grpc
-from toolparity.cassettes.emulated.play import Held, Play, Refused, Reset, play
-from toolparity.cassettes.recorder.rounds import opening
+from toolparity.cassettes.emulated.script_player import Held, Play, Refused, Reset, play
+from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.requests import write_request

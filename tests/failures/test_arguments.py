@@ -35,7 +35,7 @@ from tests.building import (
     triples,
 )
 from toolparity import Opaque, StreamDecoder, ToolCall, normalize, select
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStop, Event
 from toolparity.normalizer.repair import unwrap_arguments, unwrap_fields
 
@@ -271,7 +271,7 @@ def test_UNI_02_a_lone_surrogate_is_kept_and_can_be_written(wire: str, streamed:
     call = only(response)
     assert (call.arguments, call.arguments_text, call.status) == ({"a": "\ud800"}, '{"a":"\\ud800"}', "complete")
     assert "arguments-lone-surrogate" in codes(response)
-    assert b'"\\ud800"' in jsontext.encode(response)
+    assert b'"\\ud800"' in json_codec.encode(response)
     assert [ref.id for ref in select(response).kept] == ["a"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolparity import Response, normalize, select
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from .play import (
     LOOKUP,
@@ -70,7 +70,7 @@ def test_TRUNC_01_a_call_that_ended_before_the_limit_cut_the_words_after_it_is_k
 
 def canonical(response: Response) -> Any:
     """The canonical JSON, without what the law `stream-parity` leaves aside."""
-    form = json.loads(jsontext.encode(response))
+    form = json.loads(json_codec.encode(response))
     for choice in form["choices"]:
         for block in choice["blocks"]:
             if block["type"] == "tool_call" and block["arguments"] is not None:

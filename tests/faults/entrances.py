@@ -20,7 +20,7 @@ from tests.damage import STRANGE, places
 from tests.streaming import AS_STREAM, grpc
 from toolparity import Response, StreamDecoder, ToolparityError, normalize, select
 from toolparity.cassettes.sources import read as read_files
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer, strip
 from toolparity.normalizer.detect import detect_body, detect_event
 from toolparity.normalizer.repair import strip_name, unwrap_arguments, unwrap_fields, unwrap_parallel
@@ -196,7 +196,7 @@ def act(response: Response | None) -> None:
     """Everything that a caller does with a response."""
     if response is None:
         return
-    jsontext.encode(response)
+    json_codec.encode(response)
     report(response)
     tried(read_response, response)
     for choice in response.choices[:2]:

@@ -39,7 +39,7 @@ from toolparity import (
     select,
 )
 from toolparity.conformance.cli import main
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -87,11 +87,11 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
         ToolCall(given("id"), given("name"), arguments, spelled),
         ToolCall("b", "broken", None, "{" + given("broken arguments"), "invalid"),
         ToolCall("c", "free", None, given("free text"), "complete", "custom"),
-        ToolCall("d", "escaped", {"x": given("argument")}, jsontext.text({"x": given("argument")})),
+        ToolCall("d", "escaped", {"x": given("argument")}, json_codec.text({"x": given("argument")})),
     ]
     blocks = [
         Reasoning(given("reasoning"), "sig"),
-        ServerToolCall("srvtoolu_1", "web_search", "web_search", jsontext.text({"query": given("query")})),
+        ServerToolCall("srvtoolu_1", "web_search", "web_search", json_codec.text({"query": given("query")})),
         ServerToolResult("srvtoolu_1", "web_search", raw={"type": "web_search_tool_result", "x": given("server")}),
         Text(given("text"), [{"title": given("annotation")}], {"more": given("extra")}),
         Refusal(given("refusal")),
@@ -318,4 +318,4 @@ def test_item_16_the_lines_of_normalize_are_utf_8(wire: str, tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     (line,) = result.stdout_bytes.splitlines()
     (call,) = normalize(path.read_bytes(), wire).calls
-    assert jsontext.decode(line)["response"]["choices"][0]["blocks"][0]["arguments"] == call.arguments
+    assert json_codec.decode(line)["response"]["choices"][0]["blocks"][0]["arguments"] == call.arguments

@@ -19,7 +19,7 @@ from tests.turns.log.conftest import clock, log, postgres, postgres_database, ur
 from tests.turns.log.shared import turn
 from tests.turns.log.test_rows import VALUES
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.turns import Turn
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.log.changes import applied, changes
@@ -39,7 +39,7 @@ def texts(where: URL) -> Iterator[str]:
     with engine.connect() as connection:
         for table in metadata.tables.values():
             for row in connection.execute(sa.select(table)):
-                yield from (value if isinstance(value, str) else jsontext.text(value) for value in row)
+                yield from (value if isinstance(value, str) else json_codec.text(value) for value in row)
     engine.dispose()
 
 
@@ -108,7 +108,7 @@ def test_a_result_is_stored_once_and_once_as_a_row_to_be_read(
     returned: Any,
 ) -> None:
     """As a value also once more where it is shown as text."""
-    size, times = len(jsontext.text(returned)), 2 if isinstance(returned, str) else 3
+    size, times = len(json_codec.text(returned)), 2 if isinstance(returned, str) else 3
 
     async def main() -> None:
         counting = Counting(look=lambda **_: returned)
@@ -144,9 +144,9 @@ class Kept(Observer):
         self.before: TurnState | None = None
 
     async def save(self, state: TurnState) -> None:
-        change = jsontext.decode(jsontext.encode(changes(self.before, state)))
+        change = json_codec.decode(json_codec.encode(changes(self.before, state)))
         self.document, self.before = applied(self.document, change), state
-        assert dump(load(jsontext.encode(self.document))) == dump(state)
+        assert dump(load(json_codec.encode(self.document))) == dump(state)
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
@@ -170,8 +170,8 @@ def test_a_change_is_as_small_as_what_changed() -> None:
 
 @given(VALUES, VALUES)
 def test_a_change_makes_the_one_of_the_other(before: Any, after: Any) -> None:
-    change = jsontext.decode(jsontext.encode(changes(before, after)))
-    assert exact(applied(jsontext.decode(jsontext.encode(before)), change)) == exact(after)
+    change = json_codec.decode(json_codec.encode(changes(before, after)))
+    assert exact(applied(json_codec.decode(json_codec.encode(before)), change)) == exact(after)
 
 
 LONG_VALUES = st.recursive(
@@ -185,15 +185,15 @@ LONG_VALUES = st.recursive(
 def test_what_is_packed_comes_back_as_it_was(documents: list[dict[str, Any]]) -> None:
     parts, stored = Parts(), {}
     for document in [*documents, *documents]:
-        text = jsontext.text(document)
+        text = json_codec.text(document)
         packed = parts.pack(text)
         new = {row["digest"]: row["value"] for row in parts.take()}
         assert not new.keys() & stored.keys()
         stored.update(new)
         assert references([packed]) <= stored.keys()
-        assert exact(jsontext.decode(unpack(packed, stored))) == exact(jsontext.decode(text))
+        assert exact(json_codec.decode(unpack(packed, stored))) == exact(json_codec.decode(text))
 
 
 def exact(value: Any) -> str:
     """Where 1, 1.0 and true differ, and the order of members counts."""
-    return json.dumps(jsontext.decode(jsontext.encode(value)))
+    return json.dumps(json_codec.decode(json_codec.encode(value)))

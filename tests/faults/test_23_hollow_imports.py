@@ -14,7 +14,7 @@ from tests.faults.test_23_spelled_bodies import SPELLINGS
 from tests.traffic import CHAT_URL, chat_body, chat_stream
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.library import find, forget, load, verify
-from toolparity.cassettes.library.intake import Left, Taken, take_in
+from toolparity.cassettes.library.importer import Left, Taken, take_in
 from toolparity.conformance.cli import main
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}

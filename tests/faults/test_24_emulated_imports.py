@@ -15,9 +15,9 @@ import yaml
 from tests.library.making import made, rewritten
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
-from toolparity.cassettes import origin
+from toolparity.cassettes import emulation_marker
 from toolparity.cassettes.library import RECORDED, find, forget, load
-from toolparity.cassettes.library.intake import Left, Taken, take_in
+from toolparity.cassettes.library.importer import Left, Taken, take_in
 from toolparity.cassettes.surfaces import SURFACES
 
 
@@ -49,7 +49,7 @@ def test_refusals_of_the_emulated_grpc_service_are_refused_as_well(tmp_path: Pat
 def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> None:
     def unmark(content: dict[str, Any]) -> None:
         for one in content["interactions"]:
-            del one["response"]["headers"][origin.HEADER]
+            del one["response"]["headers"][emulation_marker.HEADER]
 
     path = rewritten(made(tmp_path / "ours"), unmark, honest=True)
     (found,) = taken(path, tmp_path / "into")
@@ -62,7 +62,7 @@ def test_the_provenance_counts_compressed_and_where_it_is_not_whole(tmp_path: Pa
     def unmark(content: dict[str, Any]) -> None:
         del content["metadata"]["toolparity"]["digest"]
         for one in content["interactions"]:
-            del one["response"]["headers"][origin.HEADER]
+            del one["response"]["headers"][emulation_marker.HEADER]
 
     path = tmp_path / f"ours.yaml.{end}"
     path.write_bytes(pack(rewritten(made(tmp_path / "ours"), unmark, honest=False).read_bytes()))
@@ -88,7 +88,7 @@ def test_the_marker_counts_in_other_formats_and_for_replayed_answers(tmp_path: P
     (found,) = taken(path, tmp_path / "into")
     assert isinstance(found, Taken) is real
     if isinstance(found, Taken):
-        assert list(origin.contradictions("imported", load(found.path).responses)) == []
+        assert list(emulation_marker.contradictions("imported", load(found.path).responses)) == []
 
 
 def test_real_answers_in_the_same_file_are_taken_in(tmp_path: Path) -> None:

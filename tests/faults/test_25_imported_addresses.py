@@ -19,7 +19,7 @@ from vcr.request import Request
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.library import find, forget, load
-from toolparity.cassettes.library.intake import Left, Taken, slug, take_in
+from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
 from toolparity.cassettes.recorder.vcr import playing
 from toolparity.cassettes.sources import yamlfile
 from toolparity.conformance.cli import main
@@ -121,7 +121,7 @@ def test_a_library_that_cannot_be_written_is_an_error_for_each_file(
     def full(*args: object, **more: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("toolparity.cassettes.library.intake._write", full)
+    monkeypatch.setattr("toolparity.cassettes.library.importer._write", full)
     for name in ("a.yaml", "b.yaml"):
         written(tmp_path / name, recorded(chat_body("f")))
     paths = [str(tmp_path / name) for name in ("a.yaml", "b.yaml")]

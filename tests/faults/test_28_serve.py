@@ -20,8 +20,8 @@ from tests.programs import interruptible
 from tests.traffic import chat_body
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.library import forget
-from toolparity.cassettes.replay.deck import Deck
 from toolparity.cassettes.replay.http import application
+from toolparity.cassettes.replay.response_index import Deck
 from toolparity.cassettes.replay.rpc import Chat
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli import main

@@ -17,8 +17,8 @@ from tests.reports.golden import result, run, verdict
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance import baseline, published, withdrawn
 from toolparity.conformance.bench import Bench
-from toolparity.conformance.checks import LAWS
 from toolparity.conformance.evidence import Case
+from toolparity.conformance.laws import LAWS
 from toolparity.conformance.scenarios import scenarios
 from toolparity.conformance.subjects import subject
 from toolparity.conformance.subjects.peers import HERE

@@ -33,7 +33,7 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.model import ApprovalRequest, Block
 from toolparity.normalizer.pairing import paired
-from toolparity.normalizer.wires.carry import LOSSES
+from toolparity.normalizer.wires.write_context import LOSSES
 
 PROVIDERS = {
     "openai.chat": "openai",

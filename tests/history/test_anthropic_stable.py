@@ -14,7 +14,7 @@ from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 from tests.recorded.rows import rows
 from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Turn, User
-from toolparity.normalizer.jsontext import encode
+from toolparity.normalizer.json_codec import encode
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -87,7 +87,7 @@ def test_recorded_conversations_keep_their_closed_messages_round_by_round(record
 PROGRAM = """
 import json
 from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
-from toolparity.normalizer.jsontext import text
+from toolparity.normalizer.json_codec import text
 from toolparity.normalizer.model import Choice, Response, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 from toolparity.normalizer.requests import write_request
 called = (("call 0", "a.b"), ("call:0", "a b"))

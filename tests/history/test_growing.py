@@ -31,7 +31,7 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.errors import MalformedBody
-from toolparity.normalizer.jsontext import encode
+from toolparity.normalizer.json_codec import encode
 from toolparity.normalizer.model import (
     Choice,
     Reasoning,

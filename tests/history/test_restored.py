@@ -13,7 +13,7 @@ from toolparity.normalizer.findings import finding
 from toolparity.normalizer.model import Choice, Response, ServerToolCall, Stop, Text, ToolCall
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
-from toolparity.normalizer.wires.carry import digest
+from toolparity.normalizer.wires.write_context import digest
 
 NAME = "mcp.search"
 TOOLS = [Tool(NAME, parameters={"type": "object", "properties": {}})]

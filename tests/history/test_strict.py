@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.wires.strict import lacking_for_strict
+from toolparity.normalizer.wires.strict_schema import lacking_for_strict
 
 OPEN: dict[str, Any] = {"type": "object", "properties": {}}
 

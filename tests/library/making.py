@@ -11,7 +11,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from tests.traffic import CHAT_URL, chat_body
-from toolparity.cassettes import origin
+from toolparity.cassettes import emulation_marker
 from toolparity.cassettes.library import KEY, Provenance, path_for, save
 from toolparity.cassettes.library.digest import digest
 from toolparity.cassettes.scripts import scripts
@@ -56,9 +56,9 @@ def interaction(answer: str | bytes | None = None, question: str = "hello?", sta
 def made(root: Path, *interactions: dict[str, Any], **told: Any) -> Path:
     """A cassette at its place in the library. Where it is emulated, its answers say so."""
     provenance = replace(TOLD, **told)
-    if provenance.origin == origin.EMULATED:
+    if provenance.origin == emulation_marker.EMULATED:
         for one in interactions or (interactions := (interaction(),)):
-            one["response"]["headers"].setdefault(origin.HEADER, [origin.EMULATED])
+            one["response"]["headers"].setdefault(emulation_marker.HEADER, [emulation_marker.EMULATED])
     name = provenance.scenario or "found"
     path = path_for(provenance.surface or "openai.chat", name, provenance.stream, root)
     save(path, interactions or (interaction(),), provenance)

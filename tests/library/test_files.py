@@ -16,7 +16,17 @@ from vcr.serializers import yamlserializer
 
 from tests.library.making import interaction, made
 from tests.traffic import chat_body
-from toolparity.cassettes.library import exchanges, file_for, files, find, forget, load, path_for, plain, provenance_of
+from toolparity.cassettes.library import (
+    exchanges,
+    file_for,
+    files,
+    find,
+    forget,
+    load,
+    path_for,
+    provenance_of,
+    safe_yaml,
+)
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import UnreadableCassette, UnreadableSource
 
@@ -130,7 +140,7 @@ def test_provenance_of_a_large_cassette_reads_its_beginning_only(
     path = made(tmp_path, interaction("x" * 3_000_000))
     forget()
     read = 0
-    real = plain._Nameless.read
+    real = safe_yaml._Nameless.read
 
     def counted(self: Any, size: int = -1) -> bytes:
         nonlocal read
@@ -138,7 +148,7 @@ def test_provenance_of_a_large_cassette_reads_its_beginning_only(
         read += len(data)
         return data
 
-    monkeypatch.setattr(plain._Nameless, "read", counted)
+    monkeypatch.setattr(safe_yaml._Nameless, "read", counted)
     assert provenance_of(path).origin == "emulated"
     assert 0 < read < 100_000
 
@@ -178,14 +188,14 @@ def test_one_that_is_larger_than_all_that_is_kept_is_kept_alone(
 
 def test_a_second_pass_over_the_whole_shipped_library_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = 0
-    real = plain.load
+    real = safe_yaml.load
 
     def counted(data: bytes, where: str) -> Any:
         nonlocal parsed
         parsed += 1
         return real(data, where)
 
-    monkeypatch.setattr(plain, "load", counted)
+    monkeypatch.setattr(safe_yaml, "load", counted)
     forget()
     places = find()
     for _ in range(2):
@@ -263,7 +273,7 @@ def test_plain_data_is_read_as_pyyaml_reads_it(value: Any, style: str | None, fl
         allow_unicode=wide,
         encoding="utf-8",
     )
-    read = plain.load(data, "here")
+    read = safe_yaml.load(data, "here")
     assert read == yaml.load(data, Loader=yaml.CSafeLoader)
     assert repr(read) == repr(yaml.load(data, Loader=yaml.CSafeLoader))
 
@@ -284,4 +294,4 @@ def test_plain_data_is_read_as_pyyaml_reads_it(value: Any, style: str | None, fl
     ],
 )
 def test_what_people_write_is_read_as_pyyaml_reads_it(text: str) -> None:
-    assert plain.load(text.encode(), "here") == yaml.load(text, Loader=yaml.CSafeLoader)
+    assert safe_yaml.load(text.encode(), "here") == yaml.load(text, Loader=yaml.CSafeLoader)

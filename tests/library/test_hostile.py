@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.library.making import made, rewritten
-from toolparity.cassettes.library import find, forget, load, path_for, plain, provenance_of, upkeep
+from toolparity.cassettes.library import find, forget, inventory, load, path_for, provenance_of, safe_yaml
 from toolparity.cassettes.library.verify import verify_one
 from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
 
@@ -120,9 +120,9 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 def test_a_time_outside_of_the_calendar_is_an_error_of_the_provenance(tmp_path: Path, date: str) -> None:
     path = made(tmp_path)
     rewritten(path, lambda content: content["metadata"]["toolparity"].update(date=date), honest=True)
-    (known,) = upkeep.known(find(tmp_path))
+    (known,) = inventory.known(find(tmp_path))
     assert "outside of the calendar" in str(known.error)
-    assert upkeep.oldest_first([known], Day(2026, 1, 1)) == []
+    assert inventory.oldest_first([known], Day(2026, 1, 1)) == []
     (problem,) = verify_one(find(tmp_path)[0]).problems
     assert (problem.step, problem.fault) == ("provenance", False)
 
@@ -184,7 +184,7 @@ def test_a_scalar_of_100_mb_is_refused_by_its_size_unread(tmp_path: Path) -> Non
         file.truncate(100 * 1024 * 1024)
     tracemalloc.start()
     for way in (load, provenance_of):
-        with pytest.raises(UnreadableCassette, match=f"104,857,600 bytes, and the cap is {plain.MAX_BYTES:,}"):
+        with pytest.raises(UnreadableCassette, match=f"104,857,600 bytes, and the cap is {safe_yaml.MAX_BYTES:,}"):
             way(path)
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
@@ -192,9 +192,9 @@ def test_a_scalar_of_100_mb_is_refused_by_its_size_unread(tmp_path: Path) -> Non
 
 def test_the_caps_leave_room_for_what_is_no_attack(tmp_path: Path) -> None:
     deep = "a: " + "[" * 150 + "]" * 150
-    assert plain.load(deep.encode(), "here")["a"]
+    assert safe_yaml.load(deep.encode(), "here")["a"]
     shared = "a: &a [1, 2]\nb: [*a, *a]\n"
-    assert plain.load(shared.encode(), "here")["b"] == [[1, 2], [1, 2]]
+    assert safe_yaml.load(shared.encode(), "here")["b"] == [[1, 2], [1, 2]]
 
 
 def test_a_link_out_of_the_library_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.library.making import made
 from tests.traffic import chat_body, chat_stream
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.library import exchanges, find, forget, interactions, load, verify
-from toolparity.cassettes.library.intake import Left, Taken, slug, take_in
+from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
 
 SECRET = "sk-proj-" + "Zq7Xw2Lk9Vb4Nc8Rt1Ys" * 2
 

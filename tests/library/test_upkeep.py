@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.library.making import made
 from toolparity.cassettes.library import find
-from toolparity.cassettes.library.upkeep import known, lacking, modes, oldest_first, strays
+from toolparity.cassettes.library.inventory import known, lacking, modes, oldest_first, strays
 from toolparity.cassettes.scripts import Fault, Round, Say, Script, ServerCall
 from toolparity.cassettes.surfaces import SURFACES
 

@@ -19,7 +19,7 @@ from vcr.request import Request
 from vcr.serializers import yamlserializer
 
 from tests.library.making import TOLD, interaction, made
-from toolparity.cassettes.library import Persister, load, path_for, plain, save, writing
+from toolparity.cassettes.library import Persister, load, path_for, safe_yaml, save, writing
 from toolparity.cassettes.library import interaction as plain_interaction
 from toolparity.normalizer.errors import (
     CassetteNotWritten,
@@ -166,7 +166,7 @@ def test_what_reads_as_something_else_is_not_written(tmp_path: Path, monkeypatch
 
 
 def test_a_cassette_too_large_to_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "MAX_BYTES", 1000)
+    monkeypatch.setattr(safe_yaml, "MAX_BYTES", 1000)
     with pytest.raises(UnreadableCassette, match="the cap is 1,000"):
         made(tmp_path, interaction("x" * 2000))
     assert list(tmp_path.rglob("*.yaml")) == []

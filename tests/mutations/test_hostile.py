@@ -14,7 +14,7 @@ import pytest
 from xai_sdk.proto import chat_pb2
 
 from toolparity import Response, ToolCall, ToolparityError, select
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.policies import POLICIES
 
 from . import hostile
@@ -34,7 +34,7 @@ def _no_warnings(caplog: pytest.LogCaptureFixture) -> None:
 
 def holds(response: Response) -> None:
     """The properties of any response, and of what every policy makes of it."""
-    jsontext.encode(response)
+    json_codec.encode(response)
     found = [(choice, at, block) for choice, at, block in response.walk() if isinstance(block, ToolCall)]
     for choice in response.choices:
         ids = [call.id for call in choice.calls]

@@ -11,8 +11,8 @@ from tests.recorded.rows import WIRES, Row, decode, lines, rows
 from tests.sdk_types import block_types
 from toolparity import Choice, Opaque, Response, ServerToolCall, ToolCall, normalize, select
 from toolparity.normalizer.errors import UnknownWire
-from toolparity.normalizer.jsontext import decode as json_decode
-from toolparity.normalizer.jsontext import encode as json_encode
+from toolparity.normalizer.json_codec import decode as json_decode
+from toolparity.normalizer.json_codec import encode as json_encode
 
 #: What the four wires held when the normalizer was built; recordings may be added, none may vanish.
 AT_LEAST = {"openai.chat": 5784, "openai.responses": 1859, "anthropic.messages": 2010, "xai.grpc": 44}

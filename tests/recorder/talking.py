@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from toolparity.cassettes.recorder.players import AsyncCaller, Caller, Heard, Link
-from toolparity.cassettes.recorder.rounds import conversation
+from toolparity.cassettes.recorder.script_driver import conversation
+from toolparity.cassettes.recorder.sdks import AsyncCaller, Caller, Heard, Link
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface
 

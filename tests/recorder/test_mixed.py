@@ -12,8 +12,8 @@ import pytest
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files, writing
 from toolparity.cassettes.recorder import network
-from toolparity.cassettes.recorder.players import Heard, Link
 from toolparity.cassettes.recorder.record import Way, emulated
+from toolparity.cassettes.recorder.sdks import Heard, Link
 from toolparity.cassettes.recorder.vcr import playing, recording
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface

@@ -14,8 +14,8 @@ from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
 from toolparity.cassettes.recorder.decoded import interactions
-from toolparity.cassettes.recorder.players import Caller, Link
 from toolparity.cassettes.recorder.record import Way, capture, drift, emulated, live, record
+from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import Call, Fault, Round, Say, Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import (

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from toolparity.cassettes.library import files, writing
-from toolparity.cassettes.recorder.players import openai_chat
 from toolparity.cassettes.recorder.replay import replay
+from toolparity.cassettes.recorder.sdks import openai_chat
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.normalizer.errors import InvalidProvenance, ReplayFailed, UnreadableCassette
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from toolparity import normalize
-from toolparity.cassettes.recorder.rounds import conversation, opening
+from toolparity.cassettes.recorder.script_driver import conversation, opening
 from toolparity.cassettes.scripts import Call, Offer, Round, Say, Script, Think, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import RecordingFailed

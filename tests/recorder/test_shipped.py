@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from toolparity.cassettes.library import files, upkeep
+from toolparity.cassettes.library import files, inventory
 from toolparity.cassettes.recorder import network
 from toolparity.cassettes.recorder.replay import replay
 from toolparity.cassettes.scripts import scripts
@@ -28,7 +28,7 @@ def test_there_is_one_for_every_scenario_on_every_surface_that_can_play_it_plain
         for surface in SURFACES.values()
         for script in scripts().values()
         if surface.plays(script)
-        for stream in upkeep.modes(script)
+        for stream in inventory.modes(script)
     }
     assert there == due
     assert len(due) >= 100

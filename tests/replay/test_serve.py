@@ -21,10 +21,10 @@ from click.testing import CliRunner
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.library import load, path_for
-from toolparity.cassettes.recorder.players import Link
 from toolparity.cassettes.recorder.record import emulated
-from toolparity.cassettes.replay.deck import Deck
+from toolparity.cassettes.recorder.sdks import Link
 from toolparity.cassettes.replay.http import application
+from toolparity.cassettes.replay.response_index import Deck
 from toolparity.cassettes.replay.rpc import Chat
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.building import chat_body, chunk, sse
 from tests.textmode.texts import COMMON, TOKENS, TOOLS, pieces, said
 from toolparity import Response, StreamDecoder, normalize
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
-from toolparity.normalizer.jsontext import encode
+from toolparity.normalizer.json_codec import encode
 from toolparity.normalizer.model import Block, Choice, Reasoning, Stop, Text, ToolCall
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response
 from toolparity.normalizer.textmode.dialect import WrittenCall
@@ -145,7 +145,7 @@ def test_what_is_written_in_a_dialect_is_read_back(name: str) -> None:
     def check(parts: list[tuple[str, str, dict[str, Any]]], seed: int) -> None:
         written, expected = "", []
         for words, tool, arguments in parts[: 1 if name == "llama" else 3]:
-            call = WrittenCall("functions.f:0", tool, arguments, jsontext.text(arguments))
+            call = WrittenCall("functions.f:0", tool, arguments, json_codec.text(arguments))
             written += words + DIALECTS[name].write_calls([call])
             expected += [words, (tool, arguments)]
         response = read_response(plain(written), name, limit=None)

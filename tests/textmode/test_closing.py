@@ -23,8 +23,8 @@ from xai_sdk.proto import chat_pb2_grpc
 from tests.building import codes, shapes
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.http import application
-from toolparity.cassettes.emulated.play import tokens
 from toolparity.cassettes.emulated.rpc import Chat
+from toolparity.cassettes.emulated.script_player import tokens
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.scripts import Round, Say, Script
 from toolparity.cassettes.surfaces import SURFACES, Surface

@@ -14,11 +14,11 @@ import pytest
 
 from tests.building import cut
 from tests.textmode.texts import TOKENS, dialects
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
 from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult
+from toolparity.normalizer.textmode.scan_events import Ended, Grew
 from toolparity.normalizer.textmode.scanner import Scanner
-from toolparity.normalizer.textmode.steps import Ended, Grew
 from toolparity.normalizer.textmode.tags import LONGEST_GAP, LONGEST_TAG
 from toolparity.normalizer.textmode.values import tools_of
 
@@ -91,7 +91,7 @@ def counted(job: Callable[[], Any]) -> int:
 def written(name: str, size: int) -> tuple[str, dict[str, str]]:
     """A call with one argument of a size."""
     given = {"content": (LINE * (size // len(LINE) + 1))[:size]}
-    return DIALECTS[name].write_calls([WrittenCall("functions.f:0", "f", given, jsontext.text(given))]), given
+    return DIALECTS[name].write_calls([WrittenCall("functions.f:0", "f", given, json_codec.text(given))]), given
 
 
 @pytest.mark.parametrize("name", TOKENS)
@@ -100,7 +100,7 @@ def test_a_parameter_of_a_megabyte_is_read_whole_and_little_is_held_back(name: s
     for size in (0, 1000):
         scanner, steps = read(name, text, size)
         (ended,) = (step for step in steps if isinstance(step, Ended))
-        assert jsontext.decode(ended.text) == given
+        assert json_codec.decode(ended.text) == given
         assert ended.status == "complete"
         assert scanner.longest_held <= 64
         assert scanner.characters <= len(text) + (len(text) // (size or len(text)) + 2) * scanner.longest_held

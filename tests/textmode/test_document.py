@@ -21,7 +21,7 @@ from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Even
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextReader, as_text, limit_of, read_response, read_stream
-from toolparity.normalizer.textmode.steps import Began, Ended, Over, Words
+from toolparity.normalizer.textmode.scan_events import Began, Ended, Over, Words
 
 READ = "<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files>"
 PARAMETERS = "<param:path>other.txt</param:path>\n<param:content>\nnew\n</param:content>"

@@ -22,10 +22,11 @@ SCHEMAS = {name: {"parameters": PARAMETERS} for name in ("look", "count", "post"
 
 def written(dialect: str, *calls: tuple[str, dict[str, Any]]) -> str:
     """Calls as a model of the dialect writes them."""
-    from toolparity.normalizer import jsontext
+    from toolparity.normalizer import json_codec
 
     made = [
-        WrittenCall(f"functions.{name}:{n}", name, given, jsontext.text(given)) for n, (name, given) in enumerate(calls)
+        WrittenCall(f"functions.{name}:{n}", name, given, json_codec.text(given))
+        for n, (name, given) in enumerate(calls)
     ]
     return DIALECTS[dialect].write_calls(made)
 

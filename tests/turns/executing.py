@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from toolparity import ToolCall
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.turns.execution import Executor, Ran
 from toolparity.normalizer.turns.tools import Tool, Tools
 
@@ -15,7 +15,7 @@ from .playing import at_once
 
 
 def asked(name: str, id: str = "", **arguments: Any) -> ToolCall:
-    return ToolCall(id or f"call_{name}", name, arguments, jsontext.text(arguments))
+    return ToolCall(id or f"call_{name}", name, arguments, json_codec.text(arguments))
 
 
 def tool(function: Callable[..., Any], name: str | None = None, **options: Any) -> Tool:

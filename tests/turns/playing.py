@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from toolparity import Response, normalize
 from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
-from toolparity.cassettes.emulated import play as playing
+from toolparity.cassettes.emulated import script_player as playing
 from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Part, Round, Say, Script, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
@@ -203,7 +203,7 @@ def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
 
 def opening(played: Script, wire: str) -> Request:
     """The first request of a script as the players' callers write it: with its hosted tools and its reasoning."""
-    from toolparity.cassettes.recorder.rounds import opening as opened
+    from toolparity.cassettes.recorder.script_driver import opening as opened
 
     return opened(played, SURFACES[wire], stream=True)
 
@@ -221,7 +221,7 @@ def plain(value: Any) -> Any:
 def dumped(event: TurnEvent, ids: dict[str, str]) -> str:
     """An event as JSON without what is each provider's own: ids, keys, figures, and the number, which counts deltas."""
     made = {k: v for k, v in plain(event).items() if k not in ("seq", "usage", "key", "turn", "wire")}
-    text = jsontext.text(made)
+    text = json_codec.text(made)
     for id, name in ids.items():
         text = text.replace(id, name)
     return text

@@ -12,7 +12,7 @@ import msgspec
 from toolparity import normalize
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.turns.events import (
     BlockDelta,
     BlockReset,
@@ -55,7 +55,7 @@ class Recorded:
 
 def _plain(body: Any) -> Any:
     if isinstance(body, dict):
-        return jsontext.decode(jsontext.encode(body))
+        return json_codec.decode(json_codec.encode(body))
     from google.protobuf.json_format import MessageToDict
 
     return MessageToDict(body, preserving_proto_field_name=True)

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from tests.turns.playing import WIRES, Counting, Emulated, Say, at_once, call, only, play, script
 from tests.turns.scripted import Recorded
 from toolparity import Response, StreamDecoder, select
-from toolparity.cassettes.recorder.rounds import opening as scripted
+from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Refuse, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import Returning
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Assistant, Results, User
 from toolparity.normalizer.errors import PolicyError
@@ -132,13 +132,13 @@ def test_000_server_side_tools(surface: str) -> None:
 def test_002_model_decision_output(wire: str) -> None:
     """002, Model Decision Output, Implementation Steps: an array of calls, or a final text."""
     called = decision(response_of(wire, Say("Let me see."), call("look", of="A"), call("count", of="B")))
-    assert jsontext.decode(jsontext.encode(called)) == {
+    assert json_codec.decode(json_codec.encode(called)) == {
         "type": "tool_calls",
         "calls": [{"toolName": "look", "arguments": {"of": "A"}}, {"toolName": "count", "arguments": {"of": "B"}}],
         "acknowledgement": "Let me see.",
     }
     silent = decision(response_of(wire, call("look")))
-    assert "acknowledgement" not in jsontext.decode(jsontext.encode(silent))
+    assert "acknowledgement" not in json_codec.decode(json_codec.encode(silent))
     assert decision(response_of(wire, Say("Hello."))) == Final("Hello.")
 
 
@@ -325,7 +325,7 @@ def test_004_llm_requests_tool() -> None:
     turn = Turn(provider, [Tool(name="read_file", function=lambda **_: "File content here...")])
     events = at_once(play(turn, "Go."))
     id = turn.state.rounds[0].calls[0].id
-    asked, returned, _ = [jsontext.decode(jsontext.encode(one.block)) for one in only(events, told.BlockStop)]
+    asked, returned, _ = [json_codec.decode(json_codec.encode(one.block)) for one in only(events, told.BlockStop)]
     assert (asked["block_type"], asked["content"]) == (
         "tool_use",
         {"tool_use_id": id, "tool_name": "read_file", "input": {"path": "/path/to/file.txt"}},

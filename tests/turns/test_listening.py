@@ -18,7 +18,7 @@ from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.traffic import answers
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
@@ -76,7 +76,7 @@ def assert_told_whole(happened: list[Any], response: Response) -> None:
 
 
 def _told(made: Iterable[tuple[Any, ...]]) -> Counter[str]:
-    return Counter(jsontext.text(list(one)) for one in made)
+    return Counter(json_codec.text(list(one)) for one in made)
 
 
 @pytest.mark.parametrize("chunking", ["events", "whole", "odd"])

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.requests import check_request, write_request
@@ -37,7 +37,11 @@ def said(*calls: str, text: str = "", stop: Any = "tool_calls", complete: bool =
         arguments = None if cut else {"n": number}
         blocks.append(
             ToolCall(
-                f"c{number}", name.rstrip("!"), arguments, jsontext.text(arguments), "truncated" if cut else "complete"
+                f"c{number}",
+                name.rstrip("!"),
+                arguments,
+                json_codec.text(arguments),
+                "truncated" if cut else "complete",
             )
         )
     reason = stop if calls else "end_turn" if stop == "tool_calls" else stop

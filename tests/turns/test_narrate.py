@@ -10,7 +10,7 @@ import pytest
 
 from tests.turns.playing import WIRES, Emulated, Fault, Round, Say, Think, at_once, call, script
 from toolparity.cassettes.scripts import Refuse
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import JsonPart, Result, System, TextPart, User
 from toolparity.normalizer.errors import NothingSaid
 from toolparity.normalizer.model import ToolCall
@@ -44,7 +44,7 @@ def test_the_narrators_input_is_what_the_user_said_and_what_the_tools_returned()
     """002, Combined Narration: the document's input, member by member."""
     hint = "Summarize both the appointments and billing information naturally."
     given = narrator_input(ASKED, CALLS, RESULTS, context_hint=hint)
-    assert jsontext.decode(jsontext.encode(given)) == {
+    assert json_codec.decode(json_codec.encode(given)) == {
         "userMessage": "Show me my appointments and my billing",
         "toolResults": [
             {"toolName": "crm.listUpcomingAppointments", "result": [{"id": "appt_001", "date": "2026-01-20"}]},
@@ -73,7 +73,7 @@ def test_the_hint_names_what_was_done_in_order() -> None:
 def test_a_failure_is_noted_and_the_rest_is_there() -> None:
     failed = Result("call_2", [TextPart("The billing service is down.")], is_error=True)
     given = narrator_input(ASKED, CALLS, [RESULTS[0], failed], TOOLS)
-    first, second = jsontext.decode(jsontext.encode(given))["toolResults"]
+    first, second = json_codec.decode(json_codec.encode(given))["toolResults"]
     assert first == {"toolName": "crm.listUpcomingAppointments", "result": APPOINTMENTS}
     assert second == {"toolName": "crm.getOpenInvoices", "error": "The billing service is down."}
     assert given.context_hint.endswith("natural answer. This failed: checking your billing. Say so, and why.")
@@ -92,7 +92,7 @@ def test_a_call_that_nobody_answered_has_failed() -> None:
 
 def test_a_tool_that_returned_nothing_has_not_failed() -> None:
     given = narrator_input(ASKED, CALLS[:2], [Result("call_1", []), Result("call_2", [JsonPart(None)])])
-    told = jsontext.decode(jsontext.encode(given))["toolResults"]
+    told = json_codec.decode(json_codec.encode(given))["toolResults"]
     assert [one["result"] for one in told] == ["", None]
 
 
@@ -113,7 +113,7 @@ def script_of(first: Round) -> Any:
 
 
 def _message() -> str:
-    return jsontext.text(GIVEN)
+    return json_codec.text(GIVEN)
 
 
 async def streamed(narrator: Narrator, given: NarratorInput = GIVEN) -> list[str]:

@@ -25,7 +25,7 @@ from tests.turns.playing import (
     script,
 )
 from toolparity.cassettes.scripts import Script
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.model import Text
 from toolparity.normalizer.requests import read_request
@@ -52,7 +52,7 @@ class Narrating(Emulated):
         user = read_request(body, self.wire).turns[-1]
         assert isinstance(user, User)
         [said] = [part.text for part in user.parts if isinstance(part, TextPart)]
-        self.given = jsontext.decode(said)
+        self.given = json_codec.decode(said)
         played: Script = replace(script([]), rounds=[replace(self._round, ask=said)], tools=[])
         self._library = {played.id: played}
         return super()._pieces(body)

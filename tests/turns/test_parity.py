@@ -15,7 +15,7 @@ from tests.turns.playing import WIRES, assert_legal, at_once, play
 from tests.turns.scripted import Recorded, skeleton
 from tests.turns.test_clients import reach
 from toolparity.cassettes.emulated.servers import Servers, running
-from toolparity.cassettes.recorder.rounds import opening
+from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import Returning

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ..bodies import Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
 from ..objects import Objects
@@ -25,7 +25,7 @@ def body(site: Site, hit: Hit, tools: Tools) -> Objects:
 
 def object_of(call: WrittenCall, arguments: str = "arguments") -> str:
     """A call as an object; the argument text stands in it as it is, JSON or not."""
-    return f'{{"name": {jsontext.text(call.name)}, "{arguments}": {call.text.strip() or "{}"}}}'
+    return f'{{"name": {json_codec.text(call.name)}, "{arguments}": {call.text.strip() or "{}"}}}'
 
 
 def write_calls(calls: list[WrittenCall]) -> str:
@@ -36,7 +36,7 @@ def write_results(results: list[WrittenResult]) -> str:
     written = []
     for result in results:
         content: dict[str, Any] = {"name": result.name, "content": failed(result)}
-        written.append(f"<tool_response>\n{jsontext.text(content)}\n</tool_response>")
+        written.append(f"<tool_response>\n{json_codec.text(content)}\n</tool_response>")
     return "\n".join(written)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from ... import jsontext
+from ... import json_codec
 from ..bodies import Body, Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
 from ..objects import Objects
 from ..parens import Parens
-from ..steps import Ended
+from ..scan_events import Ended
 from ..tags import HOLD, LONGEST_TAG, Finder, Hit, Hold, Tag, gap
 from ..values import Tools
 from .hermes import object_of
@@ -72,7 +72,7 @@ class Code:
         self._end(endless=True)
 
     def _end(self, endless: bool = False) -> None:
-        text = jsontext.text({"code": "".join(self._text)})
+        text = json_codec.text({"code": "".join(self._text)})
         self._site.grow(text)
         self._site.end(Ended(CODE, None, text, respelled=True, endless=endless))
         self.done = True
@@ -86,7 +86,7 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 
 def write_results(results: list[WrittenResult]) -> str:
-    return "\n".join(jsontext.text({"output": failed(result)}) for result in results)
+    return "\n".join(json_codec.text({"output": failed(result)}) for result in results)
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ... import jsontext
+from ... import json_codec
 from ..bodies import Body, Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
 from ..headed import Headed
@@ -55,14 +55,14 @@ def body(site: Site, hit: Hit, tools: Tools) -> Body:
 def write_calls(calls: list[WrittenCall]) -> str:
     written = []
     for call in calls:
-        name, id = jsontext.text(call.name), jsontext.text(call.id)
+        name, id = json_codec.text(call.name), json_codec.text(call.id)
         written.append(f'{{"name": {name}, "arguments": {call.text.strip() or "{}"}, "id": {id}}}')
     return f"[TOOL_CALLS] [{', '.join(written)}]"
 
 
 def write_results(results: list[WrittenResult]) -> str:
     contents = ({"content": failed(result), "call_id": result.id} for result in results)
-    return "".join(f"{_RESULTS[0]} {jsontext.text(content)}{_RESULTS[1]}" for content in contents)
+    return "".join(f"{_RESULTS[0]} {json_codec.text(content)}{_RESULTS[1]}" for content in contents)
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ..dialect import WrittenResult
 from ..jsonparts import Value
 from ..tags import past_space
@@ -58,7 +58,7 @@ def _behind_json(text: str, start: int, closing: str) -> int:
 
 def _decoded(spelled: str) -> Any:
     try:
-        return jsontext.decode(spelled)
+        return json_codec.decode(spelled)
     except (ValueError, RecursionError):
         return None
 
@@ -69,4 +69,4 @@ def held(spelled: str, key: str) -> tuple[dict[str, Any], str] | None:
     if not isinstance(value, dict) or key not in value:
         return None
     content = value[key]
-    return value, content if isinstance(content, str) else jsontext.text(content)
+    return value, content if isinstance(content, str) else json_codec.text(content)

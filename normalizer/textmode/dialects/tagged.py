@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ..bodies import Site
 from ..dialect import WrittenCall
 from ..parameters import Grammar, Parameters
@@ -32,7 +32,7 @@ def given(call: WrittenCall) -> dict[str, Any]:
 
 def spelled(value: Any) -> str:
     """A value as the text of its tag: words as they are, all else as JSON."""
-    return value if isinstance(value, str) else jsontext.text(value)
+    return value if isinstance(value, str) else json_codec.text(value)
 
 
 def laid_out(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import xai_sdk
 
-from ... import jsontext
+from ... import json_codec
 from ...decoder import normalize
 from ...model import Response
 from ..retry_after import with_retry_after
@@ -59,7 +59,7 @@ class Client(SdkClient):
         code = error.code()
         if code is None:
             raise error
-        body = jsontext.encode({"code": code.name, "details": error.details() or ""})
+        body = json_codec.encode({"code": code.name, "details": error.details() or ""})
         if begun:
             return body
         refusal = normalize(body, self.wire, provider=self.name, status=_HTTP.get(code.name, 500))

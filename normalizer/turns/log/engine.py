@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import LogFailed, MissingExtra
 
 #: How long the program waits for a database that does not answer, in seconds.
@@ -43,7 +43,7 @@ def make_engine(url: str | URL | Path, patience: float = PATIENCE) -> Engine:
     is none, or of another database; MissingExtra without psycopg.
     """
     made = _url(url)
-    json = {"json_serializer": jsontext.text, "json_deserializer": jsontext.decode}
+    json = {"json_serializer": json_codec.text, "json_deserializer": json_codec.decode}
     if made.get_backend_name() == "sqlite":
         busy = {"timeout": patience}
         engine = sa.create_engine(made, connect_args=busy, pool_size=READERS + 1, hide_parameters=True, **json)

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from .changes import applied, inside
 
 #: Characters from which on a value is stored for itself. A shorter document is not even searched.
@@ -36,10 +36,10 @@ class Parts:
             return text
         found: dict[str, str] = {}
         try:
-            document, _ = self._packed(jsontext.decode(text), "", found)
+            document, _ = self._packed(json_codec.decode(text), "", found)
         except (ValueError, RecursionError):  # nested too deep
             return text
-        return jsontext.text([document, found]) if found else text
+        return json_codec.text([document, found]) if found else text
 
     def take(self) -> list[dict[str, str]]:
         """Return the rows of the values that are not stored yet. The caller stores them."""
@@ -67,7 +67,7 @@ class Parts:
         return None, _SHORT
 
     def _reference(self, value: Any) -> str:
-        text = jsontext.text(value)
+        text = json_codec.text(value)
         digest = hashlib.sha256(text.encode()).hexdigest()[:32]
         if digest not in self._stored:
             self._new[digest] = text
@@ -76,7 +76,7 @@ class Parts:
 
 def references(texts: Iterable[str | None]) -> set[str]:
     """Return the digests of all values that these documents need."""
-    packed = (jsontext.decode(text) for text in texts if text is not None and text.startswith("["))
+    packed = (json_codec.decode(text) for text in texts if text is not None and text.startswith("["))
     return {digest for _, found in packed for digest in found.values()}
 
 
@@ -84,5 +84,5 @@ def unpack(text: str, stored: Mapping[str, str]) -> str:
     """Return the document as it was. Raises KeyError where one of its values is not among those that are stored."""
     if not text.startswith("["):
         return text
-    document, found = jsontext.decode(text)
-    return jsontext.text(applied(document, {at: jsontext.decode(stored[digest]) for at, digest in found.items()}))
+    document, found = json_codec.decode(text)
+    return json_codec.text(applied(document, {at: json_codec.decode(stored[digest]) for at, digest in found.items()}))

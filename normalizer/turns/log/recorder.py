@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, Executable
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from ..events import (
     BlockDelta,
@@ -161,7 +161,7 @@ class Recorder(Observer):
 
     def _change(self, state: TurnState) -> dict[str, Any]:
         """The row of the next state."""
-        changed = jsontext.text(changes(self._kept, state))
+        changed = json_codec.text(changes(self._kept, state))
         self._kept, self._number = state, self._number + 1
         return {"number": self._number, "seq": state.seq, "change": self._parts.pack(changed)}
 

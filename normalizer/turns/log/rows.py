@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ..events import CallProgress, TurnBlock, TurnEvent
 from ..state import CallState, RoundState, TurnState
 from .parts import unpack
@@ -33,7 +33,7 @@ class EventRow(Struct, frozen=True, gc=False):
     @property
     def event(self) -> TurnEvent:
         """The event itself."""
-        return cast(TurnEvent, msgspec.convert(jsontext.decode(self.data), TurnEvent))
+        return cast(TurnEvent, msgspec.convert(json_codec.decode(self.data), TurnEvent))
 
 
 class CallRow(Struct, frozen=True):
@@ -52,11 +52,11 @@ class CallRow(Struct, frozen=True):
 def event_row(event: TurnEvent) -> EventRow:
     """An event as its row."""
     try:
-        data = jsontext.text(event)
+        data = json_codec.text(event)
     except (TypeError, ValueError, RecursionError):
         if not isinstance(event, CallProgress):
             raise
-        data = jsontext.text(replace(event, data=repr(event.data)))  # a tool may say what it likes of itself
+        data = json_codec.text(replace(event, data=repr(event.data)))  # a tool may say what it likes of itself
     return EventRow(event.seq, str(event.__struct_config__.tag), data)
 
 
@@ -72,14 +72,14 @@ def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
         "content": content,
         "round": round,
         "cut": cut,
-        "exact": None if same else jsontext.text(shown),
+        "exact": None if same else json_codec.text(shown),
     }
 
 
 def block_of(row: Any, stored: Mapping[str, str]) -> TurnBlock:
     """The block of a row. ``stored``: the turn's parts by their digests."""
     if row.exact is not None:
-        return msgspec.convert(jsontext.decode(unpack(row.exact, stored)), TurnBlock)
+        return msgspec.convert(json_codec.decode(unpack(row.exact, stored)), TurnBlock)
     return TurnBlock(row.sequence, row.block_type, row.text_content, row.content)
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import InvalidState
 from ..events import (
     Acknowledged,
@@ -88,7 +88,7 @@ class Steps:
         self._told = []
         if not steps or (not self._begun and ends_with is None):
             return []
-        found = [StepRow(self._number + place, seq, 0, jsontext.text(one)) for place, one in enumerate(steps)]
+        found = [StepRow(self._number + place, seq, 0, json_codec.text(one)) for place, one in enumerate(steps)]
         if says:
             found[-1] = replace(found[-1], told=len(events), ends_with=ends_with)
         if not self._begun:
@@ -113,19 +113,19 @@ def recording(
         while left and left[0].seq < step.seq:
             row = left.popleft()
             if begun:  # else it was told before steps were kept
-                yield step_line(_told_by(row, blocks), [jsontext.decode(row.data)], None)
+                yield step_line(_told_by(row, blocks), [json_codec.decode(row.data)], None)
         if step.begins_with is not None:
             begun = True
-            yield head_line(jsontext.decode(chain.dumped(step.begins_with)))
+            yield head_line(json_codec.decode(chain.dumped(step.begins_with)))
         told = [left.popleft() for _ in range(min(step.told, len(left)))]
         for row in told:
             if row.type == "round_started":
                 started = cast(RoundStarted, row.event)
                 blocks[started.round] = started.first_block
         digest = step.state if step.ends_with is None else hashlib.sha256(chain.dumped(step.ends_with)).hexdigest()
-        yield step_line(jsontext.decode(step.happening), [jsontext.decode(row.data) for row in told], digest)
+        yield step_line(json_codec.decode(step.happening), [json_codec.decode(row.data) for row in told], digest)
     for row in left:
-        yield step_line(_told_by(row, blocks), [jsontext.decode(row.data)], None)
+        yield step_line(_told_by(row, blocks), [json_codec.decode(row.data)], None)
 
 
 class _Chain:
@@ -138,8 +138,8 @@ class _Chain:
     def dumped(self, number: int) -> bytes:
         """The JSON of the state of that number. They can only be read in order."""
         while self._left and self._left[0][0] <= number:
-            self._document = applied(self._document, jsontext.decode(self._left.popleft()[1]))
-        return dump(load(jsontext.encode(self._document)))
+            self._document = applied(self._document, json_codec.decode(self._left.popleft()[1]))
+        return dump(load(json_codec.encode(self._document)))
 
 
 def _told_by(row: EventRow, blocks: dict[int, int]) -> Happening:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from ... import jsontext
+from ... import json_codec
 from ..state import TurnState, load
 from .changes import applied
 from .parts import references, unpack
@@ -40,5 +40,5 @@ def state_of(connection: Connection, turn: str) -> TurnState | None:
     """Return the state that was kept last, None where none was. Raises InvalidState."""
     document = None
     for _, change in changes_of(connection, turn):
-        document = applied(document, jsontext.decode(change))
-    return None if document is None else load(jsontext.encode(document))
+        document = applied(document, json_codec.decode(change))
+    return None if document is None else load(json_codec.encode(document))

@@ -16,7 +16,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant, Request, Results, System, TextPart, Turn, User
 from ...model import Choice, Response, Text, ToolCall
 from ..cancelling import is_failure
@@ -98,7 +98,7 @@ class ContextBuilder:
 
     def weight(self, request: Request) -> int:
         """Tokens of the request, as counted."""
-        tools = sum(self.count(jsontext.text([one.name, one.description, one.parameters])) for one in request.tools)
+        tools = sum(self.count(json_codec.text([one.name, one.description, one.parameters])) for one in request.tools)
         return tools + sum(map(self.weight_of, request.turns))
 
     def weight_of(self, turn: Turn) -> int:
@@ -108,15 +108,17 @@ class ContextBuilder:
                 block.name + block.arguments_text if isinstance(block, ToolCall) else getattr(block, "text", None)
                 for block in blocks_of(turn)
             ]
-            others = [jsontext.text(block) for block, text in zip(blocks_of(turn), texts, strict=True) if text is None]
+            others = [
+                json_codec.text(block) for block, text in zip(blocks_of(turn), texts, strict=True) if text is None
+            ]
             return sum(map(self.count, [text for text in texts if text] + others))
         if isinstance(turn, (User, System)):
-            parts = [part.text if isinstance(part, TextPart) else jsontext.text(part) for part in turn.parts]
+            parts = [part.text if isinstance(part, TextPart) else json_codec.text(part) for part in turn.parts]
             return sum(map(self.count, parts))
         if isinstance(turn, Results):
             results = [part for one in turn.results for part in one.parts]
-            return sum(self.count(p.text if isinstance(p, TextPart) else jsontext.text(p)) for p in results)
-        return self.count(jsontext.text(turn.raw))
+            return sum(self.count(p.text if isinstance(p, TextPart) else json_codec.text(p)) for p in results)
+        return self.count(json_codec.text(turn.raw))
 
     async def _brief(self, request: Request, session: Session, kept: RoundMemory | None, budget: int) -> Built:
         fixed: list[Turn] = [item for item in session.items if not isinstance(item, RoundMemory)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Part, TextPart
 from ...errors import CircuitOpen, InvalidTool
 from ...model import ToolCall
@@ -138,7 +138,7 @@ class Dispatcher:
             try:
                 if fallback.arguments is not None:
                     arguments = fallback.arguments(dict(arguments))
-                text = jsontext.text(arguments)
+                text = json_codec.text(arguments)
             except BaseException as error:
                 if not is_failure(error):
                     raise
@@ -153,5 +153,5 @@ class Dispatcher:
 
 def _said(ran: Ran) -> str:
     content = result_content(ran.result)
-    text = " ".join((content if isinstance(content, str) else jsontext.text(content)).split()).rstrip(".")
+    text = " ".join((content if isinstance(content, str) else json_codec.text(content)).split()).rstrip(".")
     return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"

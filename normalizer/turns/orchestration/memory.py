@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
 from ...model import Block, Reasoning, Refusal, Text, ToolCall
 from ...pairing import paired
@@ -136,5 +136,5 @@ def _call(call: ToolCall, result: Result | None) -> CallMemory:
     if result is None:
         return CallMemory(call.id, call.name, call.arguments_text, "there is no answer", True)
     content = result_content(result)
-    text = content if isinstance(content, str) else jsontext.text(content)
+    text = content if isinstance(content, str) else json_codec.text(content)
     return CallMemory(call.id, call.name, call.arguments_text, text, result.is_error)

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from ... import jsontext
+from ... import json_codec
 from .. import events
 from ..effects import Ask, Effect, Stop, Tell
 from ..events import CallsKnown, RoundFinished
@@ -106,7 +106,7 @@ def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
 
 def noted(message: Message) -> Noted:
     """A message as what the machine is told of it. A recovery stays known: the answer will have to say so."""
-    data: dict[str, Any] = jsontext.decode(jsontext.encode(message))  # as a log gives it back
+    data: dict[str, Any] = json_codec.decode(json_codec.encode(message))  # as a log gives it back
     note, round = data.pop("type"), data.pop("round")
     return Noted(round, note, data, isinstance(message, Recovery))
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import InvalidState, ToolparityError
 from ..effects import Save, Tell
 from ..events import TurnEvent
@@ -91,7 +91,7 @@ class Recorder(Observer):
         if not self._steps or self._before is None:
             return
         if not self._headed:
-            self._file.write(head_line(jsontext.decode(dump(self._before))))
+            self._file.write(head_line(json_codec.decode(dump(self._before))))
             self._headed = True
         self._file.writelines(step_line(**one) for one in self._steps)
         self._steps.clear()
@@ -99,12 +99,12 @@ class Recorder(Observer):
 
 def head_line(begins: Any) -> bytes:
     """The line in front of the first step. ``begins``: the state, as plain values."""
-    return jsontext.encode({"version": VERSION, "begins": begins}) + b"\n"
+    return json_codec.encode({"version": VERSION, "begins": begins}) + b"\n"
 
 
 def step_line(happening: Any, events: Sequence[Any], state: str | None) -> bytes:
     """The line of a step. ``state``: the digest (SHA-256 of its JSON) of the one that was kept."""
-    return jsontext.encode({"happening": happening, "events": events, "state": state}) + b"\n"
+    return json_codec.encode({"happening": happening, "events": events, "state": state}) + b"\n"
 
 
 def record(file: BinaryIO, state: TurnState | None = None) -> Recorder:
@@ -124,7 +124,7 @@ def replay(recording: bytes) -> Replayed:
         if "begins" in kept:
             state, before = _begins(line), last if last is not None else state
             found = replace(before, seq=state.seq, wire=state.wire, request=state.request)
-            difference = _difference(kept["begins"], jsontext.decode(dump(found)), "begins")
+            difference = _difference(kept["begins"], json_codec.decode(dump(found)), "begins")
             if difference is not None:
                 return Replayed(state, events, met, Difference(number, *difference))
             continue
@@ -139,7 +139,7 @@ def replay(recording: bytes) -> Replayed:
         told = [effect.event for effect in effects if isinstance(effect, Tell)]
         saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         last = saved or last
-        now = {"events": jsontext.decode(jsontext.encode(told)), "state": None if saved is None else _digest(saved)}
+        now = {"events": json_codec.decode(json_codec.encode(told)), "state": None if saved is None else _digest(saved)}
         for place in ("events", "state"):
             difference = _difference(kept.get(place), now[place], place)
             if difference is not None:
@@ -153,12 +153,12 @@ def _begins(line: bytes) -> TurnState:
     head = _read(line, 0)
     if head.get("version") != VERSION:
         raise InvalidState(f"version {head.get('version')!r} of a recording", hint=f"this program reads {VERSION}")
-    return load(jsontext.encode(head.get("begins")))
+    return load(json_codec.encode(head.get("begins")))
 
 
 def _read(line: bytes, number: int) -> dict[str, Any]:
     try:
-        value = jsontext.decode(line)
+        value = json_codec.decode(line)
     except ValueError as error:
         raise InvalidState(f"line {number + 1} of the recording is no JSON: {error}") from None
     if not isinstance(value, dict):

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from ... import jsontext
+from ... import json_codec
 from ..schema import Unknown, Wire, exact_text
 from .schema import (
     Compaction,
@@ -129,7 +129,7 @@ def _add_to_unknown(raw: dict[str, Any], beside: dict[str, Any], member: str, pi
         return
     text = "".join(pieces)
     try:
-        raw["input"] = jsontext.decode(text)
+        raw["input"] = json_codec.decode(text)
     except (ValueError, RecursionError):
         beside[member] = text
 

@@ -6,9 +6,9 @@ import base64
 import binascii
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..carry import Carrying, merged, told
+from ..write_context import Carrying, merged, told
 
 _KINDS = {"image": "image", "document": "file"}
 #: The members of a source that a MediaPart represents; a source with others stays opaque.
@@ -90,7 +90,7 @@ def blocks_of(parts: list[Part], own: bool, carry: Carrying, turn: int) -> list[
                 block = {"type": "text", "text": part.text}  # type: ignore[union-attr]
                 blocks.append(_with(block, part.extra, own, carry, turn))  # type: ignore[union-attr]
         elif kind is JsonPart:
-            blocks.append({"type": "text", "text": jsontext.text(part.value)})  # type: ignore[union-attr]
+            blocks.append({"type": "text", "text": json_codec.text(part.value)})  # type: ignore[union-attr]
         elif kind is MediaPart:
             blocks.append(_media_block(part, own, carry, turn))  # type: ignore[arg-type]
         elif own:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant, Other, Request, Result, Results, System, Tool, ToolChoice, Turn, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
@@ -41,7 +41,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     respelled = not isinstance(body, (bytes, bytearray, str))
     data = _bytes(body)
     try:
-        given = jsontext.decode(data)
+        given = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
         raise MalformedBody(f"the request is no JSON: {error}", body=body) from None
     if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
@@ -75,7 +75,7 @@ def _bytes(body: Any) -> bytes:
         return body.encode("utf-8", "surrogatepass")
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body)
-    return jsontext.spelled(body)
+    return json_codec.spelled(body)
 
 
 def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
@@ -84,7 +84,7 @@ def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
         return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
-        return [jsontext.encode(content) for content in contents]
+        return [json_codec.encode(content) for content in contents]
 
 
 class _Reading:
@@ -155,7 +155,7 @@ def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
     for message, _ in said:
         held = message["content"]
         blocks += [{"type": "text", "text": held}] if isinstance(held, str) else held
-    return jsontext.encode(blocks)
+    return json_codec.encode(blocks)
 
 
 def _ids(content: Any) -> list[str]:

@@ -7,7 +7,7 @@ of the assistant, forced tools beside adaptive thinking, messages of one role in
 
 from __future__ import annotations
 
-from ...rules import Rule
+from ..rule import Rule
 from . import checks
 
 #: Where Claude is served, as opposed to others who offer this wire.

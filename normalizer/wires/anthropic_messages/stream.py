@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
@@ -116,10 +116,10 @@ class Stream(StreamBase):
             self._ended = True
             self._extra.update(carry_event(event))  # Bedrock's invocation metrics
         elif kind == "error" or name == "error" or kind is None:
-            self.fail(jsontext.decode(data), out)
+            self.fail(json_codec.decode(data), out)
         elif kind != "ping":
             self._context.find("unknown-event", f"event {kind!r}")
-            self._extra.setdefault("events", []).append(jsontext.decode(data))
+            self._extra.setdefault("events", []).append(json_codec.decode(data))
 
     def _begin(self, message: Message | None, out: list[Told]) -> None:
         if message is None:

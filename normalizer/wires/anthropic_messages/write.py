@@ -37,13 +37,13 @@ from ...model import (
     ToolCall,
 )
 from ...pairing import answers_at, placed, stretch
-from ..carry import OF_RESULTS, Carrying, IdStyle, NameStyle, merged, told
 from ..surrogates import mend_messages, mended_members
-from .ask import members
-from .pairs import ServerPairs
+from ..write_context import OF_RESULTS, Carrying, IdStyle, NameStyle, merged, told
+from .fast_path import usual_answer, usual_results
 from .parts import blocks_of, kind_of
 from .read import WIRE
-from .usual import usual_answer, usual_results
+from .request_params import members
+from .server_calls import ServerPairs
 
 IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
 #: The ids that the provider gives to the calls it runs itself.

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..strict import lacking_for_strict
+from ..strict_schema import lacking_for_strict
 from . import walk
 from .dialects import GROQ_LACKS, MISTRAL_MEMBERS, USER_AFTER_TOOL, XAI_RESERVED
-from .params import is_schema
+from .request_params import is_schema
 
 Places = Iterator[tuple[str, str]]
 Check = Callable[[Any], Places]

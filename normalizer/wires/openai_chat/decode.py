@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from ...model import Response
 from ..common import CallSite, Context, error_of, no_answer, read_whole
 from ..schema import Reader
-from .message import finish, usage, usage_beside
+from .blocks import finish, usage, usage_beside
+from .fast_path import decode_usual
 from .schema import Body, Choice, Message, carry_body, carry_choice, carry_message
 from .stream import Stream
-from .usual import decode_usual
 
 _reader = Reader(Body)
 _NO_MESSAGE = Message()

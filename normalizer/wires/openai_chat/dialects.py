@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ..carry import IdStyle, NameStyle
+from ..write_context import IdStyle, NameStyle
 
 WIRE = "openai.chat"
 

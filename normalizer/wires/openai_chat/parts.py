@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..carry import told
-from .assistant import AS_WRITTEN
+from ..write_context import told
 from .dialects import Dialect
+from .write_assistant import AS_WRITTEN
 
 Lose = Callable[[str, str], None]
 #: Stands under `AS_WRITTEN` in `extra` where the wire held a bare URL under the part's own name (Mistral).
@@ -90,7 +90,7 @@ def write_part(part: Part, own: bool, dialect: Dialect, lose: Lose) -> dict[str,
     if type(part) is MediaPart:
         return _write_media(part, own, dialect, lose)
     if type(part) is JsonPart:
-        return {"type": "text", "text": jsontext.text(part.value)}
+        return {"type": "text", "text": json_codec.text(part.value)}
     if own and isinstance(part, OpaquePart):
         raw: dict[str, Any] | None = part.raw
         return raw

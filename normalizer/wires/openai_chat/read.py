@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant, Other, Request, Result, Results, System, TextPart, Turn, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
-from ..carry import REPEATED, unmark_failed
 from ..common import CallSite, Context
 from ..schema import Note, Reader
+from ..write_context import REPEATED, unmark_failed
 from . import walk
-from .assistant import AS_WRITTEN
+from .blocks import finish
 from .dialects import WIRE
-from .message import finish
 from .parts import read_parts
 from .schema import Message
 from .tools import read_choice, read_tools
+from .write_assistant import AS_WRITTEN
 
 _reader = Reader(Message)
 #: Members of an assistant's message that its blocks say, unless they are empty.
@@ -49,7 +49,7 @@ def read(body: Any, provider: str | None) -> Request:
     if isinstance(body, (bytes, bytearray, memoryview, str)):
         data = body if isinstance(body, str) else bytes(body)
         try:
-            body = jsontext.decode(data)
+            body = json_codec.decode(data)
         except ValueError as error:
             raise MalformedBody(f"the request is no JSON: {error}", body=data) from None
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
@@ -112,7 +112,7 @@ class _Turns:
 
     def _assistant(self, source: dict[str, Any]) -> Assistant:
         notes: list[Note] = []
-        message = _reader.read(jsontext.spelled(source), notes)
+        message = _reader.read(json_codec.spelled(source), notes)
         context = Context(WIRE, self._provider, findings=[])
         beside: dict[str, Any] = {}
         choice = finish(CallSite.of(context, 0, None), message, None, beside)

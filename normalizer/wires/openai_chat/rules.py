@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...rules import Rule
+from ..rule import Rule
 from . import checks
 
 OPENAI = frozenset(("openai", "azure"))

@@ -25,8 +25,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...balance import Balance
 from ...errors import TooManyCalls
+from ...json_balance import Balance
 from ..common import MAX_SLOTS, Context
 from .schema import Call, Custom, Function, beside
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from ... import jsontext, model
+from ... import json_codec, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase, failed
 from ..schema import Reader, run_reader
-from .answer import Answer
-from .message import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
+from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
+from .choice_state import Answer
 from .repeats import Said, matched, says_other
 from .schema import (
     CARRIED,
@@ -201,7 +201,7 @@ class Stream(StreamBase):
     def _odd(self, name: str | None, chunk: Body, data: bytes, out: list[Event]) -> None:
         """A chunk without choices or usage: an error in the middle of the stream (SSE-07), or nothing known."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
-            self.fail(jsontext.decode(data), out)
+            self.fail(json_codec.decode(data), out)
 
     def _whole(self, answer: Answer, message: Message, out: list[Event]) -> None:
         """A `message` in a chunk: what others call `delta`, unless deltas said so much already."""
@@ -299,7 +299,7 @@ class Stream(StreamBase):
 
     def _content_parts(self, answer: Answer, content: Any, out: list[Event]) -> None:
         """Mistral streams text and thinking as lists of parts; equal neighbours are joined."""
-        parts: list[Any] = content if isinstance(content, list) else [jsontext.text(content)]
+        parts: list[Any] = content if isinstance(content, list) else [json_codec.text(content)]
         for part in parts:
             kind = part.get("type") if isinstance(part, dict) else "text"
             text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None

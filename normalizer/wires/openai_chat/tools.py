@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool, ToolChoice
-from ..carry import Carrying, told
-from ..strict import lacking_for_strict
+from ..strict_schema import lacking_for_strict
+from ..write_context import Carrying, told
 from .dialects import WIRE, Dialect
 
 #: Marks a tool that stood in the old ``functions`` list.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import (
     Assistant,
     Encoded,
@@ -28,14 +28,14 @@ from ...conversation import (
 )
 from ...model import Response, Text, ToolCall
 from ...pairing import answers_at, placed, stretch
-from ..carry import FAILED, HINTS, REPEATED, Carrying, mark_failed, told
 from ..models import note_model
 from ..surrogates import is_whole, mend_messages, mended_members
-from .assistant import AS_WRITTEN, Spoken
+from ..write_context import FAILED, HINTS, REPEATED, Carrying, mark_failed, told
 from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
-from .params import write_params
 from .parts import describe, kept, write_part
+from .request_params import write_params
 from .tools import write_tools
+from .write_assistant import AS_WRITTEN, Spoken
 
 BRIDGE = "OK."
 _NOTE = "The tool's result goes on in the next user message."
@@ -355,7 +355,7 @@ class Writer:
             if type(part) is TextPart and (result.plain or not (self._own or part.extra)):
                 return mark_failed(part.text, result.is_error)
             if type(part) is JsonPart:
-                return mark_failed(jsontext.text(part.value), result.is_error)
+                return mark_failed(json_codec.text(part.value), result.is_error)
         written: list[dict[str, Any]] = []
         for part in parts:
             made = write_part(part, self._own, self._dialect, self._lose)

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from ... import jsontext
+from ... import json_codec
 from ...arguments import by_value, parse
 from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
-from .items import is_hosted
+from .blocks import is_hosted
 
 _Find = Callable[[str, str], None]
 
@@ -330,7 +330,7 @@ def _content(item: Any) -> Hashable:
     members = item.raw if type(item) is Unknown else raw_object(item)
     if not isinstance(members, dict):
         return None
-    return jsontext.text({name: value for name, value in members.items() if name not in _LABELS})
+    return json_codec.text({name: value for name, value in members.items() if name not in _LABELS})
 
 
 def _request(item: Any) -> Hashable:

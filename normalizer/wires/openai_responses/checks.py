@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..strict import lacking_for_strict
-from .replay import LONGEST_ID, PREFIXES
+from ..strict_schema import lacking_for_strict
 from .results import OUTPUTS
 from .write import RESERVED, SMALLEST_LIMIT
+from .write_assistant import LONGEST_ID, PREFIXES
 
 Broken = Iterator[tuple[str, str]]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")

@@ -8,7 +8,7 @@ from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Sto
 from ..common import CUTS, CallSite, Context, error_of, no_answer, read_whole, settle, total
 from ..schema import Reader
 from ..stop_words import reason_of
-from .items import Customs, Reading, convert
+from .blocks import Customs, Reading, convert
 from .schema import Body, CustomToolCall, carry_body
 
 _reader = Reader(Body)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..carry import Carrying, detail_of, merged, told
+from ..write_context import Carrying, detail_of, merged, told
 
 #: The key of `extra` under which readers keep how something was spelled: no member of the wire.
 AS_WRITTEN = "as_written"
@@ -105,7 +105,7 @@ class Parts:
                         self._carrying.lose("extra", f"{', '.join(lost)} of a text", turn)
                     return part.text
                 if type(part) is JsonPart:
-                    return jsontext.text(part.value)
+                    return json_codec.text(part.value)
         written = [self.part(part, turn) for part in parts]
         return [part for part in written if part is not None]
 
@@ -114,7 +114,7 @@ class Parts:
         if type(part) is TextPart:
             return self._own(part.extra, {"type": "input_text", "text": part.text}, turn)
         if type(part) is JsonPart:
-            return self._own(part.extra, {"type": "input_text", "text": jsontext.text(part.value)}, turn)
+            return self._own(part.extra, {"type": "input_text", "text": json_codec.text(part.value)}, turn)
         if type(part) is MediaPart:
             return self._media(part, turn)
         assert isinstance(part, OpaquePart)
@@ -178,7 +178,7 @@ def _place(part: MediaPart, data: str, url: str) -> dict[str, Any]:
 def words(parts: list[Part]) -> str:
     """The words of parts, for places that take no more than a string."""
     return "\n".join(
-        part.text if isinstance(part, TextPart) else jsontext.text(part.value)
+        part.text if isinstance(part, TextPart) else json_codec.text(part.value)
         for part in parts
         if isinstance(part, (TextPart, JsonPart))
     )

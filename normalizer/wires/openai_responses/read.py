@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import (
     Assistant,
     Other,
@@ -29,8 +29,8 @@ from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, Tool
 from ..common import CallSite, Context
 from ..schema import Reader, Unknown
 from . import schema as s
+from .blocks import Customs, Reading, convert
 from .decode import custom_tools
-from .items import Customs, Reading, convert
 from .parts import AS_WRITTEN, read_content
 from .results import OUTPUTS, TYPES, read_result
 
@@ -50,7 +50,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     """The canonical request. Raises MalformedBody for what is no JSON object."""
     if isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
-            body = jsontext.decode(body if isinstance(body, str) else bytes(body))
+            body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError as error:
             raise MalformedBody(f"the request is no JSON: {error}", body=body) from None
     if not isinstance(body, dict):
@@ -286,7 +286,7 @@ def _blocks(
     """The blocks of one answer. ``asked`` is told of its calls: what stands as their ids, and what they are."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
-    data = jsontext.spelled({"output": wired})
+    data = json_codec.spelled({"output": wired})
     try:
         output = _reader.strict(data).output
     except Exception:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, Result, TextPart
-from ..carry import OF_RESULTS, Carrying, mark_failed, told, unmark_failed
+from ..write_context import OF_RESULTS, Carrying, mark_failed, told, unmark_failed
 from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
 
 #: The item type of an output, and the kind of the call that it answers.
@@ -115,7 +115,7 @@ def _marked(result: Result) -> list[Part]:
     """The parts, with a failure said in the words: no output item here has a flag for it (RES-01, RES-07)."""
     first = result.parts[0] if result.parts else None
     if isinstance(first, JsonPart) and result.is_error:
-        first = TextPart(jsontext.text(first.value), first.extra)
+        first = TextPart(json_codec.text(first.value), first.extra)
     if isinstance(first, TextPart):
         text = mark_failed(first.text, result.is_error)
         return result.parts if text == first.text else [TextPart(text, first.extra), *result.parts[1:]]

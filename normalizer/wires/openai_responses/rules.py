@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...rules import Rule
+from ..rule import Rule
 from . import checks
 from .checks import Broken
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import MalformedBody, TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
@@ -19,9 +19,9 @@ from ..common import MAX_SLOTS, CallSite, Context, StreamBase
 from ..schema import Reader, Wire
 from . import schema as s
 from .assembly import Open, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
+from .blocks import Customs, Reading, convert, is_hosted
 from .decode import UNFINISHED, custom_tools, later, respond, usage
 from .events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
-from .items import Customs, Reading, convert, is_hosted
 
 _body_reader = Reader(s.Body)
 
@@ -104,10 +104,10 @@ class Stream(StreamBase):
         elif kind in TERMINAL:
             self._end(event, out)
         elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
-            self.fail(jsontext.decode(data), out)
+            self.fail(json_codec.decode(data), out)
         elif kind not in PROGRESS:
             self._context.find("unknown-event", f"event {kind!r}")
-            self._odd.append(jsontext.decode(data))
+            self._odd.append(json_codec.decode(data))
 
     # Which item an event belongs to
 

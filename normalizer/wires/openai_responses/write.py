@@ -11,14 +11,14 @@ from typing import Any
 
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
 from ...pairing import answers_at, placed, stretch
-from ..carry import HINTS, Carrying, IdStyle, NameStyle, merged, told
 from ..models import note_model
-from ..strict import lacking_for_strict
+from ..strict_schema import lacking_for_strict
 from ..surrogates import mend_messages, mended_members
+from ..write_context import HINTS, Carrying, IdStyle, NameStyle, merged, told
 from .parts import AS_WRITTEN, Parts, words
 from .read import NESTED
-from .replay import LONGEST_ID, WIRE, Replay
 from .results import plain_text, write_result
+from .write_assistant import LONGEST_ID, WIRE, Replay
 
 IDS = IdStyle(pattern=f"[^\ud800-\udfff]{{1,{LONGEST_ID}}}", length=LONGEST_ID)
 NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...balance import Balance
+from ...json_balance import Balance
 from ..xai_tools import TOOLS_OF_XAI
 from .proto import TYPE_CLIENT, TYPE_UNSET
 

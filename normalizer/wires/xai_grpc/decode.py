@@ -6,8 +6,8 @@ from typing import Any
 
 from ...model import Response
 from ..common import Context, no_answer
+from .blocks import Output, choices, finished, usage
 from .calls import Called, Growing
-from .outputs import Output, choices, finished, usage
 from .proto import as_dict, response_from, rest, unknown_fields
 
 

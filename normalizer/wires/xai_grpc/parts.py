@@ -6,10 +6,10 @@ import base64
 import binascii
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import JsonPart, MediaPart, Part, Result, Results, TextPart
-from ..carry import Carrying, detail_of, mark_failed, told
 from ..surrogates import is_whole
+from ..write_context import Carrying, detail_of, mark_failed, told
 from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
 
 _DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "auto": "DETAIL_AUTO"}
@@ -22,7 +22,7 @@ def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> lis
         if type(part) is TextPart:
             made.append(Content(text=part.text))
         elif isinstance(part, JsonPart):
-            made.append(Content(text=jsontext.text(part.value)))
+            made.append(Content(text=json_codec.text(part.value)))
         elif isinstance(part, MediaPart):
             made.append(_media(part, carrying, same, turn))
             carried = ("image_url", "detail") if part.kind == "image" and detail_of(part.extra) in _DETAILS else ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import MalformedBody, MissingExtra
 from ...model import StopReason
 from ..stop_words import reason_of
@@ -82,7 +82,7 @@ def status_from(data: bytes) -> dict[str, Any] | None:
     if data[:1] != b"{":
         return None
     try:
-        plain = jsontext.decode(data)
+        plain = json_codec.decode(data)
     except (ValueError, RecursionError):
         return None
     return plain if isinstance(plain, dict) and plain.keys() == {"code", "details"} else None
@@ -112,7 +112,7 @@ def parse_dict(plain: dict[str, Any], message: Any) -> Any:
 def _parse(cls: Any, data: bytes) -> Any:
     if data[:1] == b"{":
         try:
-            plain = jsontext.decode(data)
+            plain = json_codec.decode(data)
         except (ValueError, RecursionError) as error:
             raise MalformedBody(f"no protobuf JSON of {cls.DESCRIPTOR.name}: {error}", body=data) from None
         return parse_dict(plain, cls())

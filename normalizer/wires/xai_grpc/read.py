@@ -11,7 +11,7 @@ import base64
 from contextlib import suppress
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import (
     Assistant,
     MediaPart,
@@ -29,10 +29,10 @@ from ...conversation import (
     User,
 )
 from ...model import Choice, Opaque, Response
-from ..carry import REPEATED, unmark_failed
 from ..common import Context
+from ..write_context import REPEATED, unmark_failed
+from .blocks import Output, choices
 from .decode import called
-from .outputs import Output, choices
 from .proto import (
     MODES,
     ROLE_ASSISTANT,
@@ -252,8 +252,8 @@ def _tool(tool: Any) -> Tool:
     parameters = None
     if function.parameters:
         with suppress(ValueError):
-            parameters = jsontext.decode(function.parameters)
-        if not isinstance(parameters, dict) or jsontext.text(parameters) != function.parameters:
+            parameters = json_codec.decode(function.parameters)
+        if not isinstance(parameters, dict) or json_codec.text(parameters) != function.parameters:
             extra["parameters"] = function.parameters  # as it was spelled
         if not isinstance(parameters, dict):
             parameters = None

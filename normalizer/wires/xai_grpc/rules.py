@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...errors import MalformedBody
-from ...rules import Rule
+from ..rule import Rule
 from .names import RESERVED, TOOLS_AT_MOST
 from .proto import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, request_from
 
@@ -181,7 +181,7 @@ def _once(message: Any) -> Found:
 def _schemas(message: Any) -> Found:
     for path, function in _functions(message):
         try:
-            fine = isinstance(jsontext.decode(function.parameters), dict)
+            fine = isinstance(json_codec.decode(function.parameters), dict)
         except ValueError:
             fine = False
         if not fine:

@@ -11,9 +11,9 @@ from typing import Any
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
 from ..common import Context, StreamBase, failed
+from .blocks import Output, choices, finished, usage
 from .calls import Called, Growing
 from .decode import called, keep_unknown
-from .outputs import Output, choices, finished, usage
 from .proto import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from
 
 

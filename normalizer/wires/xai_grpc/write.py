@@ -11,14 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
 from ...pairing import answers_at, placed, stretch
-from ..carry import OF_RESULTS, REPEATED, Carrying, IdStyle, NameStyle, told
 from ..models import note_model
 from ..surrogates import Mender, is_whole
+from ..write_context import OF_RESULTS, REPEATED, Carrying, IdStyle, NameStyle, told
 from . import proto
-from .messages import Spelling
 from .names import RESERVED
 from .parts import content, filled, note_media, usual_answers
 from .proto import (
@@ -32,6 +31,7 @@ from .proto import (
     Message,
     parse_dict,
 )
+from .write_assistant import Spelling
 
 WIRE = "xai.grpc"
 #: No document of xAI's says which ids it takes; its own are of this kind.
@@ -289,12 +289,12 @@ def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
         carrying.lose("kind", f"{tool.name}: a tool of kind {tool.kind} was declared as a function")
         parameters = parameters or _INPUT
     spelled = tool.extra.get("parameters") if same else None
-    if isinstance(spelled, str) and (parameters is None or jsontext.decode(spelled) == parameters):
+    if isinstance(spelled, str) and (parameters is None or json_codec.decode(spelled) == parameters):
         text = spelled
     elif parameters is None and same:
         text = ""
     else:
-        text = jsontext.text(parameters or _NOTHING)
+        text = json_codec.text(parameters or _NOTHING)
     if not same and (lost := told(tool.extra, "type", "name", "parameters")):
         carrying.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
     function = Function(
@@ -324,7 +324,7 @@ def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> No
         carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here; the model may choose")
         mode = "auto"
     elif mode == "raw":
-        carrying.lose("tool-choice", f"{jsontext.text(choice.raw)} has no counterpart; the model may choose")
+        carrying.lose("tool-choice", f"{json_codec.text(choice.raw)} has no counterpart; the model may choose")
         mode = "auto"
     body.tool_choice.mode = _MODE_NUMBERS[mode]
 

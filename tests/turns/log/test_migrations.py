@@ -22,7 +22,7 @@ from sqlalchemy import URL
 
 from tests.turns.log.shared import assert_whole, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import InvalidState, LogFailed, MissingExtra, NewerLog
 from toolparity.normalizer.turns import log as package
 from toolparity.normalizer.turns.log import Log, engine, upgrade
@@ -115,7 +115,7 @@ def written_by(version: str, url: URL) -> None:
     tables.reflect(made)
     with made.begin() as connection:
         for line in (Path(__file__).parent / f"v{version}.jsonl").read_text("ascii").splitlines():
-            kept = jsontext.decode(line)
+            kept = json_codec.decode(line)
             connection.execute(sa.insert(tables.tables[kept["table"]]), kept["row"])
     made.dispose()
 

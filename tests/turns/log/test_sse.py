@@ -14,7 +14,7 @@ from sqlalchemy import URL
 
 from tests.turns.log.shared import killed, recorded, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnknownTurn
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns import sse
@@ -116,7 +116,7 @@ def test_words_with_line_ends_and_half_characters_are_one_event() -> None:
     assert b"\r" not in encoded
     head, name, data, *rest = encoded.split(b"\n")
     assert (head, name, rest) == (b"id: 7", b"event: block_delta", [b"", b""])
-    assert jsontext.decode(data.removeprefix(b"data:"))["text"] == event.text
+    assert json_codec.decode(data.removeprefix(b"data:"))["text"] == event.text
 
 
 def test_a_reader_follows_a_turn_while_it_runs(log: Log) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.turns import playing
 from tests.turns.playing import _PLAYERS, Counting, Emulated, Say, at_once, call, script
-from toolparity.cassettes.emulated.play import Play
+from toolparity.cassettes.emulated.script_player import Play
 from toolparity.cassettes.scripts import Call, Script
 from toolparity.normalizer.conversation import Assistant, Request, Results, System, TextPart, Turn, User
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
@@ -117,9 +117,9 @@ def words(turn: Turn) -> str:
 
 def said(text: str, *calls: tuple[str, dict[str, Any]], number: int = 0, wire: str = "openai.chat") -> Assistant:
     """What a model said, with calls."""
-    from toolparity.normalizer import jsontext
+    from toolparity.normalizer import json_codec
 
-    made = [ToolCall(f"c{number}-{at}", name, given, jsontext.text(given)) for at, (name, given) in enumerate(calls)]
+    made = [ToolCall(f"c{number}-{at}", name, given, json_codec.text(given)) for at, (name, given) in enumerate(calls)]
     stop = Stop("tool_calls" if calls else "end_turn")
     return Assistant(Response(wire, None, None, None, [Choice(0, [*([Text(text)] if text else []), *made], stop)]))
 

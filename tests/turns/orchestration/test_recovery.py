@@ -105,7 +105,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(wire: str) -> None:
     pieces = provider._pieces
 
     def resetting(body: Any) -> Any:
-        from toolparity.cassettes.emulated.play import Reset
+        from toolparity.cassettes.emulated.script_player import Reset
 
         try:
             yield from pieces(body)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.turns.playing import WIRES, Emulated, Told, at_once, call, script
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import InvalidState
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits, record, replay
 from toolparity.normalizer.turns.state import dump
@@ -55,10 +55,10 @@ def test_a_turn_that_may_call_nothing_from_its_beginning_is_recorded_as_well(lim
 
 def test_a_difference_is_told_at_its_first_place() -> None:
     recording, *_ = recorded()
-    lines = [jsontext.decode(line) for line in recording.splitlines()]
+    lines = [json_codec.decode(line) for line in recording.splitlines()]
     at = next(n for n, line in enumerate(lines) if n and line["happening"]["type"] == "finished")
     lines[at]["happening"]["result"]["parts"][0]["text"] = "something else"
-    difference = replay(b"\n".join(map(jsontext.encode, lines))).difference
+    difference = replay(b"\n".join(map(json_codec.encode, lines))).difference
     assert difference is not None
     assert (difference.step, difference.place) == (at, "events[1].text")
     assert (difference.recorded, difference.found) == ("look ran", "something else")
@@ -66,9 +66,9 @@ def test_a_difference_is_told_at_its_first_place() -> None:
 
 def test_a_state_that_differs_is_found_though_no_event_tells_it() -> None:
     recording, *_ = recorded()
-    lines = [jsontext.decode(line) for line in recording.splitlines()]
+    lines = [json_codec.decode(line) for line in recording.splitlines()]
     lines[0]["begins"]["settings"]["loop_after"] = 2
-    difference = replay(b"\n".join(map(jsontext.encode, lines))).difference
+    difference = replay(b"\n".join(map(json_codec.encode, lines))).difference
     assert difference is not None
     assert (difference.step, difference.place) == (1, "state")
 

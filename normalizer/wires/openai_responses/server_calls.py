@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...model import ServerToolCall
 from .parts import AS_WRITTEN
 
@@ -56,6 +56,6 @@ def server_call(block: ServerToolCall) -> dict[str, Any]:
 def parsed(text: str) -> Any:
     """The value of a text; an empty object where it is no JSON."""
     try:
-        return jsontext.decode(text)
+        return json_codec.decode(text)
     except ValueError:
         return {}

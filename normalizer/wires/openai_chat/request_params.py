@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
-from ..carry import Carrying
+from ..write_context import Carrying
 from .dialects import WIRE, Dialect
 
 #: Members that mean the same on every wire that has them.

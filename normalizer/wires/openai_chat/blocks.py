@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...model import (
     DEAD_STOPS,
     Block,
@@ -179,7 +179,7 @@ def arguments_text(function: Function, context: Context) -> tuple[str, dict[str,
     if function.arguments is not None or "arguments" not in rest:
         return function.arguments or "", rest
     context.find("arguments-respelled", "arguments came as JSON, not as text")
-    return jsontext.text(rest.pop("arguments")), rest
+    return json_codec.text(rest.pop("arguments")), rest
 
 
 def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
@@ -235,7 +235,7 @@ def _executed(entries: list[Any]) -> list[Block]:
         name = _string(entry.get("name")) or _string(entry.get("type")) or ""
         tool = _EXECUTED.get(_string(entry.get("type")) or "", name)
         arguments = entry.get("arguments")
-        text = arguments if isinstance(arguments, str) else jsontext.text(arguments) if arguments is not None else ""
+        text = arguments if isinstance(arguments, str) else json_codec.text(arguments) if arguments is not None else ""
         done = entry.get("output") is not None
         blocks.append(ServerToolCall(id, tool, name, text, "completed" if done else None))
         blocks.append(ServerToolResult(id, tool, raw=entry))
@@ -246,7 +246,7 @@ def _content_parts(site: CallSite, content: list[Any] | dict[str, Any], annotati
     """Content as parts (Mistral's thinking and text; others' objects), reasoning first as the wire's order is free."""
     if isinstance(content, dict):
         # A server that answers a JSON-mode request with the object itself: its text is the JSON.
-        return [Text(jsontext.text(content), annotations or [])]
+        return [Text(json_codec.text(content), annotations or [])]
     thinking: list[Block] = []
     rest: list[Block] = []
     for part in content:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from .dialect import Dialect
+from .scan_events import Began, Ended, Grew, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 from .scanner import Scanner
-from .steps import Began, Ended, Grew, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 from .values import Tools
 
 

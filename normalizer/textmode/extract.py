@@ -17,8 +17,8 @@ from .blocks import Blocks
 from .detect import detect
 from .dialect import Dialect
 from .dialects import DIALECTS, dialect_of
+from .scan_events import Over
 from .scanner import Scanner
-from .steps import Over
 from .values import Tools, tools_of
 
 _LIMITS_HEADERS = ("ratelimit", "rate-limit", "retry-after")

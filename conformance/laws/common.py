@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..answer import AnsweredCall
 from ..evidence import Evidence, Round
@@ -53,7 +53,7 @@ def same(wanted: ExpectedCall, got: AnsweredCall) -> bool:
 def as_written(wanted: ExpectedCall, got: AnsweredCall) -> bool:
     """Whether parsed arguments are what the text says, though the call cannot run: it was cut, or is no object."""
     try:
-        return equal(got.arguments, jsontext.decode(wanted.text or ""))
+        return equal(got.arguments, json_codec.decode(wanted.text or ""))
     except ValueError:
         return False
 
@@ -100,7 +100,7 @@ def listed(calls: Iterable[ExpectedCall | AnsweredCall]) -> str:
 
 
 def _wanted(call: ExpectedCall) -> str:
-    shown = call.text if call.text is not None else jsontext.text(call.arguments)
+    shown = call.text if call.text is not None else json_codec.text(call.arguments)
     return f"{call.name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
 
 

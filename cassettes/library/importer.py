@@ -25,16 +25,16 @@ from toolparity import __version__
 from toolparity.normalizer.errors import CassetteNotWritten, ToolparityError
 from toolparity.normalizer.wires import WIRES
 
-from .. import origin
+from .. import emulation_marker
 from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece
 from ..sources import Problem as Unread
 from ..sources.files import opened
-from . import files, gates, plain
+from . import files, safe_yaml, write_checks
 from .interactions import interaction, trimmed
 from .provenance import KEY, Provenance, now
 from .writing import save
 
-_GATES = (gates.scrubbed, gates.scanned)
+_GATES = (write_checks.scrubbed, write_checks.scanned)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 #: A file's name has at most 255 bytes, and the draft of a cassette adds some to it.
 _LONGEST_NAME = 150
@@ -166,11 +166,11 @@ def _says_emulated(path: str) -> bool:
     try:
         with opened(path) as file:
             data = file.read_all()
-        metadata = plain.head(BytesIO(data), "metadata", path) if KEY.encode() in data else None
+        metadata = safe_yaml.head(BytesIO(data), "metadata", path) if KEY.encode() in data else None
     except ToolparityError:
         return False
     told = metadata.get(KEY) if isinstance(metadata, dict) else None
-    return isinstance(told, dict) and told.get("origin") == origin.EMULATED
+    return isinstance(told, dict) and told.get("origin") == emulation_marker.EMULATED
 
 
 def _write(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool
-from ..carry import Carrying, merged, told
 from ..models import note_model
+from ..write_context import Carrying, merged, told
 from .parts import kind_of
 from .read import WIRE
 

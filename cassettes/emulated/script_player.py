@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, Results, TextPart, User
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import check_request, read_request
-from toolparity.normalizer.rules import Violation
+from toolparity.normalizer.wires.rule import Violation
 
 from ..scripts import Call, Fault, Part, Round, Script, scripts
 from ..surfaces import Surface
@@ -300,4 +300,4 @@ def result_text(call: Call) -> str:
     """What the tool returns to the caller, as text."""
     if call.result is None:
         return ""
-    return call.result if isinstance(call.result, str) else jsontext.text(call.result)
+    return call.result if isinstance(call.result, str) else json_codec.text(call.result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 
 from ..evidence import Evidence
 from ..wire_requests import asked_in, lost_calls, next_of, wanted_back, words_in
@@ -29,10 +29,10 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             continue
         wire = round.ask.wire
         body = evidence.make(next_of(round, wire, round.ask.provider))
-        sent = jsontext.text(body)
+        sent = json_codec.text(body)
         told = [("part", value) for value in round.expected.back]
         for kind, value in [*wanted_back(round.ask), *told]:
-            if jsontext.text(value)[1:-1] not in sent:
+            if json_codec.text(value)[1:-1] not in sent:
                 yield Failure(round.number, f"the {kind} of the answer did not go back", value[:80], "not there")
         for call in lost_calls(round, body, wire):
             reason = f"{call.name} did not go back with the arguments that the model gave it"

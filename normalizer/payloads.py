@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from . import jsontext
+from . import json_codec
 from .errors import MalformedBody
 from .wires.common import Declared
 
@@ -57,7 +57,7 @@ def payload_of(source: Any, *, event: bool = False) -> Payload:
     if isinstance(source, str):
         return Payload(source.encode("utf-8", "surrogatepass"))
     if isinstance(source, (dict, list)):
-        return Payload(jsontext.spelled(source), None, True)
+        return Payload(json_codec.spelled(source), None, True)
     module = type(source).__module__
     if hasattr(source, "SerializeToString"):
         return Payload(source.SerializeToString(), "xai.grpc")
@@ -81,7 +81,7 @@ def _model(source: Any, wire: str | None, *exclude: str) -> Payload:
         text: str = source.model_dump_json(**how)
     except (TypeError, ValueError, RecursionError):
         # Half a surrogate pair, which pydantic's JSON refuses; or a member that is not JSON.
-        return Payload(jsontext.spelled(_dumped(source, how)), wire, True)
+        return Payload(json_codec.spelled(_dumped(source, how)), wire, True)
     return Payload(text.encode("utf-8", "surrogatepass"), wire, True)
 
 
@@ -114,7 +114,7 @@ def declared_by(request: Any) -> Declared:
         return request
     if isinstance(request, (bytes, str)):
         try:
-            request = jsontext.decode(request)
+            request = json_codec.decode(request)
         except (ValueError, RecursionError) as error:
             raise MalformedBody(f"the request is no JSON: {error}", body=request) from None
     if hasattr(request, "ListFields"):

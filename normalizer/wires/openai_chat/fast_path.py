@@ -13,7 +13,7 @@ from msgspec import Struct
 from ...model import Block, Choice, Response, Stop, Text, ToolCall
 from ..common import NO_OBJECT, Context, parse_object
 from ..schema import UNFIT
-from .message import usage
+from .blocks import usage
 
 
 class _Function(Struct, forbid_unknown_fields=True, gc=False):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..carry import Carrying, told
 from ..surrogates import is_whole
+from ..write_context import Carrying, told
 from . import proto
 from .proto import (
     FAILED,
@@ -213,7 +213,7 @@ class Spelling:
         if call.kind not in _JSON_KINDS:
             self._carrying.lose("kind", f"{call.name}: a {call.kind} call became a function call", number, place)
             if call.arguments is None:
-                text = jsontext.text({"input": call.arguments_text})
+                text = json_codec.text({"input": call.arguments_text})
         if call.namespace or call.caller is not None:
             self._carrying.lose("namespace", turn=number, block=place)
         if lost := told(call.extra):

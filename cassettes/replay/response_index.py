@@ -17,12 +17,12 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from toolparity.normalizer import jsontext
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.errors import InvalidProvenance, RequestNotRecorded, ToolparityError
 from toolparity.normalizer.requests import read_request
 
-from .. import origin
+from .. import emulation_marker
 from ..library import Place, find, load
 from ..library.provenance import is_slug
 from ..matching import differences
@@ -72,7 +72,7 @@ class Track(Struct, frozen=True, dict=True):
     def model(self) -> str | None:
         """The model that the recorded request asks, where it names one."""
         try:
-            asked = jsontext.decode(self.body)
+            asked = json_codec.decode(self.body)
         except ValueError:
             return None
         asked = asked.get("message", asked) if isinstance(asked, dict) else {}
@@ -82,7 +82,7 @@ class Track(Struct, frozen=True, dict=True):
     @property
     def told(self) -> dict[str, str]:
         """Headers that tell a caller what it got, whatever the recording holds."""
-        return {origin.HEADER: self.origin, PLACE_HEADER: quote(self.place, safe="/#")}
+        return {emulation_marker.HEADER: self.origin, PLACE_HEADER: quote(self.place, safe="/#")}
 
 
 class Deck:
@@ -176,14 +176,14 @@ def _tracks(place: Place) -> Iterable[Track]:
 def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
     """The track of the round that the request is at: one for each time that the model has spoken."""
     try:
-        value = jsontext.decode(body)
+        value = json_codec.decode(body)
         value = value["message"] if surface.wire == "xai.grpc" else value
         spoken = _spoken(value, surface)
     except (ToolparityError, ValueError, KeyError, TypeError) as error:
         raise RequestNotRecorded(f"the request cannot be read: {error}", where=surface.name) from None
     before = value.get("previous_response_id")
     if isinstance(before, str):
-        name = jsontext.encode(before)
+        name = json_codec.encode(before)
         spoken += next((track.number + 1 for track in tracks if name in track.answer), 0)
     for track in tracks:
         if track.number == spoken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from .play import Play
+from .script_player import Play
 
 
 def noise(play: Play, what: str, size: int) -> bytes:

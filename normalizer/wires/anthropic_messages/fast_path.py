@@ -6,7 +6,7 @@ from typing import Any
 
 from ...conversation import Assistant, Results, TextPart
 from ...model import Text, ToolCall
-from ..carry import Carrying
+from ..write_context import Carrying
 
 
 def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[str]) -> dict[str, Any] | None:

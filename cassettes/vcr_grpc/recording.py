@@ -10,7 +10,7 @@ from . import interaction
 from .errors import LeftEarly
 from .interaction import Answer, Asked
 from .metadata import Pairs, pairs_of
-from .miss import miss
+from .mismatch import miss
 
 #: How grpc's core begins the details where no server was reached: there is no answer to record then, as vcrpy
 #: records nothing for an HTTP request that found no server.

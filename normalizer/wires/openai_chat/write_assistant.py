@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import jsontext
+from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..carry import HINTS, REPEATED, Carrying, told
 from ..surrogates import is_whole
+from ..write_context import HINTS, REPEATED, Carrying, told
 from .dialects import Dialect
 
 #: Under this key of `Assistant.extra` a history's message keeps how it spelled what has several spellings.
@@ -182,7 +182,7 @@ class Spoken:
             return "custom", text
         if call.kind not in ("function", "legacy_function"):
             self._lose("kind", f"a call of kind {call.kind} was carried as a function call", number)
-            return "function", text if call.arguments is not None else jsontext.text({"input": text})
+            return "function", text if call.arguments is not None else json_codec.text({"input": text})
         return "function", text if text.strip() else "{}"
 
     def _extra(self, extra: dict[str, Any], number: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..common import Context
-from .details import Details
+from .reasoning_details import Details
 from .schema import Function, Message
 from .slots import Doubts, Slots
 

@@ -22,10 +22,10 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..carry import Carrying, told
 from ..surrogates import is_whole
+from ..write_context import Carrying, told
 from .parts import AS_WRITTEN
-from .served import NOTES, SERVER, parsed, server_call
+from .server_calls import NOTES, SERVER, parsed, server_call
 
 WIRE = "openai.responses"
 #: Call ids are limited in length alone.

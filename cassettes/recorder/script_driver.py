@@ -21,7 +21,7 @@ from toolparity.normalizer.requests import write_request
 
 from ..scripts import Call, Round, Script
 from ..surfaces import Surface
-from .players import Asking, player
+from .sdks import Asking, player
 
 #: What a tool returns to a call that no script foresaw.
 UNFORESEEN = {"ok": True}

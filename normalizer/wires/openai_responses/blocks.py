@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ... import jsontext
+from ... import json_codec
 from ...arguments import by_value
 from ...model import (
     ApprovalRequest,
@@ -199,7 +199,7 @@ def _spell(item: s.FunctionCall, context: Context) -> None:
     """Arguments that came as an object (or any JSON but text): compact JSON, and a finding (failure ARG-02)."""
     context.find("arguments-respelled", "arguments came as JSON, not as text")
     rest = dict(item.extra_ or ())
-    item.arguments = jsontext.text(rest.pop("arguments"))
+    item.arguments = json_codec.text(rest.pop("arguments"))
     item.extra_ = rest or None
 
 
@@ -327,7 +327,7 @@ def _server(tool: str, member: str, *results: str) -> _Convert:
 
 
 def _as_text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else jsontext.text(value)
+    return "" if value is None else value if isinstance(value, str) else json_codec.text(value)
 
 
 def _approval(reading: Reading, item: s.McpApprovalRequest, blocks: list[Block], last: bool) -> None:
