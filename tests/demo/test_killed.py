@@ -19,7 +19,7 @@ from tests.demo.test_app import BOTH
 @contextmanager
 def started(log: Path, tool_seconds: float) -> Iterator[tuple[Reached, int]]:
     """The command, listening; and its process id."""
-    command = [sys.executable, "-m", "conformance", "demo", "--port", "0", "--log", str(log)]
+    command = [sys.executable, "-m", "toolparity", "demo", "--port", "0", "--log", str(log)]
     command += ["--tool-seconds", str(tool_seconds), "--piece-seconds", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -63,7 +63,7 @@ def test_only_answers_with_an_address_are_counted_and_the_others_are_named(libra
 
 
 def test_the_command_says_so(library: Path) -> None:
-    with interruptible([sys.executable, "-m", "conformance", "serve", "--library", str(library)]) as process:
+    with interruptible([sys.executable, "-m", "toolparity", "serve", "--library", str(library)]) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         lines = [process.stdout.readline() for _ in range(len(SURFACES) + 1)]

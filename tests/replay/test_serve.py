@@ -132,7 +132,7 @@ def test_a_miss_names_what_is_not_there(deck: Deck) -> None:
 
 
 def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
-    with interruptible([sys.executable, "-m", "conformance", "serve", "text-only"]) as process:
+    with interruptible([sys.executable, "-m", "toolparity", "serve", "text-only"]) as process:
         assert process.stdout is not None
         told = dict(process.stdout.readline().rstrip("\n").split("\t") for _ in SURFACES)
         assert told.keys() == SURFACES.keys()
@@ -146,7 +146,7 @@ def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
 
 
 def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
-    given = [sys.executable, "-m", "conformance", "serve", "--library", str(tmp_path)]
+    given = [sys.executable, "-m", "toolparity", "serve", "--library", str(tmp_path)]
     ended = subprocess.run(given, capture_output=True, text=True, check=False)
     assert ended.returncode == 4
     assert "no recorded answer in the library" in ended.stderr
