@@ -1,4 +1,4 @@
-"""Wire `openai.chat`: Chat Completions of OpenAI and of everybody who speaks it."""
+"""Wire `openai.chat`: the Chat Completions API of OpenAI and of compatible providers."""
 
 from .decode import decode
 from .stream import Stream

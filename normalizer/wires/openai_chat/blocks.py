@@ -1,7 +1,7 @@
-"""From what a chat message says to canonical blocks: shared by whole bodies and by finished streams.
+"""Convert a chat message into canonical blocks, for complete bodies and for finished streams.
 
-The wire does not order its parts, so the canonical order is the design's: reasoning, then what the provider executed
-itself, then text and refusal, then calls.
+The wire does not order the members of a message. The canonical order is: reasoning, server calls, text and refusals,
+client calls.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ..stop_words import reason_of
 from .schema import Body, Call, Function, Message, beside
 from .slots import Doubts
 
-#: Reasons that a gateway gives where it has no word for what its provider said (`native_finish_reason`, GEM-02).
+#: Stop reasons that a gateway also sends if it has no equivalent for its provider's `native_finish_reason` (GEM-02).
 _NATURAL = frozenset((None, "end_turn", "tool_calls", "unknown"))
 
-#: Groq's names for what its compound models ran, in canonical terms.
+#: Types in Groq's `executed_tools` -> canonical names of server tools.
 _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execution", "wolfram": "wolfram"}
 
 
@@ -45,10 +45,12 @@ def finish(
     functions: list[Function] | None = None,
     doubts: Doubts | None = None,
 ) -> Choice:
-    """The canonical choice of one message. ``extra``: the members that nothing canonical represents.
+    """Return the canonical choice for one message.
 
-    ``broken_off``: the stream ended before this choice did, so its last call is cut whatever its text says.
-    ``functions``: what stands for `function_call`, of which a stream may hold several. ``doubts``: about `tool_calls`.
+    ``extra``: members of the choice that have no canonical field; members of the message may be added to it.
+    ``broken_off``: the stream ended before this choice did, so its last call counts as cut off.
+    ``functions``: replaces the message's `function_call`, because a stream may hold several.
+    ``doubts``: the entries of `tool_calls` whose arguments may belong to another call.
     """
     reason = stop_reason(raw_stop, extra)
     blocks: list[Block] = []
@@ -84,7 +86,10 @@ def finish(
 
 
 def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> dict[int, int]:
-    """Function and custom (freeform) calls; the last one is cut where the answer was. Returns each one's block."""
+    """Append a block for each entry of `tool_calls` and return entry number -> block position.
+
+    If ``cut``, the last call counts as cut off. Entries without name and arguments get no block (`nameless-call`).
+    """
     last = calls[-1] if cut else None
     places: dict[int, int] = {}
     for number, given in enumerate(calls):
@@ -104,16 +109,17 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
 
 
 def _functions(site: CallSite, functions: list[Function], blocks: list[Block], cut: bool) -> list[int]:
-    """The calls that came as `function_call`; the last one is cut where the answer was.
+    """Append a block for each call that arrived as `function_call`. If ``cut``, the last one counts as cut off.
 
-    A message has room for one, so several are read as what they would be in `tool_calls`. Returns the places of
-    `tool_calls` without arguments that have those of a `function_call` of their name.
+    A message holds only one `function_call`, so several of them get the kind of an entry of `tool_calls`. Returns the
+    positions of calls from `tool_calls` that have no arguments and share their name with a `function_call`: the
+    arguments may be theirs.
     """
     kind = "legacy_function" if len(functions) == 1 else "function"
     doubted = []
     for function in functions:
         text, rest = arguments_text(function, site.context)
-        # One gateway sends {"name": "", "arguments": ""} in every message: that is no call.
+        # One gateway sends {"name": "", "arguments": ""} in every message. That is not a call.
         if not (function.name or text) or _mirrors(site, function.name, text, blocks):
             continue
         doubted += [
@@ -127,8 +133,8 @@ def _functions(site: CallSite, functions: list[Function], blocks: list[Block], c
 
 
 def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -> bool:
-    """Whether a `function_call` only repeats one of the `tool_calls` beside it, for clients that know no others."""
-    from ...arguments import by_value  # loaded when one is needed
+    """Whether a `function_call` duplicates an entry of `tool_calls`. Reports `duplicate-call` if so."""
+    from ...arguments import by_value  # imported lazily
 
     for block in blocks:
         if type(block) is not ToolCall or block.name != name:
@@ -140,7 +146,7 @@ def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -
 
 
 def read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[str, Any] | None]:
-    """Name, text, kind and extra of a call in any shape: function or custom, with members nobody knows."""
+    """Return name, argument text, kind and extra members of a function call or a custom call."""
     function, custom, extra = call.function, call.custom, call.extra_
     if function is not None and (custom is None or function.name):
         text, rest = arguments_text(function, context)
@@ -151,7 +157,10 @@ def read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[
 
 
 def unwrapped(call: Call, context: Context) -> Call:
-    """A call whose name and arguments are beside its id, as on other wires; the same object where none are."""
+    """Move name and arguments that are members of the call itself, as on other wires, into a `function` object.
+
+    Returns the same object if there are none. Reports `call-unwrapped` otherwise.
+    """
     if call.extra_ is None or call.function is not None or call.custom is not None:
         return call
     rest = dict(call.extra_)
@@ -172,7 +181,10 @@ def unwrapped(call: Call, context: Context) -> Call:
 
 
 def arguments_text(function: Function, context: Context) -> tuple[str, dict[str, Any]]:
-    """Arguments that came as an object (or any JSON but text): compact JSON, and a finding (failure ARG-02)."""
+    """Return the argument text and the other members of a function object.
+
+    Arguments that are JSON but not text become compact JSON, with the finding `arguments-respelled` (failure ARG-02).
+    """
     rest = dict(function.extra_ or ())
     if function.call_id is not None:
         rest["call_id"] = function.call_id
@@ -183,9 +195,10 @@ def arguments_text(function: Function, context: Context) -> tuple[str, dict[str,
 
 
 def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
-    """What the wire's word means; null where it gave none ("" counts as none, failure FIN-08).
+    """Return the canonical stop reason; None if the wire has none or an empty one (failure FIN-08).
 
-    Where OpenRouter's native word beside it tells of a failure or a cut, that is what happened.
+    If OpenRouter's `native_finish_reason` in ``extra`` means a failure or a cut-off answer, it takes precedence over a
+    regular finish reason.
     """
     reason = reason_of(raw) if raw else None
     native = extra.get("native_finish_reason") if extra else None
@@ -197,7 +210,10 @@ def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
 
 
 def _reasoning(message: Message) -> Reasoning:
-    """`reasoning_content` (DeepSeek and most) or `reasoning` (OpenRouter, Groq); OpenRouter's details beside it."""
+    """Build the reasoning block from `reasoning_content` (DeepSeek and most) or `reasoning` (OpenRouter, Groq).
+
+    OpenRouter's `reasoning_details` supply signature and encrypted data, and the text if there is no other.
+    """
     text = message.reasoning_content
     extra: dict[str, Any] = {}
     if not text:
@@ -224,7 +240,7 @@ def _string(value: Any) -> str | None:
 
 
 def _executed(entries: list[Any]) -> list[Block]:
-    """Groq's compound models list what they ran beside the answer: hosted calls, never the caller's (SRV-05)."""
+    """Convert Groq's `executed_tools` to server calls and results; they are never client calls (SRV-05)."""
     blocks: list[Block] = []
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
@@ -243,9 +259,9 @@ def _executed(entries: list[Any]) -> list[Block]:
 
 
 def _content_parts(site: CallSite, content: list[Any] | dict[str, Any], annotations: list[Any] | None) -> list[Block]:
-    """Content as parts (Mistral's thinking and text; others' objects), reasoning first as the wire's order is free."""
+    """Convert content that is a list of parts, or an object, to blocks with the reasoning first."""
     if isinstance(content, dict):
-        # A server that answers a JSON-mode request with the object itself: its text is the JSON.
+        # Some servers answer a JSON-mode request with the object itself instead of its text.
         return [Text(json_codec.text(content), annotations or [])]
     thinking: list[Block] = []
     rest: list[Block] = []
@@ -274,7 +290,7 @@ def _thinking(part: dict[str, Any]) -> Reasoning:
         return Reasoning(thoughts, extra={**extra, "thinking": thoughts})
     texts = [t.get("text") for t in thoughts if isinstance(t, dict)] if isinstance(thoughts, list) else []
     if len(texts) != 1 or thoughts != [{"type": "text", "text": texts[0]}]:
-        extra["thinking"] = thoughts  # to be seen again as it is
+        extra["thinking"] = thoughts  # has to go back unchanged
     return Reasoning("".join(t for t in texts if isinstance(t, str)), extra=extra)
 
 
@@ -283,7 +299,7 @@ def _rest(part: dict[str, Any], *known: str) -> dict[str, Any]:
 
 
 def usage_beside(body: Body) -> dict[str, Any] | None:
-    """Figures that stand elsewhere than at the top: in `x_groq` (Groq), or in a choice (Moonshot)."""
+    """Return usage that is not a member of the body: from `x_groq` (Groq) or a choice (Moonshot). None if absent."""
     found = body.x_groq.get("usage") if isinstance(body.x_groq, dict) else None
     for choice in body.choices or ():
         found = choice.usage or found
@@ -291,7 +307,11 @@ def usage_beside(body: Body) -> dict[str, Any] | None:
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Canonical figures. xAI's REST completion_tokens leave reasoning out, told by the wire's own total."""
+    """Return the canonical usage; None if there is none.
+
+    xAI's REST API leaves reasoning out of `completion_tokens`. This shows in `total_tokens`, and the reasoning tokens
+    are then added to the output tokens.
+    """
     if not figures:
         return None
     get = figures.get

@@ -1,4 +1,7 @@
-"""What breaks a rule of Chat Completions, and where: one check a rule, none of which raises, whatever the body."""
+"""Checks for the request rules of Chat Completions.
+
+Each check yields path and description of every violation. None raises, whatever the body.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +154,7 @@ def content_no_text(body: Any) -> Places:
 
 
 def unknown_part(*kinds: str) -> Check:
-    """The check for parts of no type or of another than these."""
+    """Return the check for content parts whose type is missing or not one of ``kinds``."""
 
     def check(body: Any) -> Places:
         for path, part in walk.parts(body):
@@ -214,7 +217,7 @@ def assistant_last(body: Any) -> Places:
 
 
 def undocumented(provider: str) -> Check:
-    """The check for members of messages that a provider does not know."""
+    """Return the check for message members that ``provider`` does not support in the message's role."""
 
     def check(body: Any) -> Places:
         for number, message in walk.messages(body):
@@ -294,7 +297,7 @@ def choice_undeclared(body: Any) -> Places:
 
 
 def unknown_choice(*words: str) -> Check:
-    """The check for a ``tool_choice`` that is neither one of these words nor an object of a known type."""
+    """Return the check for a ``tool_choice`` that is neither one of ``words`` nor an object of a known type."""
 
     def check(body: Any) -> Places:
         choice = body.get("tool_choice") if isinstance(body, dict) else None

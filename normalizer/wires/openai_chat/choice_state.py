@@ -1,4 +1,4 @@
-"""One choice of a streamed answer while it arrives."""
+"""State of one choice while its stream arrives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .slots import Doubts, Slots
 
 
 class Answer:
-    """What the deltas of a choice said so far. ``keys``: its blocks in the event stream.
+    """The content of a choice from its deltas so far.
 
-    ``whole``: it is spelled in `message`, where others have `delta`.
+    ``keys``: kind of block -> its key in the event stream. ``whole``: the server sends deltas as `message`.
     """
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Answer:
         self.parts: list[Any] = []
         self.reasoning: list[str] = []
         self.member = "reasoning_content"
-        self.thinking: dict[str, Any] = {}  # members of Mistral's thinking parts, beside their words
+        self.thinking: dict[str, Any] = {}  # members of Mistral's thinking parts except the text
         self.details = Details()
         self.refusal: list[str] = []
         self.annotations: list[Any] = []
@@ -58,9 +58,9 @@ class Answer:
         self.whole = False
 
     def unsaid(self, message: Message) -> Message:
-        """What a `message` says that the deltas before it have not: Perplexity repeats in it all that they said.
+        """Return a `message` without the content that the deltas already contained; Perplexity repeats all of it.
 
-        Its calls are another matter (`repeats`).
+        Calls are removed as well; `repeats` handles them.
         """
         thought = bool(self.reasoning)
         return replace(
@@ -76,12 +76,12 @@ class Answer:
         )
 
     def functions(self) -> list[Function]:
-        """The calls that came as `function_call`."""
+        """Return the calls that arrived as `function_call`."""
         calls = [] if self.legacy is None else self.legacy.calls(Doubts())
         return [call.function for call in calls if call.function is not None]
 
     def message(self, doubts: Doubts) -> Message:
-        """The message that the deltas spell, but for `functions`. ``doubts`` learns of its calls."""
+        """Return the message from the deltas, without `functions`. Doubtful calls are added to ``doubts``."""
         content: Any = "".join(self.content)
         reasoning = "".join(self.reasoning)
         parts = list(self.parts)

@@ -1,4 +1,4 @@
-"""A whole Chat Completions body, in any dialect, into a canonical response."""
+"""Decode a complete Chat Completions response body, in any dialect, into a canonical response."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _NO_MESSAGE = Message()
 
 
 def decode(data: bytes, context: Context) -> Response:
-    """Raises MalformedBody where the bytes are no JSON object."""
+    """Return the canonical response for the bytes of a response body.
+
+    Raises MalformedBody if the bytes are not a JSON object.
+    """
     usual = decode_usual(data, context)
     if usual is not None:
         return usual
@@ -54,7 +57,11 @@ def decode(data: bytes, context: Context) -> Response:
 
 
 def _indexes(choices: list[Choice], context: Context) -> list[int]:
-    """The index of each choice: its own, or its place; a free one where another choice has that already."""
+    """Return the index of each choice.
+
+    A choice without an index gets its position in the list. If two choices have the same index, the later one gets an
+    unused index, and the finding `index-reused` is reported.
+    """
     given = [place if choice.index is None else choice.index for place, choice in enumerate(choices)]
     if len(set(given)) < len(given):
         free = max(given) + 1
@@ -68,13 +75,13 @@ def _indexes(choices: list[Choice], context: Context) -> list[int]:
 
 
 def _filled(message: Message, delta: Message) -> Message:
-    """A message, and what only the `delta` beside it says."""
+    """Return the message with its empty members filled in from the `delta` of the same choice."""
     members = {name: getattr(delta, name) for name in Message.__struct_fields__ if not getattr(message, name)}
     return replace(message, **members)
 
 
 def _lone_chunk(data: bytes, context: Context) -> Response:
-    """One chunk of a stream is no body: it is complete only if it says how the answer ended."""
+    """Decode a body that is a single stream chunk; the response is complete only if the chunk has a stop reason."""
     context.find("stream-body")
     stream = Stream(context)
     stream.event(None, data, [])

@@ -1,4 +1,4 @@
-"""What the providers of Chat Completions take and refuse in a history, where they differ from OpenAI."""
+"""Dialects: how the providers of Chat Completions differ from OpenAI in the requests they accept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..write_context import IdStyle, NameStyle
 
 WIRE = "openai.chat"
 
-#: Names that xAI keeps for the tools it runs itself: a client tool under one is refused (failure XAI-08).
+#: Names of xAI's server tools; xAI rejects a client tool with one of them (failure XAI-08).
 XAI_RESERVED = frozenset(
     (
         "attachment_search",
@@ -21,14 +21,14 @@ XAI_RESERVED = frozenset(
         "x_search",
     )
 )
-#: Mistral's models that were recorded to take a user directly after a result; others refused it (failure ORD-04).
+#: Mistral models recorded to accept a user message directly after a result; others reject it (failure ORD-04).
 USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
-#: OpenAI documents at most 40 characters and no alphabet; its many imitators keep to that.
+#: OpenAI documents at most 40 characters and no alphabet; compatible providers follow it.
 _IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40)
 _NAMES = NameStyle()
 _SOUND = frozenset(("wav", "mp3"))
 _MUTE: frozenset[str] = frozenset()
-#: Mistral's SDK lists them; whatever else stands in a body is refused with 422, extra_forbidden.
+#: Body members in Mistral's SDK; Mistral rejects any other with 422, extra_forbidden.
 MISTRAL_MEMBERS = frozenset(
     (
         "frequency_penalty",
@@ -63,23 +63,24 @@ MISTRAL_MEMBERS = frozenset(
         "top_prompt_logprobs",
     )
 )
-#: What Groq's page on its compatibility with OpenAI and its SDK call not supported.
+#: Members that Groq's page on OpenAI compatibility and its SDK list as not supported.
 GROQ_LACKS = frozenset(("logit_bias", "logprobs", "metadata", "store", "top_logprobs"))
 
 
 class Dialect(Struct, frozen=True):
-    """One provider's ways.
+    """The rules that one provider applies to requests.
 
-    ``ids_checked``: an id of another shape is refused, so even the provider's own are held to it.
-    ``reasoning``: the member that carries reasoning back ("content": as thinking parts). ``blank``: what stands as
-    content beside calls. ``strict``: members of a message that are not documented are refused. ``lists``: an
-    assistant's content may be parts. ``result_media``: results may hold images. ``bridge``: the assistant has to
-    speak between a tool's result and a user. ``wordless``: an assistant's message may say nothing at all.
-    ``parallel``: there is a switch for parallel calls.
-    ``images``, ``sound``, ``files``: whether users may show images; the formats of sound; the part that holds a
-    file's bytes, null where none does. ``members``: those of the body that it documents, where it refuses all others;
-    ``lacks``: shared ones that it refuses or does not document. ``schemas``: whether an answer may be held to a schema.
-    ``limit`` and ``seed``: its names for these.
+    ``ids``, ``names``: the styles of call ids and tool names. ``ids_checked``: other ids are rejected, so even the
+    provider's own ids are converted. ``reasoning``: the member for reasoning ("content": as thinking parts).
+    ``blank``: the content of a message that has calls and no text. ``strict``: undocumented members of a message are
+    rejected. ``lists``: assistant content may be a list of parts. ``result_media``: results may hold images.
+    ``bridge``: an assistant message is required between a result and a user message. ``wordless``: an assistant
+    message may be empty. ``custom``, ``developer``, ``refusal``: custom tools, the role and the member are supported.
+    ``parallel``: ``parallel_tool_calls`` is supported. ``images``: users may send images. ``sound``: audio formats.
+    ``files``: the part type for file data, None if there is none. ``any_word``: the tool choice that requires a call.
+    ``limit``, ``seed``: names of the body members for the token limit and the seed. ``members``: the body members
+    that are accepted, None for any. ``lacks``: members that are rejected or not documented. ``schemas``: JSON schemas
+    for answers are supported.
     """
 
     ids: IdStyle = _IDS
@@ -112,7 +113,7 @@ _DIALECTS: dict[str | None, Dialect] = {
     None: _OPENAI,
     "openai": _OPENAI,
     "azure": _OPENAI,
-    # xAI's and Groq's references for this wire know texts and images alone, DeepSeek refuses whatever is no text.
+    # The references of xAI and Groq for this wire list only text and images. DeepSeek rejects all parts but text.
     "xai": Dialect(
         names=NameStyle(reserved=XAI_RESERVED), blank="", sound=_MUTE, files=None, lacks=frozenset(("logit_bias",))
     ),
@@ -148,5 +149,5 @@ _OTHER = Dialect()
 
 
 def dialect_of(provider: str | None) -> Dialect:
-    """The ways of a provider; one that is in no table gets what every imitator of OpenAI is known to take."""
+    """Return the dialect of a provider; an unlisted one gets the dialect that all compatible providers accept."""
     return _DIALECTS.get(provider, _OTHER)

@@ -1,6 +1,6 @@
-"""The usual whole body, read at once: one answer of nothing but OpenAI's own members, with nothing odd about it.
+"""Fast path for complete bodies: one choice, only OpenAI's own members, nothing unusual.
 
-Whatever is more, less or other than that is read by `decode` with the wide schema and every rule of the wire.
+`decode` handles every other body with the full schema and all rules of the wire.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _UNUSUAL = (*UNFIT, ValueError)
 
 
 def decode_usual(data: bytes, context: Context) -> Response | None:
-    """The response; null where the body is not the usual one, and then nothing was found or reported yet."""
+    """Return the response; None, without any finding, if the body does not fit the fast path."""
     if context.declared.names is not None:
-        return None  # every name is to be compared
+        return None  # names have to be checked against the request
     try:
         body = _read(data)
         (choice,) = body.choices
@@ -78,7 +78,7 @@ def decode_usual(data: bytes, context: Context) -> Response | None:
         if choice.finish_reason != "tool_calls" or not _add_calls(calls, blocks):
             return None
         if message.content and message.content[0] in "{ \n":
-            return None  # it may hold arguments
+            return None  # the text may be arguments of a call
         stop = Stop("tool_calls", "tool_calls")
     elif choice.finish_reason == "stop":
         stop = Stop("end_turn", "stop")
@@ -94,7 +94,7 @@ def decode_usual(data: bytes, context: Context) -> Response | None:
 
 
 def _add_calls(calls: list[_Call], blocks: list[Block]) -> bool:
-    """Build the calls; false where one of them is out of the ordinary."""
+    """Append a block for each call; False if one of them needs the full decoder."""
     seen = set()
     for call in calls:
         id, function = call.id, call.function

@@ -1,7 +1,7 @@
-"""Content parts of a chat message, both ways: text, images, sound and files.
+"""Read and write the content parts of a chat message: text, images, audio and files.
 
-A part's ``extra`` holds its other members; those that stand inside its own object (``image_url.detail``) stand there
-under that object's name.
+A part's ``extra`` holds its members that have no canonical field. Members of the nested object (``image_url.detail``)
+are in it under that object's name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .dialects import Dialect
 from .write_assistant import AS_WRITTEN
 
 Lose = Callable[[str, str], None]
-#: Stands under `AS_WRITTEN` in `extra` where the wire held a bare URL under the part's own name (Mistral).
+#: Value of `AS_WRITTEN` in `extra` if the wire held a plain URL instead of a nested object (Mistral).
 _BARE = "bare"
-#: A sound's ``format`` -> its MIME type, where it is not just audio/<format>; and the other way round.
+#: Audio ``format`` -> MIME type; any other format is audio/<format>. `_FORMATS` is the reverse mapping.
 _SOUNDS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _FORMATS = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
@@ -27,7 +27,7 @@ _KINDS = {"image_url": "image", "document_url": "file", "video_url": "video", "a
 
 
 def read_parts(content: Any) -> list[Part]:
-    """The parts of a message's content, whatever it is."""
+    """Return the parts of a message's content, which may be any JSON value."""
     if isinstance(content, str):
         return [TextPart(content)]
     if isinstance(content, list):
@@ -84,7 +84,10 @@ def _extra(part: dict[str, Any], kind: str, *known: str) -> dict[str, Any]:
 
 
 def write_part(part: Part, own: bool, dialect: Dialect, lose: Lose) -> dict[str, Any] | None:
-    """The part on the wire; null where nothing of it can be said. ``own``: it goes back to where it came from."""
+    """Return the wire form of a part; None if it has none.
+
+    ``own``: the request goes back to the provider it came from. ``lose`` reports each loss.
+    """
     if type(part) is TextPart:
         return {"type": "text", "text": part.text, **kept(part.extra, own, lose)}
     if type(part) is MediaPart:
@@ -130,12 +133,12 @@ def _write_file(part: MediaPart, url: str | None, own: bool, dialect: Dialect) -
 
 
 def _format(mime: str) -> str:
-    """The word for a sound's format; empty for what is no sound."""
+    """Return the ``format`` value for an audio MIME type; empty for any other MIME type."""
     return _FORMATS.get(mime) or (mime[len("audio/") :] if mime.startswith("audio/") else "")
 
 
 def _completed(made: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """The part with its other members, spelled as it was."""
+    """Return the part with its extra members and in its original spelling."""
     kind = made["type"]
     inner, outer = made[kind], {key: value for key, value in extra.items() if key not in (kind, AS_WRITTEN)}
     if isinstance(inner, dict):
@@ -144,7 +147,7 @@ def _completed(made: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept(extra: dict[str, Any], own: bool, lose: Lose) -> dict[str, Any]:
-    """The other members of something: as they are for the wire they came from, else none of them."""
+    """Return the extra members if they go back to their origin; otherwise report them as lost and return none."""
     if own or not extra:
         return extra
     if left := told(extra):
@@ -153,6 +156,6 @@ def kept(extra: dict[str, Any], own: bool, lose: Lose) -> dict[str, Any]:
 
 
 def describe(part: MediaPart) -> str:
-    """The words that stand where a medium cannot."""
+    """Return the placeholder text for media that the target does not accept."""
     where = part.url or part.file_id or part.media_type or "no address"
     return f"[{part.kind}: {part.name or where}]"

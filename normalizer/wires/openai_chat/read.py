@@ -1,11 +1,20 @@
-"""A Chat Completions request body, in any dialect, into the canonical conversation.
+"""Read a Chat Completions request body, in any dialect, into a canonical conversation.
 
-``Assistant.extra`` and ``Result.extra`` hold the message's other members. Under ``as_written`` an assistant turn also
-keeps how its message spelled what has several spellings: ``parts`` (content was a list), ``silent`` (there was no
-content), ``reasoning`` (the member, where several are usual), ``ids`` (canonical id -> what stood on the wire, null
-for none), ``indexes`` (canonical id -> the ``index`` left over from a stream) and ``objects`` (arguments were JSON
-objects, not text). Under a result it keeps ``parts``: a server took images there. ``repeated``: members that say again
-what is said elsewhere (a result's ``name``), or nothing (``prefix: false``).
+``Assistant.extra`` and ``Result.extra`` hold the members of a message that have no canonical field. Two keys in them
+keep the original spelling, so that the writer can reproduce it.
+
+``as_written`` of an assistant turn:
+
+- ``parts``: the content was a list.
+- ``silent``: the message had no ``content`` member.
+- ``reasoning``: the name of the member that held the reasoning text.
+- ``ids``: canonical id -> id on the wire, None if the call had no id.
+- ``indexes``: canonical id -> the ``index`` that a streamed call left in the history.
+- ``objects``: some arguments were JSON objects instead of text.
+
+``as_written`` of a result has only ``parts``: its content held parts other than text.
+
+``repeated`` holds members that duplicate other content (a result's ``name``) or are empty (``prefix: false``).
 """
 
 from __future__ import annotations
@@ -28,7 +37,7 @@ from .tools import read_choice, read_tools
 from .write_assistant import AS_WRITTEN
 
 _reader = Reader(Message)
-#: Members of an assistant's message that its blocks say, unless they are empty.
+#: Members of an assistant message that become blocks unless they are empty.
 _SAID = frozenset(
     (
         "annotations",
@@ -45,7 +54,10 @@ _BESIDE = frozenset(("messages", "model", "tools", "tool_choice", "parallel_tool
 
 
 def read(body: Any, provider: str | None) -> Request:
-    """Raises MalformedBody where there is no list of messages."""
+    """Return the canonical request for a body: a parsed object, or JSON as text or bytes.
+
+    Raises MalformedBody if the body is not JSON, is nested too deep, or has no list of messages.
+    """
     if isinstance(body, (bytes, bytearray, memoryview, str)):
         data = body if isinstance(body, str) else bytes(body)
         try:
@@ -79,7 +91,7 @@ def read(body: Any, provider: str | None) -> Request:
 
 
 class _Turns:
-    """Reads messages one by one; remembers which calls of the last assistant turn wait for their answers."""
+    """Reads the messages in order and tracks which calls of the last assistant message still lack a result."""
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
@@ -121,10 +133,10 @@ class _Turns:
         if "tool_calls" in source and not isinstance(source["tool_calls"], list):
             extra["tool_calls"] = source["tool_calls"]
         if source.get("reasoning_content") and source.get("reasoning"):
-            extra["reasoning"] = source["reasoning"]  # a server that sends both members: the canonical text is one
+            extra["reasoning"] = source["reasoning"]  # the server sent both members; the block keeps one of them
         legacy = source.get("function_call")
         if isinstance(legacy, dict) and not any(call.kind == "legacy_function" for call in choice.calls):
-            extra["function_call"] = legacy  # empty, or what tool_calls says too
+            extra["function_call"] = legacy  # empty, or a duplicate of an entry in tool_calls
         again = {name: extra.pop(name) for name in [*extra] if _says_nothing(name, source)}
         if again:
             extra[REPEATED] = again
@@ -135,7 +147,10 @@ class _Turns:
         return Assistant(response.with_findings(context.findings), extra)
 
     def _spellings(self, source: dict[str, Any], calls: list[ToolCall]) -> dict[str, Any]:
-        """How the message spelled what has several spellings; and its calls wait from now on."""
+        """Return the value of ``as_written`` for an assistant message.
+
+        Also make its calls the ones that the following results answer.
+        """
         written: dict[str, Any] = {}
         if isinstance(source.get("content"), list):
             written["parts"] = True
@@ -193,7 +208,11 @@ class _Turns:
         )
 
     def _answered(self, given: Any, name: Any, role: str) -> ToolCall | None:
-        """The call that a result answers: by its id, or the next one where it tells none (failure ID-10)."""
+        """Return the open call that a result answers and mark it as answered; None if there is none.
+
+        A result without an id answers the next open call, or for the role ``function`` the next one of its name
+        (failure ID-10).
+        """
         for place, (wire, call) in enumerate(self._open):
             if wire == given if isinstance(given, str) and given else role == "tool" or call.name == name:
                 del self._open[place]
@@ -202,16 +221,16 @@ class _Turns:
 
 
 def _says_nothing(member: str, source: dict[str, Any]) -> bool:
-    """Whether a member of an assistant's message says no more than the canonical fields do."""
+    """Whether a remaining member of an assistant message adds nothing to the canonical fields."""
     if member == "reasoning":
         return bool(source["reasoning"] == source.get("reasoning_content"))
     if member == "function_call":
-        return True  # of those that are left over: empty, or what tool_calls says too
+        return True  # `extra` holds it only if it is empty or duplicates an entry in tool_calls
     return member == "prefix" and source["prefix"] is False
 
 
 def _joined(turns: list[Turn]) -> list[Turn]:
-    """Neighbouring results in one turn."""
+    """Merge adjacent results into one turn."""
     joined: list[Turn] = []
     for turn in turns:
         if type(turn) is Results and joined and type(last := joined[-1]) is Results:

@@ -1,4 +1,4 @@
-"""Reasoning that comes as a list of details, while it arrives."""
+"""Streamed `reasoning_details`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Details:
-    """OpenRouter's reasoning_details: pieces with the index and type of the last one continue it, in linear time."""
+    """Collects OpenRouter's `reasoning_details`; a fragment with index and type of the last entry continues it."""
 
     __slots__ = ("_entries", "_growing")
 
@@ -15,7 +15,7 @@ class Details:
         self._growing: dict[str, list[str]] = {}
 
     def add(self, news: list[Any]) -> None:
-        """Take the details of one chunk."""
+        """Add the details of one chunk."""
         for detail in news:
             last = self._entries[-1] if self._entries else None
             if not isinstance(detail, dict):
@@ -39,7 +39,7 @@ class Details:
 
     @property
     def begun(self) -> bool:
-        """Whether there was any."""
+        """Whether any detail has arrived."""
         return bool(self._entries)
 
     def _close(self) -> None:
@@ -48,6 +48,6 @@ class Details:
         self._growing = {}
 
     def whole(self) -> list[Any]:
-        """All details, joined."""
+        """Return all details with their fragments concatenated."""
         self._close()
         return self._entries

@@ -1,4 +1,4 @@
-"""The calls of a `message` that comes after deltas: servers repeat in it what they streamed, or add to it."""
+"""Match the calls of a `message` after deltas with the streamed calls, which the server may repeat or extend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .slots import Slot
 
 
 class Said(Struct):
-    """One call of the message."""
+    """One call of a `message`."""
 
     id: str | None
     name: str | None
@@ -20,10 +20,10 @@ class Said(Struct):
 
 
 def matched(slots: list[Slot], calls: list[Said]) -> list[Slot | None]:
-    """The streamed call that each call repeats.
+    """Return for each call the streamed call that it repeats, None if there is none.
 
-    It has the same id and name, else the same name and arguments, else, where one of both has no id, the same name and
-    the beginning of the arguments.
+    A match has the same id and name, or else the same name and arguments. Failing both, it has the same name, its
+    arguments are a prefix of the call's, and one of the two has no id.
     """
     found: list[Slot | None] = [None] * len(calls)
     left = slots
@@ -46,7 +46,7 @@ def matched(slots: list[Slot], calls: list[Said]) -> list[Slot | None]:
 
 
 def says_other(slot: Slot, text: str) -> bool:
-    """Whether an argument text differs from the streamed one; the beginning of that says nothing new."""
+    """Whether ``text`` differs from the streamed arguments; a prefix of them and an equal JSON value do not."""
     return not slot.text.startswith(text) and _by_value(slot.text) != _by_value(text)
 
 
@@ -67,6 +67,6 @@ def _may_become(slot: Slot, call: Said) -> bool:
 
 
 def _by_value(text: str) -> str:
-    from ...arguments import by_value  # loaded when one is needed
+    from ...arguments import by_value  # imported lazily
 
     return by_value(text)

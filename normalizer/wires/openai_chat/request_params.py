@@ -1,7 +1,7 @@
-"""The members of a body that stand beside the history: what of them goes to whom.
+"""Write the request parameters: the body members other than model, messages and tools.
 
-Back to its own provider goes every member as it was; to another one those whose meaning is shared, under its names
-and as far as it takes them. Every other is told as lost.
+A parameter goes back unchanged to the provider it came from. Another provider gets the parameters that it supports with
+the same meaning, under its own names. All others are reported as lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .dialects import WIRE, Dialect
 _EVERYWHERE = frozenset(
     ("temperature", "top_p", "stream", "stop", "n", "frequency_penalty", "presence_penalty", "user", "seed")
 )
-#: Those that mean the same wherever this wire is spoken.
+#: Members that mean the same for every provider of this wire.
 _HERE = _EVERYWHERE | {
     "response_format",
     "stream_options",
@@ -35,7 +35,10 @@ _RENAMED = {
 
 
 def write_params(request: Request, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]) -> None:
-    """Adds to a body what it takes of the request's members. ``own``: it goes back to where they came from."""
+    """Add the request's parameters to ``body``, as far as the dialect accepts them.
+
+    ``own``: the request goes back to the provider it came from.
+    """
     if request.previous_response_id is not None:
         carrying.lose("param", "previous_response_id: this wire has no kept history")
     if own:
@@ -43,7 +46,7 @@ def write_params(request: Request, own: bool, dialect: Dialect, carrying: Carryi
         return
     for key, value in request.params.items():
         if value is None:
-            continue  # nobody said anything
+            continue  # null means unset
         name = _name(key, request, dialect)
         if name is None or not _takes(name, value, dialect):
             if (key, value) != ("n", 1):
@@ -55,12 +58,12 @@ def write_params(request: Request, own: bool, dialect: Dialect, carrying: Carryi
 
 
 def _name(key: str, request: Request, dialect: Dialect) -> str | None:
-    """The member's name at the target; null where nobody knows that it means the same there."""
+    """Return the parameter's name at the target; None if it may have another meaning there."""
     if key in _RENAMED:
         return dialect.limit if _RENAMED[key] == "limit" else dialect.seed
     if request.wire != WIRE:
         return "stop" if key == "stop_sequences" else key if key in _EVERYWHERE else None
-    # Where nobody told whose members they are, the target's own may be among them.
+    # If the source provider is unknown, the parameters may include the target's own.
     return key if key in _HERE or request.provider is None else None
 
 
@@ -71,5 +74,5 @@ def _takes(name: str, value: Any, dialect: Dialect) -> bool:
 
 
 def is_schema(format: Any) -> bool:
-    """Whether a ``response_format`` asks for JSON of a schema."""
+    """Whether a ``response_format`` requires JSON that matches a schema."""
     return isinstance(format, dict) and format.get("type") == "json_schema"

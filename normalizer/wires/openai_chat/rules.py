@@ -1,7 +1,7 @@
-"""What the providers of Chat Completions refuse in a request, as data.
+"""Request rules of the Chat Completions providers, as data.
 
-Sources are the providers' own documentation and error messages; ids like ORD-04 are failures reported from the field.
-Where no provider is named, OpenAI's rule is meant, which its imitators copy with more or less rigour.
+Sources are the providers' documentation and error messages. Ids like ORD-04 are failures reported from the field. A
+rule without providers is OpenAI's, and compatible providers enforce it more or less strictly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..rule import Rule
 from . import checks
 
 OPENAI = frozenset(("openai", "azure"))
-#: Whoever is known to check that calls and results fit together as strictly as OpenAI does.
+#: Providers known to check the pairing of calls and results as strictly as OpenAI.
 PAIRING = OPENAI | {"deepseek", "mistral", "xai", "groq"}
 
 

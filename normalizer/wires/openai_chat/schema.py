@@ -1,8 +1,8 @@
-"""OpenAI Chat Completions as it stands on the line, with the members that its many compatible servers add.
+"""Structs for Chat Completions responses, including the members that compatible servers add.
 
-Source: `openai.types.chat` (ChatCompletion, ChatCompletionChunk); dialect members from recorded traffic of xAI, Groq,
-DeepSeek, Mistral, OpenRouter, Perplexity, Azure, vLLM, Together and others. A body and a chunk share one schema: the
-servers mix them (a chunk with `message`, a body with `delta`).
+Source: `openai.types.chat` (ChatCompletion, ChatCompletionChunk). Dialect members come from recorded traffic of xAI,
+Groq, DeepSeek, Mistral, OpenRouter, Perplexity, Azure, vLLM, Together and others. Bodies and chunks share one schema,
+because servers mix them (a chunk with `message`, a body with `delta`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Call(Wire):
 
 
 class Message(Wire):
-    """`message` of a body, `delta` of a chunk; also what a finished stream spells."""
+    """`message` of a body or `delta` of a chunk; also the message of a finished stream."""
 
     role: str | None = None
     content: str | list[Any] | dict[str, Any] | None = None
@@ -74,7 +74,7 @@ class Choice(Wire):
 
 
 class Body(Wire):
-    """A ChatCompletion or one ChatCompletionChunk. `obfuscation` and `p` are padding against length attacks."""
+    """A ChatCompletion or a ChatCompletionChunk. `obfuscation` and `p` are padding against length attacks."""
 
     id: str | None = None
     provider: Any = None
@@ -107,13 +107,13 @@ class Body(Wire):
     user_id: Any = None
     stream_options: Any = None
     latency_checkpoint: Any = None
-    # Bedrock: figures of the whole invocation
+    # Bedrock: metrics of the invocation
     invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
 
 
-# What most chunks of a stream are: one more piece of text, reasoning or arguments. The chunks between them (a call's
-# begin, the stop reason, the figures) fit too, so that they do not stop a run; what says more, or anything that does
-# not fit, is read as a Body.
+# Strict structs for most chunks of a stream: one more fragment of text, reasoning or arguments. The chunks between
+# them (start of a call, stop reason, usage) fit as well, so they do not interrupt a run. All other chunks are read as
+# a Body.
 
 
 class FunctionPiece(Struct, forbid_unknown_fields=True, gc=False):
@@ -155,7 +155,7 @@ class Piece(Struct, forbid_unknown_fields=True, gc=False):
     obfuscation: Any = None
 
 
-#: The members of a piece that `carry_body` keeps of a chunk.
+#: Members of a `Piece` that the response keeps in ``extra``, as `carry_body` does for a `Body`.
 CARRIED = ("created", "service_tier", "system_fingerprint")
 
 carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "error", "type", "obfuscation", "p")
@@ -176,5 +176,5 @@ carry_message = carrier(
 
 
 def beside(*members: dict[str, Any] | None) -> dict[str, Any]:
-    """The members of a call, and of its function, that nothing canonical represents, without those that are null."""
+    """Merge the given extra members of a call and of its function, without those that are None."""
     return {key: value for given in members if given for key, value in given.items() if value is not None}

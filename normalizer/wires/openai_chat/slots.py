@@ -1,22 +1,22 @@
-"""Which streamed fragment belongs to which call.
+"""Assign each streamed fragment of a call to its call.
 
-The documented protocol is simple: `index` names the call, the first fragment carries id and name, the rest only
-arguments. Servers break each part of it. The rules, in the order in which they are tried for a fragment:
+By the documented protocol, `index` identifies the call, the first fragment has id and name, and the others have only
+arguments. Servers violate each part of it. These rules apply to a fragment, in this order:
 
-1. An id seen before wins over the index (IDX-10, IDX-17, ID-02), unless the fragment begins another call (ID-09): its
-   name is another, under an index that is not that of the call; or it has arguments after complete ones.
-2. A new id on an index in use opens a new call if it brings a name (IDX-04, IDX-06); without one it is the same call
-   under a changing id (ID-01), or the id that its call still lacked (ID-04, ID-05).
-3. Without an id, the index decides (IDX-07, IDX-18: the last call that opened it owns it), unless a name arrives after
-   complete arguments: then it is the next call on a server that sends no ids. Where it is the name of that call, with
-   nothing beside it, it may only repeat the head: it begins a call if arguments follow.
-4. Without id and index, a new name opens a call and anything else continues the last one (IDX-05, IDX-18).
-5. An unknown index with arguments alone continues the last call if that is unfinished (IDX-10).
+1. A known id takes precedence over the index (IDX-10, IDX-17, ID-02), unless the fragment begins another call (ID-09).
+   It does so if it has another name under an index that is not the call's, or arguments after complete ones.
+2. A new id on an index in use opens a new call if the fragment has a name (IDX-04, IDX-06). Without a name it is the
+   same call under a changing id (ID-01), or the id that its call lacked so far (ID-04, ID-05).
+3. Without an id, the index decides: the last call that opened it owns it (IDX-07, IDX-18). If a name arrives after
+   complete arguments, it opens the next call, from a server that sends no ids. If that name is the owner's and comes
+   without arguments, it may only repeat the head. It is a call only if arguments follow.
+4. Without id and index, a new name opens a call, and any other fragment continues the last one (IDX-05, IDX-18).
+5. An unknown index with only arguments continues the last call if its arguments are incomplete (IDX-10).
 
-Arguments that only rules 4 and 5 assign may be those of another call that is unfinished: that is noted
-(`Slot.stray`, `Slot.rival`), and judged at the end (`wires.misplaced`).
+Arguments that rule 4 or 5 assigns may belong to another unfinished call. `Slot.stray` and `Slot.rival` record that, and
+`wires.misplaced` decides at the end.
 
-Order is that of first appearance; gaps in indexes mean nothing (IDX-12, IDX-14).
+Calls keep the order of first appearance. Gaps in indexes have no meaning (IDX-12, IDX-14).
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from ...json_balance import Balance
 from ..common import MAX_SLOTS, Context
 from .schema import Call, Custom, Function, beside
 
-#: What names a call in its stream: the documented number, or what a server sends in its place.
+#: The index of a call in its stream: the documented number, or the string that some servers send instead.
 Index = int | str
 
 
 class Slot:
-    """One call while its fragments arrive. ``key``: its name in the event stream, once it was announced.
+    """One call while its fragments arrive.
 
-    ``repeated``: the call whose head opened this slot once more. It is a call only if arguments follow.
-    ``stray``: arguments came that only its place assigns to it. ``rival``: such arguments of another call may
-    be its own, as it was unfinished then, or had not begun.
+    ``key``: its block key in the event stream, -1 until it is announced. ``repeated``: the call whose head opened
+    this slot again, so that this is a call only if arguments follow. ``stray``: it got arguments that only the order
+    of fragments assigns to it. ``rival``: such arguments of another call may belong to this one, because it was
+    unfinished or had not begun at that time.
     """
 
     __slots__ = (
@@ -73,12 +74,12 @@ class Slot:
         self.extra: dict[str, Any] | None = None
         self.balance: Balance | None = None
         self.checked = 0
-        self.replaced: list[str] = []  # what snapshots took the place of
+        self.replaced: list[str] = []  # argument texts that a snapshot replaced
         self.stray = False
         self.rival = False
 
     def add(self, text: str) -> None:
-        """Append a piece of arguments."""
+        """Append an argument fragment."""
         self.parts.append(text)
         self.length += len(text)
 
@@ -90,18 +91,18 @@ class Slot:
         self.checked = 0
 
     def keep(self, *given: dict[str, Any] | None) -> None:
-        """Keep the members of a fragment, or of its function, that nothing canonical represents."""
+        """Keep members of a fragment, or of its function, that have no canonical field."""
         members = beside(*given)
         if members:
             self.extra = {**(self.extra or {}), **members}
 
     def function(self) -> Function:
-        """The function that the fragments spell."""
+        """Return the function that the fragments add up to."""
         return Function(extra_=self.extra, name=self.name, arguments=self.text)
 
     @property
     def text(self) -> str:
-        """The arguments so far, joined (and kept joined, so that asking twice costs nothing)."""
+        """The argument text so far. The fragments are stored concatenated, so a second access is cheap."""
         if len(self.parts) > 1:
             self.parts = ["".join(self.parts)]
             self.checked = 1 if self.checked else 0
@@ -109,12 +110,12 @@ class Slot:
 
     @property
     def said(self) -> bool:
-        """Whether there are any arguments; white space is none."""
+        """Whether there are any arguments other than white space."""
         return bool(self.length) and any(part.strip() for part in self.parts)
 
     @property
     def whole(self) -> bool:
-        """Whether the arguments so far close every bracket they opened. Linear over the life of the slot."""
+        """Whether the arguments so far close every bracket they opened. The total cost is linear in their length."""
         if self.balance is None:
             self.balance = Balance()
         for part in self.parts[self.checked :]:
@@ -134,22 +135,22 @@ class Slots:
         self._by_id: dict[str, Slot] = {}
         self._last: Slot | None = None
         self._told: set[tuple[str, int]] = set()
-        self._unfinished: list[Slot] = []  # those that may be, and are not marked as rivals
-        self._unowned = False  # whether arguments came under an index that is neither a call's nor a call's place
+        self._unfinished: list[Slot] = []  # calls that may be unfinished and are not marked as rivals
+        self._unowned = False  # whether arguments had an index that is neither a call's index nor its position
         self._context = context
 
     def owner(self, index: Index) -> Slot | None:
-        """The call that an index stands for now, ready for one more piece."""
+        """Return the call that owns an index, and make it the last call; None if there is none."""
         slot = self._by_index.get(index)
         if slot is not None:
             self._last = slot
         return slot
 
     def route(self, call: Call, name: str | None, text: str) -> Slot:
-        """The slot of a fragment; the caller then adds name and text to it."""
+        """Return the slot of a fragment. The caller adds name and text to it."""
         index, id = _index(call), call.id
         if not id and not name and index is not None:
-            slot = self._by_index.get(index)  # the hot path: one more piece of arguments
+            slot = self._by_index.get(index)  # fast path: one more argument fragment
             if slot is not None:
                 self._last = slot
                 return slot
@@ -186,7 +187,7 @@ class Slots:
         return self._open(index)
 
     def _by_known_id(self, seen: Slot, owner: Slot | None, index: Index | None, name: str | None, text: str) -> Slot:
-        """The slot of a fragment that carries the id of the call ``seen``."""
+        """Return the slot of a fragment that has the id of the call ``seen``."""
         elsewhere = index is not None and owner is not seen
         if name and name != seen.name and seen.name:
             if seen.whole or self._is_declared_beside(seen, name) or (elsewhere and not self._completes(seen, name)):
@@ -227,12 +228,12 @@ class Slots:
         return self._is_declared_beside(owner, name) or (index is None and not self._completes(owner, name))
 
     def _completes(self, owner: Slot, name: str) -> bool:
-        """Whether a name is the rest of a split name, where nothing else says so: the request declares the sum."""
+        """Whether a name is the rest of a split name: the request declares the concatenation as a tool."""
         names = self._context.declared.names
         return not owner.length and names is not None and (owner.name or "") + name in names
 
     def _is_declared_beside(self, owner: Slot, name: str) -> bool:
-        """Whether a name is another tool's, not the rest of this one's: the request declares it, and not the sum."""
+        """Whether a name is another tool's: the request declares it, but not the concatenation of both names."""
         names = self._context.declared.names
         return names is not None and name in names and (owner.name or "") + name not in names
 
@@ -244,19 +245,19 @@ class Slots:
         if index is None:
             self._context.find_once("index-missing")
         slot = Slot(len(self.all), index, repeated)
-        slot.rival = self._unowned  # they may have come before their call
+        slot.rival = self._unowned  # the unowned arguments may belong to this call
         self.all.append(slot)
         self._unfinished.append(slot)
         return slot
 
     def add(self, id: str | None) -> Slot:
-        """A call that no delta of the stream holds."""
+        """Open a slot for a call that no delta contains."""
         self._last = slot = self._open(len(self.all))
         slot.id = id
         return slot
 
     def _stray(self, taker: Slot) -> Slot:
-        """Note that a call gets arguments which may be those of any unfinished call."""
+        """Mark a call as stray, and every other unfinished call as its rival. Returns ``taker``."""
         taker.stray = True
         for slot in self._unfinished:
             slot.rival = slot.rival or (slot is not taker and not slot.whole)
@@ -264,14 +265,14 @@ class Slots:
         return taker
 
     def _find(self, code: str, slot: Slot, message: str) -> None:
-        """A finding about a call; one of a code is enough, however many fragments raise it."""
+        """Report a finding about a call, once for each finding code and call."""
         if (code, slot.order) not in self._told:
             self._told.add((code, slot.order))
             self._context.find(code, message)
 
     def _settle_snapshots(self, slot: Slot) -> None:
-        """Take back what seemed to be snapshots where only the sum of all pieces is an object."""
-        from ...arguments import parse  # loaded when one is needed
+        """Undo the replacement by snapshots if only the concatenation of all fragments is a JSON object."""
+        from ...arguments import parse  # imported lazily
 
         whole = "".join((*slot.replaced, *slot.parts))
         if parse(slot.text).arguments is None and parse(whole).arguments is not None:
@@ -281,7 +282,7 @@ class Slots:
             self._find("arguments-snapshot", slot, f"{slot.name}: {len(slot.replaced[0])} characters repeated")
 
     def calls(self, doubts: Doubts) -> list[Call]:
-        """The calls in order of first appearance; ``doubts`` learns which of them are in doubt."""
+        """Return the calls in order of first appearance, and add the doubtful ones to ``doubts``."""
         calls: list[Call] = []
         continued = {slot.repeated.order for slot in self.all if slot.repeated is not None and slot.said}
         for slot in self.all:
@@ -304,14 +305,14 @@ class Slots:
 
 
 class Doubts(Struct):
-    """The places of calls in a list of calls: see `Slot`."""
+    """Positions of stray and rival calls in a list of calls (see `Slot`)."""
 
     strays: set[int] = set()
     rivals: set[int] = set()
 
 
 def _index(call: Call) -> Index | None:
-    """What a fragment gives for an index; null where that is nothing, or negative."""
+    """Return the index of a fragment; None if it is absent or negative."""
     index: Any = call.index
     if index is None and call.extra_ is not None:
         index = call.extra_.get("index")
@@ -320,7 +321,7 @@ def _index(call: Call) -> Index | None:
 
 
 def add_name(slot: Slot, name: str, context: Context) -> None:
-    """Names are set once; a repeat is ignored (NAME-01), a different piece before any argument is a rest (NAME-02)."""
+    """Set the name or ignore a repeat (NAME-01); before any argument, append the rest of a split name (NAME-02)."""
     if slot.name is None:
         slot.name = name
     elif name != slot.name and not slot.length:
@@ -329,11 +330,11 @@ def add_name(slot: Slot, name: str, context: Context) -> None:
 
 
 def add_text(slot: Slot, text: str) -> bool:
-    """Append a piece of arguments. True where it replaced all so far: a server that repeats instead of continuing.
+    """Append an argument fragment. Return True if it is a snapshot that replaces all arguments so far.
 
-    A piece that starts with everything so far is taken for a snapshot (failure SNAP-01). It is one nearly always: JSON
-    can continue with its own beginning only in a value or a name that begins as the whole does, as `{"` + `{":1}` and
-    `{"a":` + `{"a":1}}`. Which of both it was is told at the end, where only one of the readings is an object.
+    A fragment that starts with all arguments so far counts as a snapshot (failure SNAP-01). JSON rarely continues with
+    its own beginning: only in a value or a name that begins like the object, as in `{"` + `{":1}` and `{"a":` +
+    `{"a":1}}`. At the end `Slots.calls` chooses the reading that is an object.
     """
     if slot.length and text[0] == "{" and len(text) >= slot.length:
         so_far = slot.text

@@ -1,4 +1,4 @@
-"""A stream of Chat Completions chunks into canonical events and, at its end, one response."""
+"""Decode a stream of Chat Completions chunks into canonical events and, at its end, one response."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from .slots import Doubts, Slot, Slots, add_name, add_text
 
 DONE = b"[DONE]"
 _read_run = run_reader(Piece)
-#: After so many runs with chunks in another shape the server speaks a dialect: the short path is not tried any more.
+#: After this many runs that do not fit the fast path, the server uses a dialect and the fast path is turned off.
 _PATIENCE = 8
 _MEMBERS = len(Message.__struct_fields__)
 
 
 def _more_arguments(slot: Slot | None, call: CallPiece) -> str | None:
-    """The text of a piece that only continues the arguments of a call that was announced; null for anything else."""
+    """Return the text of a fragment that only continues the arguments of an announced call; None for any other."""
     function = call.function
     if slot is None or slot.key < 0 or function is None or call.id is not None or function.name is not None:
         return None
@@ -51,7 +51,7 @@ def _more_arguments(slot: Slot | None, call: CallPiece) -> str | None:
 
 
 class Stream(StreamBase):
-    """Feed it the payload of each event; it never looks at framing."""
+    """Decoder for the payloads of one stream; the caller removes the framing."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -63,11 +63,14 @@ class Stream(StreamBase):
         self._model: str | None = None
         self._extra: dict[str, Any] = {}
         self._usage: dict[str, Any] | None = None
-        self._figured = False  # whether the figures stand where the wire documents them
+        self._figured = False  # whether usage came in the documented member
         self._done = False
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
-        """The short path: pieces of text, reasoning or arguments of an answer that has begun."""
+        """Decode several payloads and append their events to ``out``.
+
+        The fast path handles chunks that only continue text, reasoning or arguments. It passes all others to `take`.
+        """
         pieces = _read_run(payloads) if self._usual else []
         if not pieces:
             self._misses += 1
@@ -76,7 +79,7 @@ class Stream(StreamBase):
             return
         if self._id is None or self._model is None:
             self._identify(pieces)
-        answer: Answer | None = None  # of the last piece, and its call
+        answer: Answer | None = None  # the choice of the previous chunk; `slot` is its call
         slot: Slot | None = None
         owned = -1
         for piece, data in zip(pieces, payloads, strict=False):
@@ -113,12 +116,12 @@ class Stream(StreamBase):
                     break
 
     def _identify(self, said: Iterable[Piece | Body]) -> None:
-        """The first id and the first model count; of all other members of chunks the last."""
+        """Set id and model from the first chunk that has them."""
         self._id = self._id or next((one.id for one in said if one.id), None)
         self._model = self._model or next((one.model for one in said if one.model), None)
 
     def _say_more(self, answer: Answer, delta: DeltaPiece, out: list[Event]) -> bool:
-        """Whether a piece was more text or more reasoning, and nothing else; if not, nothing was done with it."""
+        """Handle a delta that only continues text or reasoning; return False without any effect for any other."""
         text, thought = delta.content, delta.reasoning_content
         if text and thought is None:
             key = answer.keys.get("text")
@@ -137,16 +140,16 @@ class Stream(StreamBase):
         return False
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
-        """Take one event. Raises MalformedBody where its data is no JSON object."""
+        """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
         if data == DONE:
             self._done = True
             return
         chunk = self._reader.read(data, self._notes)
         if self._notes:
-            self._reader.lenient = True  # a dialect: do not try the fast path in vain for every chunk
+            self._reader.lenient = True  # the server uses a dialect: skip the strict schema from now on
             self._context.take(self._notes)
         choices = chunk.choices
-        more = chunk.x_groq is not None  # figures may stand there, or in a choice
+        more = chunk.x_groq is not None  # `x_groq` or a choice may hold usage
         if choices:
             for choice in choices:
                 index = choice.index
@@ -190,7 +193,7 @@ class Stream(StreamBase):
                 out.append(UsageUpdate(figures))
 
     def _end(self, answer: Answer, choice: Choice, out: list[Event]) -> None:
-        """The last word counts; the same word twice is one stop (FIN-01, XAI-04)."""
+        """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04)."""
         raw = choice.finish_reason
         if raw and raw != answer.stop:
             answer.stop = raw
@@ -199,12 +202,12 @@ class Stream(StreamBase):
             self.fail(choice.error, out)
 
     def _odd(self, name: str | None, chunk: Body, data: bytes, out: list[Event]) -> None:
-        """A chunk without choices or usage: an error in the middle of the stream (SSE-07), or nothing known."""
+        """Handle a chunk with an error, or without choices and usage. Fail if it is an error in mid-stream (SSE-07)."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(json_codec.decode(data), out)
 
     def _whole(self, answer: Answer, message: Message, out: list[Event]) -> None:
-        """A `message` in a chunk: what others call `delta`, unless deltas said so much already."""
+        """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""
         silent = answer.total == 0
         if answer.whole or silent:
             self._message(answer, message, out)
@@ -219,7 +222,11 @@ class Stream(StreamBase):
             self._repeat(answer, answer.legacy, [Call(function=message.function_call)], out)
 
     def _repeat(self, answer: Answer, slots: Slots, calls: list[Call], out: list[Event]) -> None:
-        """The calls of a `message` after deltas: what it says of a call counts, and what only it holds is a call."""
+        """Merge the calls of a `message` that follows deltas into the streamed calls.
+
+        The message takes precedence over the deltas if their arguments differ. Calls that only the message contains
+        are added.
+        """
         said = [self._said(call) for call in calls]
         for call, known in zip(said, matched(slots.all, said), strict=True):
             if known is None and not (call.name or call.text):
@@ -256,7 +263,7 @@ class Stream(StreamBase):
         if thought:
             answer.reasoning.append(thought)
             self._say(answer, "reasoning", thought, out)
-        # Nearly every delta sets nothing but these; a single other member, even alone, is looked for in `_rest`.
+        # Nearly every delta has only these members. If it has any other, `_rest` handles it.
         usual = (
             (content is not None)
             + (message.role is not None)
@@ -298,7 +305,7 @@ class Stream(StreamBase):
         out.append(BlockDelta(answer.index, key, text))
 
     def _content_parts(self, answer: Answer, content: Any, out: list[Event]) -> None:
-        """Mistral streams text and thinking as lists of parts; equal neighbours are joined."""
+        """Handle content that is a list of parts; Mistral streams text and thinking this way."""
         parts: list[Any] = content if isinstance(content, list) else [json_codec.text(content)]
         for part in parts:
             kind = part.get("type") if isinstance(part, dict) else "text"
@@ -347,7 +354,7 @@ class Stream(StreamBase):
         self._extend(answer, slot, text, out)
 
     def _extend(self, answer: Answer, slot: Slot, text: str, out: list[Event]) -> None:
-        """Add a piece of arguments, which may be empty."""
+        """Append an argument fragment, which may be empty, and announce the call if it is due."""
         if slot.key < 0 and (text or (slot.name is not None and slot.id and slot.repeated is None)):
             self._announce(answer, slot, out)
         if not text:
@@ -360,15 +367,15 @@ class Stream(StreamBase):
         out.append(BlockDelta(answer.index, slot.key, text))
 
     def _announce(self, answer: Answer, slot: Slot, out: list[Event]) -> None:
-        """A call starts once its id and name are known, or when its arguments begin without them (ID-05)."""
+        """Emit the start of a call, with id and name as far as they are known by now (ID-05)."""
         slot.key = answer.total
         answer.total += 1
         out.append(BlockStart(answer.index, slot.key, "tool_call", slot.id, slot.name))
 
     def _legacy(self, answer: Answer, function: Function, out: list[Event]) -> None:
-        """The one call of the days before `tool_calls`; a name and arguments of nothing are no call.
+        """Handle `function_call`, the predecessor of `tool_calls`; without name and arguments it is not a call.
 
-        Some servers send several, one after the other: they are told apart as calls under one index are.
+        Some servers send several in sequence. They are separated by the rules for calls that share one index.
         """
         text, rest = arguments_text(function, self._context)
         if not function.name and not text:
@@ -384,7 +391,7 @@ class Stream(StreamBase):
         self._extend(answer, slot, text, out)
 
     def finish(self) -> Response:
-        """The response; incomplete where no stop reason and no [DONE] came (failure TERM-01)."""
+        """Return the response; it is incomplete if neither stop reasons nor [DONE] arrived (failure TERM-01)."""
         context = self._context
         answers = sorted(self._answers.values(), key=lambda a: a.index)
         stopped = bool(answers) and all(answer.stop for answer in answers)

@@ -1,4 +1,4 @@
-"""Tools and how they may be chosen, as Chat Completions declares them, both ways."""
+"""Read and write tool definitions and the tool choice of a Chat Completions request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..strict_schema import lacking_for_strict
 from ..write_context import Carrying, told
 from .dialects import WIRE, Dialect
 
-#: Marks a tool that stood in the old ``functions`` list.
+#: Marks a tool definition or tool choice in the old spelling (``functions``, ``function_call``).
 LEGACY = "legacy_functions"
 _MODES: dict[str, Any] = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
 _FREE_TEXT = {
@@ -20,7 +20,10 @@ _FREE_TEXT = {
 
 
 def read_tools(tools: Any, params: dict[str, Any]) -> list[Tool]:
-    """The declared tools; what is no list of them stays among the params."""
+    """Return the tool definitions of ``tools`` and of the old ``functions`` in ``params``.
+
+    Consumes a valid ``functions``. A ``tools`` value that is empty or not a list goes to ``params``.
+    """
     legacy = params.get("functions")
     declared = []
     if isinstance(legacy, list) and legacy and all(isinstance(entry, dict) for entry in legacy):
@@ -55,7 +58,7 @@ def _function(inner: dict[str, Any], outer: dict[str, Any], kind: str = "functio
 
 
 def read_choice(body: dict[str, Any], params: dict[str, Any]) -> ToolChoice | None:
-    """``tool_choice`` or the old ``function_call``; ``raw`` keeps a spelling that is not the usual one."""
+    """Read ``tool_choice`` or the old ``function_call``; ``raw`` of the result keeps a non-standard spelling."""
     if "tool_choice" not in body:
         legacy = params.get("function_call")
         if legacy is None:
@@ -85,7 +88,10 @@ def _read_choice(given: Any, named: Any) -> ToolChoice:
 
 
 def write_tools(request: Request, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]) -> None:
-    """Adds tools, their choice and the parallel switch to a body."""
+    """Add tool definitions, tool choice and ``parallel_tool_calls`` to ``body``, as far as the dialect accepts them.
+
+    ``own``: the request goes back to the provider it came from, so the original spelling is kept.
+    """
     declared: list[Any] = []
     legacy: list[Any] = []
     for tool in request.tools:
@@ -144,7 +150,7 @@ def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dic
 
 
 def _fits_strict(name: str, parameters: Any, carrying: Carrying) -> bool:
-    """Whether the schema is one that strict takes: not every wire's strict asks for as much as this one's."""
+    """Whether the schema satisfies this wire's strict mode, the most demanding one. Reports a loss if not."""
     if not any(lacking_for_strict(parameters)):
         return True
     carrying.lose("param", f"strict: the schema of {name} is not one that strict takes here")

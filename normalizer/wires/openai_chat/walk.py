@@ -1,4 +1,4 @@
-"""Ways through a request body that may be anything: what is not of the expected form is passed over."""
+"""Iterators over an unvalidated request body; they skip values of an unexpected type."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 
 class Round(NamedTuple):
-    """A turn with calls and the results directly after it.
+    """An assistant message with calls and the results directly after it.
 
-    ``place``: of the turn's message, -1 for results that follow no such turn. ``ids``: of its calls; ``results``: place
-    and id of each. Ids are as `key` makes them.
+    ``place``: the position of the message, -1 for results that follow no calls. ``ids``: the ids of its calls.
+    ``results``: position and call id of each result. Ids are in the form that `key` returns.
     """
 
     place: int
@@ -19,34 +19,34 @@ class Round(NamedTuple):
 
 
 def items(holder: Any, member: str) -> list[Any]:
-    """A member that is a list; nothing where it is none."""
+    """Return the member ``member`` of an object; an empty list if it is absent or not a list."""
     given = holder.get(member) if isinstance(holder, dict) else None
     return given if isinstance(given, list) else []
 
 
 def messages(body: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The messages that are objects, with their places."""
+    """Yield position and value of each message that is an object."""
     for number, message in enumerate(items(body, "messages")):
         if isinstance(message, dict):
             yield number, message
 
 
 def calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The calls of an assistant's message."""
+    """Return the calls of a message that are objects; none if it is not from the assistant."""
     if message.get("role") != "assistant":
         return []
     return [call for call in items(message, "tool_calls") if isinstance(call, dict)]
 
 
 def tools(body: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The declarations that are objects, with their places."""
+    """Yield position and value of each tool definition that is an object."""
     for number, tool in enumerate(items(body, "tools")):
         if isinstance(tool, dict):
             yield number, tool
 
 
 def parts(body: Any, *roles: str) -> Iterator[tuple[str, Any]]:
-    """The parts of all contents that are lists, with their places; of these roles, if any are named."""
+    """Yield path and value of each content part, of all messages or of those with one of ``roles``."""
     for number, message in messages(body):
         if not roles or message.get("role") in roles:
             for place, part in enumerate(items(message, "content")):
@@ -54,7 +54,7 @@ def parts(body: Any, *roles: str) -> Iterator[tuple[str, Any]]:
 
 
 def inner(holder: dict[str, Any]) -> dict[str, Any]:
-    """The function or custom object of a call or tool."""
+    """Return the `function` or `custom` object of a call or tool definition; an empty one if it has neither."""
     for kind in ("function", "custom"):
         if isinstance(given := holder.get(kind), dict):
             return given
@@ -62,7 +62,7 @@ def inner(holder: dict[str, Any]) -> dict[str, Any]:
 
 
 def named(body: Any) -> Iterator[tuple[str, Any]]:
-    """Every place of a tool's name in the history and the declarations."""
+    """Yield path and value of each tool name in the history and the tool definitions."""
     for number, message in messages(body):
         for place, call in enumerate(calls(message)):
             yield f"messages[{number}].tool_calls[{place}].function.name", inner(call).get("name")
@@ -72,7 +72,7 @@ def named(body: Any) -> Iterator[tuple[str, Any]]:
 
 
 def ids(body: Any) -> Iterator[tuple[str, str]]:
-    """Every place of an id of a call."""
+    """Yield path and value of each call id in calls and results."""
     for number, message in messages(body):
         for place, call in enumerate(calls(message)):
             if isinstance(id := call.get("id"), str):
@@ -82,7 +82,7 @@ def ids(body: Any) -> Iterator[tuple[str, str]]:
 
 
 def rounds(body: Any) -> Iterator[Round]:
-    """Each turn with calls; between them what results follow none."""
+    """Yield a `Round` for each message, except for results, which belong to the round before them."""
     place, asked, results = -1, list[str](), list[tuple[int, str]]()
     for number, message in messages(body):
         if message.get("role") == "tool":
@@ -95,5 +95,5 @@ def rounds(body: Any) -> Iterator[Round]:
 
 
 def key(id: Any) -> str:
-    """An id as it is told and compared, whatever it is."""
+    """Return the form of an id, of any type, that rules compare and report."""
     return repr(id)

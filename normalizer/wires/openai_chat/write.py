@@ -1,9 +1,11 @@
-"""The canonical conversation as a Chat Completions request body.
+"""Write a canonical conversation as a Chat Completions request body.
 
-To the provider it came from, a turn goes back as it was; to another one, as that one's dialect takes it. What a chat
-message cannot say falls back as follows, and each is reported: a failed result says so in its text
-(`carry.mark_failed`), an image in a result follows in a user message behind all results of the turn, free-text and
-other calls are told as functions where there is no such kind.
+A turn goes back unchanged to the provider it came from. For another provider it follows that provider's dialect.
+Content that a chat message cannot express is converted, and most conversions are reported as losses:
+
+- A failed result is marked in its text (`write_context.mark_failed`).
+- An image in a result moves to a user message after all results of the turn.
+- A custom call, or one of another kind, becomes a function call if the target has no such kind.
 """
 
 from __future__ import annotations
@@ -43,17 +45,17 @@ _USUAL_KINDS = ("function", "legacy_function")
 
 
 def write(request: Request, provider: str | None) -> Encoded:
-    """The body for a provider's endpoint, with what it could not carry."""
+    """Return the body for a provider's endpoint, with the losses."""
     writer = Writer(request, provider)
     writer.add(request.turns, 0, len(request.turns))
     return writer.encoded()
 
 
 class Writer:
-    """Writes a request's turns one after the other.
+    """Writes a request's turns in order.
 
-    ``basis``: what the messages depend on beside the turns. ``settled``: whether those written so far stay as they
-    are, whatever turns follow.
+    ``basis``: everything except the turns that the messages depend on. ``settled``: whether written messages stay
+    unchanged when more turns follow.
     """
 
     settled = True
@@ -64,20 +66,20 @@ class Writer:
         self._dialect = dialect_of(provider)
         self._carrying = Carrying(WIRE, provider, self._dialect.ids, self._dialect.names)
         self._own = request.wire == WIRE and provider in (None, request.provider)
-        #: Whether the assistant has to speak between a result and whoever speaks next
+        #: whether the target requires an assistant message between a result and a message of another role
         self._bridged = self._dialect.bridge and not (self._own and request.model in USER_AFTER_TOOL)
         self._messages: list[dict[str, Any]] = []
-        self._place = 0  # of the turn that is being written
-        #: canonical id -> what stands on the wire (null: nothing) for the calls of the last assistant turn
+        self._place = 0  # position of the turn that is being written
+        #: canonical id -> id on the wire (None: no id) for the calls of the last assistant turn
         self._ids: dict[str, str | None] = {}
-        self._asked: list[str] = []  # the ids of the last usual turn's calls
+        self._asked: list[str] = []  # call ids of the turn that `_usual` wrote last
         thinking = request.params.get("thinking")
         on = isinstance(thinking, dict) and thinking.get("type") == "enabled"
         self._must_think = provider == "deepseek" and (on or request.model == "deepseek-reasoner")
         self.basis = (request.wire, request.provider, provider, self._must_think, self._bridged)
 
     def fork(self, request: Request) -> Writer:
-        """The same so far, for a request of the same basis that begins with the same turns."""
+        """Return a copy in the same state, for a request with the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
         other._carrying = self._carrying.fork()
@@ -85,7 +87,7 @@ class Writer:
         return other
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
-        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        """Write the turns from one boundary to another (`pairing.is_seam`), on the fast path if possible."""
         begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
             end = stretch(turns, start, stop)
@@ -96,7 +98,7 @@ class Writer:
         mend_messages(self._messages, begun, self._carrying)
 
     def encoded(self) -> Encoded:
-        """The body. The writer is of no use after it: the messages are given away."""
+        """Return the body. It takes over the messages, so the writer cannot be used afterwards."""
         request, messages = self._request, self._messages
         body: dict[str, Any] = {}
         note_model(request, self._carrying)
@@ -105,7 +107,7 @@ class Writer:
         body["messages"] = messages
         last = messages[-1] if messages else {}
         if self._dialect.bridge and _role(last) == "assistant" and not last.get("tool_calls"):
-            # To be continued: the only way in which the assistant may speak last.
+            # These dialects accept an assistant message at the end only as a prefix to continue.
             messages[-1] = last if "prefix" in last else {**last, "prefix": True}
         write_tools(request, self._own, self._dialect, self._carrying, body)
         write_params(request, self._own, self._dialect, self._carrying, body)
@@ -115,9 +117,10 @@ class Writer:
         self._carrying.lose(code, message, self._place, block)
 
     def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
-        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+        """Fast path: write turns until one does not fit, and return its position (or ``stop``).
 
-        Usual are a user's bare text, and one text and function calls with all their answers in bare texts.
+        It handles user turns of plain text, and assistant turns of at most one text and function calls that all have
+        plain-text results.
         """
         if self._dialect.bridge or self._must_think:
             return place
@@ -153,9 +156,9 @@ class Writer:
         return place
 
     def _usual(self, turn: Assistant) -> dict[str, Any] | None:
-        """One text and function calls, whose ids are in `_asked` then; in `_ids` those that differ on the wire.
+        """Return the message for a turn of at most one text and function calls; None for any other turn.
 
-        Null for anything else.
+        Sets `_asked` to the ids of its calls and `_ids` to those ids that differ on the wire.
         """
         response = turn.response
         choices = response.choices
@@ -199,7 +202,7 @@ class Writer:
         return {"role": "assistant", "content": text or ""} if text or (same and self._dialect.wordless) else None
 
     def _usual_answers(self, turn: Results) -> list[dict[str, Any]] | None:
-        """A bare text for each of the calls in `_asked`; null for anything else."""
+        """Return the tool messages for a turn whose results are all plain text; None for any other turn."""
         if turn.extra:
             return None
         ids = self._ids
@@ -218,7 +221,7 @@ class Writer:
             messages.append({"role": "tool", "tool_call_id": id or result.call_id, "content": text})
         return messages
 
-    # one turn of any kind
+    # turns of any kind
 
     def _turn(self, turn: Turn) -> None:
         if type(turn) is Assistant:
@@ -250,7 +253,7 @@ class Writer:
         self._messages.append(message)
 
     def _bridge(self) -> None:
-        """Failure ORD-04: nobody but the assistant may speak directly after a result."""
+        """Insert an assistant message if the dialect requires one after a result (failure ORD-04)."""
         if self._bridged and self._messages and _role(self._messages[-1]) == "tool":
             self._lose("bridge")
             self._messages.append({"role": "assistant", "content": BRIDGE})
@@ -265,9 +268,10 @@ class Writer:
         return written or ("" if plain else [])
 
     def _is_same(self, response: Response) -> bool:
-        """Whether it goes back to the provider that said it, as far as anybody told.
+        """Whether a response goes back to the provider that produced it.
 
-        Where nobody told who said it, it goes back as it was unless the target is known to refuse what others say.
+        If its provider is unknown, it counts as the same unless the target has a strict dialect or the response has
+        calls of an unusual kind.
         """
         if response.wire != WIRE:
             return False
@@ -277,7 +281,7 @@ class Writer:
         return source is None and not self._dialect.strict and all(call.kind in _USUAL_KINDS for call in response.calls)
 
     def _assistant(self, turn: Assistant) -> None:
-        """What the model said, and what stands on the wire for the ids of its calls."""
+        """Write an assistant turn and set `_ids` for the results that follow."""
         response = turn.response
         self._ids = {}
         if not response.choices:
@@ -290,7 +294,7 @@ class Writer:
                 self._messages.append(usual)
                 return
         same = self._is_same(response)
-        # Spellings are kept for whoever is known to have read them before.
+        # Keep the original spelling only if the provider is known to have used it.
         spelled = same and (self._provider is None or (response.provider or self._request.provider) is not None)
         spoken = Spoken(turn, same, spelled, self._dialect, self._carrying, self._lose)
         message = spoken.message()
@@ -299,10 +303,10 @@ class Writer:
             self._lose("empty")
             return
         if self._must_think and "tool_calls" in message and "reasoning_content" not in message:
-            message["reasoning_content"] = ""  # its own rule: the member has to be there
+            message["reasoning_content"] = ""  # DeepSeek requires the member while it thinks
         self._messages.append(message)
 
-    # what the calls returned
+    # results
 
     def _results(self, turn: Results) -> None:
         if turn.extra and (left := told(turn.extra)):
@@ -315,7 +319,7 @@ class Writer:
             self._messages.append({"role": "user", "content": shown})
 
     def _result(self, result: Result, shown: list[dict[str, Any]]) -> dict[str, Any]:
-        """One tool message; media that it cannot hold are added to ``shown`` (failure RES-03)."""
+        """Return the tool message of a result. Media that it cannot hold are appended to ``shown`` (failure RES-03)."""
         extra = result.extra
         own = self._own
         message: dict[str, Any]
@@ -340,7 +344,7 @@ class Writer:
         return message
 
     def _members(self, extra: dict[str, Any]) -> dict[str, Any]:
-        """A result's other members; to another provider goes none of them (failure RES-02)."""
+        """Return a result's extra members for its own provider; none for another provider (failure RES-02)."""
         if self._own:
             return {k: v for k, v in (*extra.items(), *extra.get(REPEATED, {}).items()) if k not in HINTS}
         if left := [key for key in told(extra) if key not in ("tool_call_id", "content")]:
@@ -348,7 +352,7 @@ class Writer:
         return {}
 
     def _returned(self, result: Result, shown: list[dict[str, Any]] | None, id: Any) -> Any:
-        """The content. ``shown``: where media go; null where the content itself may hold them."""
+        """Return the content of a result. ``shown`` receives its media; None if the content may hold them."""
         parts = result.parts
         if len(parts) == 1:
             part = parts[0]
@@ -381,7 +385,7 @@ class Writer:
 
 
 def _role(message: Any) -> Any:
-    """A message's role; it may be anything that stood in a history."""
+    """Return a message's role; None if the message, which may be any JSON value, is not an object."""
     return message.get("role") if isinstance(message, dict) else None
 
 

@@ -1,6 +1,6 @@
-"""What the model said, as one assistant message of a Chat Completions history.
+"""Write an assistant turn as one message of a Chat Completions history.
 
-From canonical fields first; what is known of the message's own spelling is added where it goes back to its provider.
+The message is built from the canonical fields. If it goes back to its provider, it also gets its original spelling.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from ..surrogates import is_whole
 from ..write_context import HINTS, REPEATED, Carrying, told
 from .dialects import Dialect
 
-#: Under this key of `Assistant.extra` a history's message keeps how it spelled what has several spellings.
+#: Key of ``extra`` under which the reader keeps the original spelling; `read` documents its value.
 AS_WRITTEN = "as_written"
-#: Members of a response's message that no history holds.
+#: Members of a response message that do not belong in a history.
 _RESPONSE_ONLY = frozenset(("channel", "parsed", "token_id", "audio"))
-#: What wires keep of an item beside its meaning: its place and state. Nobody misses it elsewhere.
+#: Members that only hold position and state of an item; leaving them out is not a loss.
 _BOOKKEEPING = frozenset(("id", "item_id", "index", "output_index", "status", "role", "part", "member", "execution"))
 _NOTHING: dict[str, Any] = {}
 Lose = Callable[..., None]
 
 
 class Spoken:
-    """One assistant turn on its way. ``same``: it goes back to the provider that said it; ``spelled``: in the spelling
-    that it had there. ``ids``: canonical id -> what stands on the wire, null for nothing.
+    """Writer for one assistant turn.
+
+    ``same``: the turn goes back to the provider that produced it. ``spelled``: it keeps its original spelling.
+    ``ids``: canonical id -> id on the wire (None: no id), filled by `message`.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class Spoken:
         self._calls: list[dict[str, Any]] = []
 
     def message(self) -> dict[str, Any] | None:
-        """Null where the target has no way to say any of it."""
+        """Return the message; None if the target cannot represent any of it."""
         for number, block in enumerate(self._turn.response.choices[0].blocks):
             if type(block) is ToolCall:
                 call = self._call(block, number)
@@ -71,7 +73,7 @@ class Spoken:
         return message
 
     def _wordless(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """What stands as content where there are no words."""
+        """Complete a message without text as the dialect requires; None if it has to be left out."""
         silent = not (self._calls or "function_call" in self._beside or "refusal" in self._beside)
         if silent and not (self._same and self._dialect.wordless):
             return None
@@ -124,7 +126,7 @@ class Spoken:
             self._lose("server-tool" if hosted else "opaque", "", number)
 
     def _reasoning(self, block: Reasoning) -> None:
-        """Reasoning goes back into the member where it came from."""
+        """Put reasoning into the member it came from, or into the dialect's usual one."""
         member = block.extra.get("member") or self._written.get("reasoning", self._dialect.reasoning)
         if member == "content":
             inner = [{"type": "text", "text": block.text}]
@@ -172,7 +174,7 @@ class Spoken:
         return made
 
     def _translated(self, call: ToolCall, number: int) -> tuple[str, str]:
-        """Kind and argument text of a call that another provider's model made."""
+        """Return kind and argument text for a call that another provider's model made."""
         if call.namespace is not None or call.caller is not None:
             self._lose("namespace", "", number)
         if call.extra:
@@ -186,12 +188,12 @@ class Spoken:
         return "function", text if text.strip() else "{}"
 
     def _extra(self, extra: dict[str, Any], number: int) -> None:
-        """Members of a block that another provider has to see again (failures THINK-06, PASS-02)."""
+        """Report extra members of a block that another provider needs back as lost (failures THINK-06, PASS-02)."""
         if left := [key for key in told(extra) if key not in _BOOKKEEPING]:
             self._lose("extra", f"{', '.join(left)} left out", number)
 
     def _add_members(self, message: dict[str, Any]) -> None:
-        """The message's other members: of a history as they are, of a response those that a history holds."""
+        """Add extra members: all of a history message, and of a response message those that a history may hold."""
         extra = self._turn.extra
         if extra:
             if self._same:
