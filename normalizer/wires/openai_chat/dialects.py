@@ -73,7 +73,7 @@ class Dialect(Struct, frozen=True):
     ``ids``, ``names``: the styles of call ids and tool names. ``ids_checked``: other ids are rejected, so even the
     provider's own ids are converted. ``reasoning``: the member for reasoning ("content": as thinking parts).
     ``blank``: the content of a message that has calls and no text. ``strict``: undocumented members of a message are
-    rejected. ``lists``: assistant content may be a list of parts. ``result_media``: results may hold images.
+    rejected. ``lists``: content may be a list of text parts. ``result_media``: results may hold images.
     ``bridge``: an assistant message is required between a result and a user message. ``wordless``: an assistant
     message may be empty. ``custom``, ``developer``, ``refusal``: custom tools, the role and the member are supported.
     ``parallel``: ``parallel_tool_calls`` is supported. ``images``: users may send images. ``sound``: audio formats.

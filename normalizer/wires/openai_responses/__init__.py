@@ -1,4 +1,4 @@
-"""Wire `openai.responses`: OpenAI's Responses API, also as xAI and others serve it."""
+"""Wire `openai.responses`: the Responses API of OpenAI, xAI and other providers."""
 
 from .decode import decode
 from .stream import Stream

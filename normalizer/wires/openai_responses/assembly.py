@@ -1,7 +1,7 @@
-"""What a finished stream says: items put together from their pieces, then weighed against the terminal output.
+"""Assemble the items of a finished stream and merge them with the output of its terminal event.
 
-A later word outweighs an earlier one, except by silence: an end without arguments does not take back those that were
-streamed, an output without an item does not take back the item (RSP-01).
+A later value takes precedence over an earlier one, but an absent value does not. If the end of an item has no
+arguments, the streamed ones count. If the terminal output lacks an item, the streamed one is kept (RSP-01).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .blocks import is_hosted
 
 _Find = Callable[[str, str], None]
 
-#: Calls, and the members that say what is asked for.
+#: Call items, and the members that hold their arguments.
 _ASKED: dict[type[Wire], tuple[str, ...]] = {
     s.FunctionCall: ("arguments",),
     s.CustomToolCall: ("input",),
@@ -32,16 +32,20 @@ _ASKED: dict[type[Wire], tuple[str, ...]] = {
     s.McpApprovalRequest: ("arguments",),
     s.McpCall: ("arguments",),
 }
-#: Calls whose arguments arrive in deltas; those of the others arrive with the item's end.
+#: Calls whose arguments arrive in deltas. All others get them at the end of the item.
 _GROWING = frozenset((s.FunctionCall, s.CustomToolCall, s.McpCall))
-#: Those that the caller may have to run.
+#: Calls that the client may have to run.
 _CALLS = _ASKED.keys() - {s.McpApprovalRequest, s.McpCall}
 _NOTHING = frozenset(("", "{}", "null"))
 _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
 
 class Open:
-    """One output item while it arrives. ``grown``: pieces by (part, index of the part)."""
+    """One output item while it arrives.
+
+    ``grown``: fragments by (part, index of the part). ``whole``: complete texts from `done` events, by the same key.
+    ``keys``: block keys in the event stream, by the same key. ``done``: whether the item has ended.
+    """
 
     __slots__ = ("done", "doubtful", "filled", "grown", "implied", "item", "keys", "late", "strayed", "whole")
 
@@ -51,19 +55,19 @@ class Open:
         self.whole: dict[tuple[str, int], str] = {}
         self.keys: dict[tuple[str, int], int] = {}
         self.done = False
-        #: whether the item's end was silent about its arguments
+        #: whether the end of the item had no arguments, so that the streamed ones count
         self.filled = False
-        #: whether pieces came after the item's end
+        #: whether fragments came after the end of the item
         self.late = False
-        #: whether its events came under an index that is not its own
+        #: whether its events came under the index of another item
         self.strayed = False
-        #: whether no event announced it yet
+        #: whether it began with a fragment and no event has announced it yet
         self.implied = False
-        #: whether arguments came that may belong to it, or to another call
+        #: whether arguments came that may belong to it or to another call
         self.doubtful = False
 
     def asked(self) -> str:
-        """What the item asks for so far, as far as that comes in deltas."""
+        """Return the argument text so far."""
         for part in _ASKED.get(type(self.item), ()):
             text = self.whole.get((part, 0)) or "".join(self.grown.get((part, 0), ()))
             if text:
@@ -71,17 +75,17 @@ class Open:
         return asked(self.item)
 
     def silent(self) -> bool:
-        """Whether the item asks for nothing so far."""
+        """Whether the arguments so far are empty."""
         return self.asked().strip() in _NOTHING
 
 
 def asked(item: Any) -> str:
-    """What a call asks for: the text of its arguments."""
+    """Return the argument text of a call; empty for any other item."""
     return "".join(_spelled(item, part) for part in _ASKED.get(type(item), ()))
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two items are one by their ids."""
+    """Whether the ids of two items show that they are the same item."""
     if type(one) is not type(other) or changed(one, other):
         return False
     if getattr(one, "call_id", None) and getattr(other, "call_id", None):
@@ -91,16 +95,16 @@ def same(one: Any, other: Any) -> bool:
 
 
 def changed(one: Any, other: Any) -> bool:
-    """Whether two items have call ids that differ."""
+    """Whether two items have different call ids."""
     first, second = getattr(one, "call_id", None), getattr(other, "call_id", None)
     return bool(first and second and first != second)
 
 
 def is_another(opened: Open, item: Any) -> bool:
-    """Whether an item that ends is another one than the open item in its place.
+    """Whether an item from an end event differs from the open item at its index.
 
-    OpenAI's tool_search_call begins and ends under different call ids: the item id tells that it is one call. Where
-    that changed as well, only another name or other streamed arguments make it another one.
+    OpenAI's tool_search_call begins and ends with different call ids, but with one item id. If the item id changed as
+    well, the item is another one only if its name or its streamed arguments differ.
     """
     one = opened.item
     id = getattr(one, "id", None)
@@ -119,10 +123,11 @@ def is_another(opened: Open, item: Any) -> bool:
 
 
 def mistrusted(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> list[Any]:
-    """The items. A client call that asks for nothing is not whole where arguments are elsewhere.
+    """Return the items, with client calls marked incomplete if their arguments may be in another item.
 
-    ``astray``: whether some came for an item that takes none; ``unplaced``: whether some came without any place. Others
-    are in a call without a name, or behind those of another call.
+    This applies to calls without arguments if another call has no name, or has concatenated arguments.
+    ``astray``: whether arguments came for an item that takes none. ``unplaced``: whether arguments came without index
+    and item id, so that invalid arguments count as concatenated.
     """
     calls = [item for item in items if type(item) in _GROWING and type(item) is not s.McpCall]
     bare = {id(item) for item in calls if item.status != "incomplete" and asked(item).strip() in _NOTHING}
@@ -144,12 +149,12 @@ def _has_too_much(call: Any, unplaced: bool) -> bool:
 
 
 def compare(opened: Open, item: Any, find: _Find) -> None:
-    """An item at its end against what came before."""
+    """Compare an item at its end with its streamed arguments, and fill in missing ones."""
     for part in _ASKED.get(type(item), ()):
         place = (part, 0)
         grown = "".join(opened.grown.get(place, ()))
         streamed = opened.whole.get(place) or grown
-        if grown and grown != streamed:  # the event that ends them says other ones than its deltas (failure SNAP-02)
+        if grown and grown != streamed:  # the done event differs from its deltas (failure SNAP-02)
             name = getattr(item, "name", None) or item.__struct_config__.tag
             find("arguments-disagree", f"{name}: {len(grown)} characters streamed, {len(streamed)} final")
         if streamed and opened.filled:
@@ -161,7 +166,7 @@ def compare(opened: Open, item: Any, find: _Find) -> None:
 
 
 def _agree(item: Any, part: str, streamed: Any, find: _Find) -> bool:
-    """What is asked for may not change any more; silence is no change, and is filled."""
+    """Report arguments that differ from the streamed ones. If they are missing, fill them in and return True."""
     final = getattr(item, part)
     if final == streamed or not _present(streamed):
         return False
@@ -184,7 +189,10 @@ def _present(value: Any) -> bool:
 
 
 def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
-    """An item from its pieces, where its own end did not come. ``ended``: the status that the answer ended with."""
+    """Return an item of a finished stream, built from its fragments if its end did not arrive.
+
+    ``ended``: the status of the response, None if it did not end. ``last``: whether this is the last item.
+    """
     item = _pieced(opened, ended, last, find)
     if opened.doubtful and type(item) in _CALLS and (opened.filled or not opened.done):
         return msgspec.structs.replace(item, status="incomplete")
@@ -231,14 +239,14 @@ def _pieced(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
 
 
 def _wordless(item: Any) -> bool:
-    """Whether a message or thought ended without any word, though it has a place for them."""
+    """Whether a message or reasoning item ended without any text."""
     if type(item) is s.MessageItem:
         return not any(part.text or part.refusal for part in item.content or ())
     return type(item) is s.ReasoningItem and not item.content and not item.summary and not item.encrypted_content
 
 
 def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
-    """The terminal output, with each streamed item that it lacks in its place."""
+    """Return the items of the terminal output, with each streamed item that it lacks inserted at its position."""
     mates = _mates(final, streamed)
     for item, mate in zip(streamed, mates, strict=True):
         if mate is not None and type(item) is type(final[mate]):
@@ -268,7 +276,10 @@ def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
 
 
 def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
-    """For each streamed item its place in the terminal output. Ids may have changed on the way (RSP-02)."""
+    """Return for each streamed item its position in the terminal output, None if it is missing there.
+
+    Ids may differ between the two (RSP-02), so content, arguments and order serve as fallbacks.
+    """
     if len(final) == len(streamed) and all(map(_alike, final, streamed)):
         return list(range(len(final)))
     mates: list[int | None] = [None] * len(streamed)
@@ -289,7 +300,7 @@ def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
 
 
 def item_type(item: Any) -> str:
-    """The type of an item as the wire spells it."""
+    """Return the type of an item on the wire."""
     tag = item.wire_type if type(item) is Unknown else item.__struct_config__.tag
     return str(tag)
 
@@ -301,7 +312,7 @@ def _member(item: Any, name: str) -> str | None:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two items, which stand in one place, are usual and have the same ids."""
+    """Whether two items at the same position have the same known type and the same ids."""
     kind = type(one)
     if kind is not type(other) or kind is Unknown or one.id != other.id:
         return False
@@ -314,7 +325,10 @@ def _identity(item: Any) -> Hashable:
 
 
 def _own_ids(*outputs: list[Any]) -> Callable[[Any], Hashable]:
-    """A function giving an item's id alone, whatever became of its type; of a function call only if no other has it."""
+    """Return a function that maps an item to its item id, whatever its type.
+
+    For a function call the id counts only if it is unique in each of ``outputs``.
+    """
     counts = [Counter(_member(item, "id") for item in items) for items in outputs]
 
     def own_id(item: Any) -> Hashable:
@@ -334,7 +348,7 @@ def _content(item: Any) -> Hashable:
 
 
 def _request(item: Any) -> Hashable:
-    """What a call asks for, by value: a server may spell its arguments anew, under new ids (ID-12)."""
+    """Return name and arguments of a call by value; servers may reformat arguments and change ids (ID-12)."""
     parts = _ASKED.get(type(item))
     if parts is None:
         return None
@@ -346,7 +360,7 @@ def _arguments(item: Any) -> Hashable:
 
 
 def _unnamed(item: Any) -> Hashable:
-    """What a call asks for whose start and end are missing, so that it has no name and no call id."""
+    """Return the arguments of a call that has no name because its start and end are missing; None for others."""
     return _arguments(item) if type(item) in _GROWING and not item.name else None
 
 
@@ -358,12 +372,12 @@ def _spelled(item: Any, part: str) -> str:
 
 
 def _kind(item: Any) -> Hashable:
-    """Items that nobody runs are taken for one another in their order."""
+    """Return the type of an item that the client does not run; such items may be matched by order alone."""
     return None if type(item) in _ASKED and type(item) is not s.McpCall else item_type(item)
 
 
 def _is_empty(item: Any) -> bool:
-    """Whether nothing is lost with an item: it began and never said anything."""
+    """Whether an item began but never got any content, so that leaving it out loses nothing."""
     kind = type(item)
     if kind is s.MessageItem:
         return not any(part.text or part.refusal or part.extra_ for part in item.content or ())

@@ -1,9 +1,9 @@
-"""From output items to canonical blocks: shared by whole bodies and by finished streams.
+"""Convert output items into canonical blocks, for complete bodies and for finished streams.
 
-Who executes a call is decided as the API documents it: by the item's type, `tool_search_call.execution`,
-`shell_call.environment`; xAI sends its own calls as `custom_tool_call`, told apart by what the request declared, or,
-where that is not known, by the names that xAI documents. Elsewhere a name decides nothing (failures SRV-05, SRV-09,
-NAME-07).
+This module decides whether a call is a client call or a server call, as the API documents it: by the item's type,
+`tool_search_call.execution` and `shell_call.environment`. xAI sends its own calls as `custom_tool_call`. They are
+recognized by the tools that the request declares or, if those are unknown, by the names that xAI documents. In all
+other cases a name decides nothing (failures SRV-05, SRV-09, NAME-07).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from ..schema import Unknown, Wire, exact_text, raw_object
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s
 
-#: Statuses of a call that came to nothing, and of one that has not ended.
+#: Statuses of a call that failed, and of one that has not ended.
 _FAILED = frozenset(("failed", "cancelled"))
 _BEGUN = frozenset(("in_progress", "queued"))
-#: Outputs of the caller's calls, by the type of the call.
+#: Output item -> type of the client call that it answers.
 _ANSWERS: dict[type[Wire], type[Wire]] = {
     s.FunctionCallOutput: s.FunctionCall,
     s.CustomToolCallOutput: s.CustomToolCall,
@@ -49,31 +49,31 @@ _ANSWERS: dict[type[Wire], type[Wire]] = {
 
 
 class Customs(Struct, gc=False, frozen=True):
-    """xAI's rule for custom calls (failure SRV-09). ``names``: what the caller declared; None where it is not known."""
+    """xAI's rule for custom calls (failure SRV-09). ``names``: the declared custom tools, None if unknown."""
 
     names: frozenset[str] | None
 
 
 class Reading(Struct, gc=False):
-    """What the items of one response share: where calls are built, and whether xAI's rules hold."""
+    """State that is shared by the items of one response while they are converted."""
 
     site: CallSite
-    #: null where the server runs no custom tools of its own
+    #: xAI's rule; None if the server runs no custom tools
     custom: Customs | None
-    #: calls whose output stands in the same response, if any: the output's tool by (call's type, id)
+    #: calls whose output is in the same response: (type of the call, id) -> the output's tool
     answered: dict[tuple[type[Wire], str], str] | None = None
-    #: those of them that stand among the blocks
+    #: those of them that already have a block
     told: set[tuple[type[Wire], str, str | None, str]] | None = None
-    #: whether it is a history: there the very same call may stand twice, with an answer each
+    #: whether the items are from a history, which may contain the same call twice, each with a result
     past: bool = False
 
 
-#: Appends the blocks of one item; told whether the answer was cut inside it.
+#: Appends the blocks of one item. The last argument: whether the response was cut off inside it.
 _Convert = Callable[[Reading, Any, list[Block], bool], None]
 
 
 def convert(reading: Reading, items: list[Any], cut_last: bool) -> list[Block]:
-    """The blocks of all items in order. ``cut_last``: the answer was cut inside the last one."""
+    """Return the blocks of all items in order. ``cut_last``: the response was cut off inside the last one."""
     blocks: list[Block] = []
     last = len(items) - 1 if cut_last else -1
     if not _ANSWERS.keys().isdisjoint(map(type, items)):
@@ -92,7 +92,7 @@ def convert(reading: Reading, items: list[Any], cut_last: bool) -> list[Block]:
 
 
 def _fate(item: Any, last: bool) -> CallStatus:
-    """What became of a call, as far as its status and its place tell. ``last``: the answer was cut inside it."""
+    """Return the canonical status of a call. ``last``: the response was cut off inside it."""
     status = item.status
     if status == "completed":
         return "complete"
@@ -118,8 +118,8 @@ def _answered(items: list[Any]) -> dict[tuple[type[Wire], str], str]:
 
 
 def _answers(item: Any) -> str | None:
-    """The id of the call that an output answers."""
-    # The SDK's type of a local shell's output has the call's id here and nothing else.
+    """Return the id of the call that an output answers."""
+    # In the SDK's type of a local shell's output, `id` is the call id.
     own = item.id if type(item) is s.LocalShellCallOutput else None
     id: str | None = item.call_id or own
     return id
@@ -141,7 +141,7 @@ def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], fate:
         and text.isascii()
         and "\\" not in text
     ):
-        # The hot path: what `build` does for a call with nothing odd about it, which is nearly every one.
+        # Fast path: the same as `CallSite.build` for a regular call.
         try:
             arguments = parse_object(text)
         except NO_OBJECT:
@@ -169,10 +169,13 @@ def _call(
     extra: dict[str, Any],
     free_text: bool = False,
 ) -> ToolCall | None:
-    """A call of the caller's, of any kind, unless it stood there before or has its answer already."""
+    """Append a client call of any kind and return it.
+
+    A duplicate is dropped, and a call whose output is in the same response becomes a server call. Both return None.
+    """
     site = reading.site
     if reading.answered and (tool := reading.answered.get((type(item), id or ""))) is not None:
-        # It was run elsewhere: by the server, or in the past that a compacted conversation repeats.
+        # The call has run already: on the server, or before the conversation was compacted.
         told = (type(item), id or "", name, text if free_text else by_value(text))
         if reading.told is None:
             reading.told = set()
@@ -196,7 +199,7 @@ def _call(
 
 
 def _spell(item: s.FunctionCall, context: Context) -> None:
-    """Arguments that came as an object (or any JSON but text): compact JSON, and a finding (failure ARG-02)."""
+    """Replace arguments that are JSON but not text by compact JSON text (failure ARG-02)."""
     context.find("arguments-respelled", "arguments came as JSON, not as text")
     rest = dict(item.extra_ or ())
     item.arguments = json_codec.text(rest.pop("arguments"))
@@ -204,10 +207,10 @@ def _spell(item: s.FunctionCall, context: Context) -> None:
 
 
 def _message(reading: Reading, item: s.MessageItem, blocks: list[Block]) -> None:
-    """One block a content part; each keeps the item's own members, so that the item can be put together again."""
+    """Append one block per content part. Each keeps the extra members of the item, so the writer can rebuild it."""
     shared = s.carry_message(item)
     if item.role not in (None, "assistant"):
-        shared["role"] = item.role  # a compacted conversation repeats the user's own messages
+        shared["role"] = item.role  # a compacted conversation contains user messages
     if not item.content:
         blocks.append(Text("", [], shared))
         return
@@ -254,7 +257,7 @@ def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last:
 
 
 def _client(kind: str, *members: str) -> _Convert:
-    """A built-in tool that the caller runs: its arguments are the JSON of one member of the item."""
+    """Return the converter for a built-in client tool. The first of ``members`` with a value holds the arguments."""
 
     def convert_client(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
         member = next((m for m in members if _given(getattr(item, m))), members[0])
@@ -281,10 +284,10 @@ _computer = _client("computer", "action", "actions")
 
 
 def is_hosted(item: Any, custom: Customs | None) -> bool:
-    """Whether the provider runs this call, for the item types that alone do not tell. ``custom``: see `Reading`."""
+    """Whether the provider runs this call, for item types that leave it open. ``custom``: see `Reading`."""
     kind = type(item)
     if kind is s.ShellCall:
-        # A shell in a container is the provider's; a local one (or none named) is the caller's.
+        # The provider runs a shell in a container. The client runs a local or unspecified one.
         return item.environment is not None and item.environment.get("type") not in (None, "local")
     if kind is s.ToolSearchCall:
         return bool(item.execution != "client")
@@ -308,7 +311,7 @@ def _tool_search_call(reading: Reading, item: s.ToolSearchCall, blocks: list[Blo
 
 
 def _server(tool: str, member: str, *results: str) -> _Convert:
-    """A call that the provider ran. ``results``: members of the same item that say what came of it."""
+    """Return the converter for a server call. ``results``: members of the same item that hold its result."""
 
     def convert_server(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
         members = raw_object(item)
@@ -337,13 +340,13 @@ def _approval(reading: Reading, item: s.McpApprovalRequest, blocks: list[Block],
 
 
 def _compaction(reading: Reading, item: s.Compaction, blocks: list[Block], last: bool) -> None:
-    """A summary that stands for older turns: state of the model, to be sent back, not words for the user."""
+    """Append the summary of older turns as reasoning: it has to go back and is not text for the user."""
     extra = {k: v for k, v in raw_object(item).items() if k != "encrypted_content"}
     blocks.append(Reasoning("", None, item.encrypted_content, True, extra))
 
 
 def _unknown(reading: Reading, item: Unknown, blocks: list[Block], last: bool) -> None:
-    """A type that no table names: `…_call` is the provider's own until documented otherwise (failure SRV-05)."""
+    """Convert an item of an unknown type: `…_call` counts as a server call (failure SRV-05), any other is opaque."""
     raw = item.raw
     if item.wire_type.endswith("_call") and isinstance(raw, dict):
         name = raw.get("name")

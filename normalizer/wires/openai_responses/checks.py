@@ -1,6 +1,6 @@
-"""What the rules of the Responses endpoints look at: each check yields the places of a body that break its rule.
+"""Checks for the request rules of the Responses endpoints.
 
-A body may be anything; no check raises.
+Each check yields path and description of every violation. None raises, whatever the body.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .write_assistant import LONGEST_ID, PREFIXES
 Broken = Iterator[tuple[str, str]]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ROLES = frozenset(("user", "assistant", "system", "developer"))
-#: Calls that the caller answers, and the type of their answer.
+#: Call that the client may have to answer -> type of its output.
 _CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
 _CALLS["tool_search_call"] = "tool_search_output"
-#: What may follow a thought: something that the same answer says or does.
+#: Items that only the client writes. They cannot be the item that has to follow reasoning.
 _BY_CALLER = frozenset((*OUTPUTS, "mcp_approval_response", "additional_tools", "item_reference"))
-#: Types of items (`openai.types.responses.ResponseInputItemParam`), beside those of calls, which end with `_call`.
+#: Types of items (`openai.types.responses.ResponseInputItemParam`), except for calls, which end with `_call`.
 _ITEMS = _BY_CALLER | {
     *("message", "reasoning", "compaction", "compaction_trigger", "configuration_update", "program", "program_output"),
     *("mcp_list_tools", "mcp_approval_request", "additional_tools", "multi_agent_call_output"),
@@ -34,7 +34,7 @@ _MODES = frozenset(("none", "auto", "required"))
 
 
 def _items(body: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Path, item and type of every item."""
+    """Yield path, item and type of every item that is an object."""
     given = body.get("input") if isinstance(body, dict) else None
     for number, item in enumerate(given if isinstance(given, list) else ()):
         if isinstance(item, dict):
@@ -50,7 +50,7 @@ def _tools(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_client(item: dict[str, Any], kind: str) -> bool:
-    """Whether the caller has to answer this item."""
+    """Whether the item is a client call."""
     if kind not in _CALLS:
         return False
     if kind == "tool_search_call":
@@ -66,7 +66,7 @@ def _asks_for(item: dict[str, Any]) -> str | None:
 
 
 def _chained(body: Any) -> bool:
-    """Whether the provider keeps items that do not stand in this body."""
+    """Whether the provider keeps items that this body does not contain."""
     if not isinstance(body, dict):
         return True
     kept = any(body.get(name) is not None for name in ("previous_response_id", "conversation", "prompt"))
@@ -95,7 +95,7 @@ def items(body: Any) -> Broken:
     for number, item in enumerate(given if isinstance(given, list) else ()):
         kind = item.get("type", "message") if isinstance(item, dict) else None
         known = isinstance(kind, str) and (kind in _ITEMS or kind.endswith("_call"))
-        # What carries an id is the provider's own, of a type newer than this table: it goes back (law `unknown`).
+        # An unknown item with an id is the provider's, of a type newer than this table, and goes back (law `unknown`).
         if not known and not (isinstance(kind, str) and isinstance(item.get("id"), str)):
             yield f"input[{number}]", f"{kind!r} is the type of no item"
         elif kind == "message" and not isinstance(item.get("content"), (str, list)):
@@ -116,7 +116,7 @@ def part_types(body: Any) -> Broken:
 
 
 def of_xai(check: Callable[[Any], Broken]) -> Callable[[Any], Broken]:
-    """The same without the calls that xAI made itself: custom ones that nobody declared (failure SRV-09)."""
+    """Return a check that ignores xAI's own calls: custom calls of undeclared tools (failure SRV-09)."""
 
     def checked(body: Any) -> Broken:
         names = {tool.get("name") for _, tool in _tools(body) if tool.get("type") == "custom"}

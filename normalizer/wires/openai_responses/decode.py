@@ -1,4 +1,4 @@
-"""A whole Responses body into a canonical response."""
+"""Decode a complete Responses body into a canonical response."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from .schema import Body, CustomToolCall, carry_body
 
 _reader = Reader(Body)
 
-#: Statuses of a response that has not ended yet (background mode): nothing in it may be executed.
+#: Statuses of a response that has not ended yet (background mode). None of its calls may be executed.
 UNFINISHED = frozenset(("queued", "in_progress"))
 
 
 def decode(data: bytes, context: Context) -> Response:
-    """Raises MalformedBody where the bytes are no JSON object."""
+    """Return the canonical response for the bytes of a response body.
+
+    Raises MalformedBody if the bytes are not a JSON object.
+    """
     body = read_whole(_reader, data, context)
     if body.output is None and body.status in (None, "failed"):
         return no_answer(context, data, id=body.id, model=body.model)
@@ -29,7 +32,11 @@ def decode(data: bytes, context: Context) -> Response:
 
 
 def respond(context: Context, body: Body, items: list[Any], complete: bool) -> Response:
-    """The canonical response of a body and its items (which a stream may know better than the body)."""
+    """Return the canonical response for a body and its output items.
+
+    ``items``: replaces the body's output, because a stream may have more of it. ``complete``: whether the response has
+    ended.
+    """
     error = error_of(body.error, context.status) if body.error else None
     reason, raw = _stop(body, error is not None)
     site = CallSite.of(context, 0, body.id)
@@ -37,18 +44,18 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     incomplete = body.status == "incomplete"
     blocks = convert(Reading(site, custom), items, incomplete or reason in CUTS or not complete)
     if reason == "end_turn" and site.seen:
-        stop = Stop("tool_calls", raw)  # `completed` says nothing about calls
+        stop = Stop("tool_calls", raw)  # `completed` does not show that there are calls
         if ApprovalRequest in map(type, blocks):
             context.find("needs-approval", "", 0)
     else:
         kinds = list(map(type, blocks))
-        # The status of a response that has not ended is not a word for its end.
+        # The status of an unfinished response is not a stop reason.
         word = None if raw in UNFINISHED else raw
         stop = settle(site, reason, word, kinds.count(ApprovalRequest), kinds.count(Refusal))
         if word != raw:
             stop = Stop(stop.reason, raw)
         if incomplete and stop.reason == "tool_calls":
-            stop = Stop("unknown", raw)  # it ended before it was done, not in order to have its calls run
+            stop = Stop("unknown", raw)  # the response was cut off; it did not stop for its calls
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
     response = Response(
@@ -66,7 +73,7 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
 
 
 def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
-    """The reason and the wire's word for it: the one in `incomplete_details`, where it is there, else the status."""
+    """Return the stop reason and its raw value, which is the one in `incomplete_details` or else the status."""
     status, details = body.status, body.incomplete_details
     if failed and status != "incomplete":
         return "error", status
@@ -80,7 +87,11 @@ def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
 
 
 def later(first: Body, second: Body) -> Body:
-    """A body that a second terminal event adds to: silence takes nothing back, and success takes no failure back."""
+    """Merge the bodies of two terminal events.
+
+    The second takes precedence, but its empty members do not overwrite, and it does not replace a status such as
+    `failed`.
+    """
     status = second.status if first.status in (None, "completed", *UNFINISHED) else first.status
     for name in first.__struct_fields__:
         if getattr(second, name) in (None, []):
@@ -90,10 +101,10 @@ def later(first: Body, second: Body) -> Body:
 
 
 def custom_tools(context: Context, body: Body) -> Customs | None:
-    """The custom tools that the caller declared, where xAI's rule holds; null elsewhere.
+    """Return the custom tools that the client declared if xAI's rule applies; None otherwise.
 
-    xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). It is told by the caller
-    (``provider``), by its models' names, whoever serves them, or by a declared `x_search`, which nobody else has.
+    xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). The rule applies if the caller
+    specified the provider xai, if the model's name contains "grok", or if the request declares `x_search`.
     """
     tools: list[Any] | None = body.tools if isinstance(body.tools, list) else None
     xai = context.provider == "xai" or "grok" in (body.model or "").lower()
@@ -108,7 +119,10 @@ def custom_tools(context: Context, body: Body) -> Customs | None:
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Canonical figures; both inclusive already, as documented."""
+    """Return the canonical usage; None if there is none.
+
+    Output tokens include reasoning as documented. If `total_tokens` shows that they do not, reasoning is added.
+    """
     if not figures:
         return None
     get = figures.get

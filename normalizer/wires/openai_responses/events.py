@@ -1,11 +1,11 @@
-"""The events of a Responses stream by type: what each grows, ends, begins, or merely tells of."""
+"""Tables of the Responses stream events: deltas, ends of parts, start, end and progress of the response."""
 
 from __future__ import annotations
 
 from ..schema import Unknown, Wire, passed_over, run_reader, tagged
 from . import schema as s
 
-#: Canonical types of the blocks to come; who runs the others is told by `is_hosted`.
+#: Item -> type of the block it starts. `is_hosted` decides for types of calls that are not in this table.
 SHOWN: dict[type[Wire], str] = {
     s.ReasoningItem: "reasoning",
     s.Compaction: "reasoning",
@@ -25,7 +25,7 @@ SHOWN: dict[type[Wire], str] = {
     Unknown: "opaque",
 }
 
-#: Deltas: event type -> (the part of the item it grows, the item that it implies where none began).
+#: Deltas: event type -> (part of the item that it extends, item type that it implies if no item began).
 DELTAS: dict[str, tuple[str, type[Wire]]] = {
     "response.output_text.delta": ("text", s.MessageItem),
     "response.refusal.delta": ("refusal", s.MessageItem),
@@ -36,7 +36,7 @@ DELTAS: dict[str, tuple[str, type[Wire]]] = {
     "response.mcp_call_arguments.delta": ("arguments", s.McpCall),
     "response.code_interpreter_call_code.delta": ("code", s.CodeInterpreterCall),
 }
-#: The same parts, whole: event type -> (part, the event's member that holds it, implied item).
+#: Complete parts: event type -> (part, member of the event that holds it, implied item type).
 DONES: dict[str, tuple[str, str, type[Wire]]] = {
     "response.output_text.done": ("text", "text", s.MessageItem),
     "response.refusal.done": ("refusal", "refusal", s.MessageItem),
@@ -47,7 +47,7 @@ DONES: dict[str, tuple[str, str, type[Wire]]] = {
     "response.mcp_call_arguments.done": ("arguments", "arguments", s.McpCall),
     "response.code_interpreter_call_code.done": ("code", "code", s.CodeInterpreterCall),
 }
-#: The part of a call that says what is asked for, as far as it comes in deltas.
+#: Parts of a call that hold arguments and arrive in deltas.
 ASKED_IN_DELTAS = frozenset(("arguments", "input"))
 _TAKES: dict[type[Wire], frozenset[str]] = {
     s.MessageItem: frozenset(("text", "refusal")),
@@ -66,13 +66,13 @@ _NO_PART: frozenset[str] = frozenset()
 
 
 def takes(item: Wire, part: str) -> bool:
-    """Whether deltas of this part can belong to the item. An item of an unknown type takes all."""
+    """Whether deltas of ``part`` can belong to the item. An item of an unknown type accepts all parts."""
     kind = type(item)
     return kind is Unknown or part in _TAKES.get(kind, _NO_PART)
 
 
-#: Terminal events, and the status that each one stands for where the response states none. Only the first three are
-#: OpenAI's; proxies end with the others (decolua/9router 2142, can1357/oh-my-pi 4692).
+#: Terminal events, and the status that each implies if its response has none. Only the first three are OpenAI's.
+#: Proxies send the others (decolua/9router 2142, can1357/oh-my-pi 4692).
 TERMINAL: dict[str, str] = {
     "response.completed": "completed",
     "response.incomplete": "incomplete",
@@ -82,7 +82,7 @@ TERMINAL: dict[str, str] = {
     "response.canceled": "cancelled",
 }
 BEGINNING = frozenset(("response.created", "response.in_progress", "response.queued"))
-#: Progress notes: what they tell comes again, whole, in the item.
+#: Progress events. The decoder skips them, because the item contains their content at its end.
 PROGRESS = frozenset(
     (
         "keepalive",
@@ -123,7 +123,7 @@ PROGRESS = frozenset(
         "response.web_search_call.in_progress",
         "response.web_search_call.searching",
         "response.web_search_call.completed",
-        # over a WebSocket: what became of input that was sent into a running answer
+        # over a WebSocket: status of input that was sent during a running response
         "response.inject.created",
         "response.inject.failed",
         "response.steer.accepted",
@@ -136,7 +136,7 @@ PROGRESS = frozenset(
     )
 )
 
-#: The struct of each delta, and a reader of many events at once that stops at none whose type a table names.
+#: Struct of each delta. `read_run` reads many events at once and does not stop at events that the tables list.
 PIECES: dict[str, type[s.Piece]] = {kind: tagged(s.Piece, kind) for kind in DELTAS}
 _passed = (
     DONES.keys() | TERMINAL.keys() | BEGINNING | PROGRESS | {"response.output_item.added", "response.output_item.done"}

@@ -1,4 +1,4 @@
-"""Content parts of messages and outputs, both ways: `input_text`, `input_image`, `input_file`, `input_audio`."""
+"""Read and write the content parts of messages and outputs: text, images, files and audio."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
 from ..write_context import Carrying, detail_of, merged, told
 
-#: The key of `extra` under which readers keep how something was spelled: no member of the wire.
+#: Key of `extra` under which readers keep the original spelling. It is not a member of the wire.
 AS_WRITTEN = "as_written"
-#: The types of parts that are words; `input_text` is the one that this wire takes from a user.
+#: Types of text parts; this wire accepts `input_text` from a user.
 _WORDS = frozenset(("input_text", "output_text", "text"))
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 _SUFFIXES = {"application/pdf": ".pdf", "text/plain": ".txt", "text/csv": ".csv", "application/json": ".json"}
@@ -19,14 +19,14 @@ _FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(content: str | list[Any]) -> list[Part]:
-    """The parts of a message's content, which is a bare string or a list."""
+    """Return the parts of a message's content, which is a string or a list."""
     if isinstance(content, str):
         return [TextPart(content)]
     return [read_part(part) for part in content]
 
 
 def read_part(raw: Any) -> Part:
-    """One part; what does not fit a part's documented shape stays whole."""
+    """Return one part; a value that does not have a documented shape becomes an opaque part."""
     if not isinstance(raw, dict):
         return OpaquePart("", raw)
     kind = raw.get("type")
@@ -86,7 +86,10 @@ def _rest(raw: dict[str, Any], *known: str) -> dict[str, Any]:
 
 
 class Parts:
-    """Writes the parts of one request. ``native``: they come from this wire and provider."""
+    """Writes the content parts of one request.
+
+    ``native``: the request comes from this wire and provider. ``same_wire``: it comes from this wire.
+    """
 
     def __init__(self, carrying: Carrying, native: bool, same_wire: bool) -> None:
         self._carrying = carrying
@@ -94,7 +97,7 @@ class Parts:
         self._same_wire = same_wire
 
     def content(self, parts: list[Part], plain: bool, turn: int) -> str | list[dict[str, Any]]:
-        """A bare string where the parts are one and the wire held it so; else a list."""
+        """Return a string for a single text or JSON part if ``plain``, else a list of parts. ``turn``: for losses."""
         if plain:
             if not parts:
                 return ""
@@ -110,7 +113,7 @@ class Parts:
         return [part for part in written if part is not None]
 
     def part(self, part: Part, turn: int) -> dict[str, Any] | None:
-        """One part, or null where the target has none for it."""
+        """Return the wire form of one part; None if it has none."""
         if type(part) is TextPart:
             return self._own(part.extra, {"type": "input_text", "text": part.text}, turn)
         if type(part) is JsonPart:
@@ -145,7 +148,7 @@ class Parts:
             members = {"type": "input_file", **_place(part, "file_data", "file_url")}
             name = part.name
             if name is None and part.data is not None and not self._same_wire:
-                name = "file" + _SUFFIXES.get(part.media_type or "", "")  # data without a name is refused
+                name = "file" + _SUFFIXES.get(part.media_type or "", "")  # OpenAI rejects data without a name
             if name is not None:
                 members["filename"] = name
             why = ""
@@ -176,7 +179,7 @@ def _place(part: MediaPart, data: str, url: str) -> dict[str, Any]:
 
 
 def words(parts: list[Part]) -> str:
-    """The words of parts, for places that take no more than a string."""
+    """Return the text of the text and JSON parts, for members that accept only a string."""
     return "\n".join(
         part.text if isinstance(part, TextPart) else json_codec.text(part.value)
         for part in parts
@@ -185,5 +188,5 @@ def words(parts: list[Part]) -> str:
 
 
 def screenshot(part: MediaPart) -> dict[str, Any]:
-    """The output of a computer call."""
+    """Return the output of a computer call."""
     return merged({"type": "computer_screenshot", **_place(part, "image_url", "image_url")}, part.extra)

@@ -1,7 +1,7 @@
-"""A Responses request body into the canonical request.
+"""Read a Responses request body into a canonical request.
 
-Consecutive items of one answer (reasoning, messages, calls, what the provider ran itself) are one assistant turn,
-read by the code that reads responses; consecutive outputs of the caller are one turn of results.
+Consecutive items of one response (reasoning, messages, client calls, server calls) become one assistant turn. The code
+that decodes responses converts them. Consecutive outputs of the client become one turn of results.
 """
 
 from __future__ import annotations
@@ -39,15 +39,18 @@ _reader = Reader(s.Body)
 #: Members of a body that have a canonical field.
 _REPRESENTED = frozenset(("model", "input", "tools", "tool_choice", "parallel_tool_calls", "previous_response_id"))
 _MODES = frozenset(("auto", "none", "required"))
-#: Items that only the caller writes, beside messages and outputs.
+#: Items that only the client writes, apart from messages and outputs.
 _CALLERS = frozenset(("item_reference", "compaction_trigger"))
-#: How a function is marked that was declared in the form of a chat's tools.
+#: Marks a function that was declared in the form of Chat Completions.
 NESTED = "nested"
 _STANDARD_PARTS = frozenset(("output_text", "refusal"))
 
 
 def read(body: Any, provider: str | None = None) -> Request:
-    """The canonical request. Raises MalformedBody for what is no JSON object."""
+    """Return the canonical request for a body: a parsed object, or JSON as text or bytes.
+
+    Raises MalformedBody if the body is not a JSON object.
+    """
     if isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
             body = json_codec.decode(body if isinstance(body, str) else bytes(body))
@@ -98,7 +101,7 @@ def read(body: Any, provider: str | None = None) -> Request:
 
 
 def read_tool(raw: Any) -> Tool:
-    """A declaration. Functions and custom tools are read; everything else is the provider's own and stays whole."""
+    """Return the definition of a function or custom tool; any other is a hosted tool that keeps its raw value."""
     if not isinstance(raw, dict):
         return Tool("", kind="hosted", wire=WIRE, raw=raw)
     if _is_nested(raw):
@@ -118,7 +121,7 @@ def read_tool(raw: Any) -> Tool:
 
 
 def _is_nested(raw: dict[str, Any]) -> bool:
-    """Whether it is a function in the form of a chat's tools, which the endpoints take as well."""
+    """Whether a tool is a function in the form of Chat Completions, which the endpoints also accept."""
     inner = raw.get("function")
     if raw.keys() != {"type", "function"} or raw["type"] != "function" or not isinstance(inner, dict):
         return False
@@ -142,7 +145,7 @@ def _tool_choice(raw: Any) -> ToolChoice | None:
 
 
 class _History:
-    """Collects items into turns. ``_answer``: the items of the assistant turn that is open."""
+    """Collects items into turns. ``_answer`` holds the items of the current assistant turn."""
 
     def __init__(self, turns: list[Turn], provider: str | None, custom: Customs | None) -> None:
         self._turns = turns
@@ -150,14 +153,14 @@ class _History:
         self._custom = custom
         self._answer: list[dict[str, Any]] = []
         self._waiting: set[str] = set()
-        #: the ids of the last answer's calls by what stands in their place on the wire
+        #: id on the wire -> canonical ids of the last assistant turn's calls
         self._asked: dict[str, list[str]] = {}
         self._results: list[Result] = []
-        #: what stood between outputs, and approvals: they go after them, as outputs stay one turn
+        #: approvals and other items between outputs; they move behind the outputs, which stay one turn
         self._beside: list[Turn] = []
 
     def take(self, item: Any) -> None:
-        """The next item of the input."""
+        """Process the next item of the input."""
         if hasattr(item, "model_dump"):
             item = item.model_dump(mode="json", exclude_unset=True)
         if not isinstance(item, dict):
@@ -182,7 +185,7 @@ class _History:
             self._other(item)
 
     def _is_hosted(self, item: dict[str, Any]) -> bool:
-        """Whether an output answers a call that the provider ran: then it is part of the assistant's turn."""
+        """Whether an output answers a server call, so that it belongs to the assistant turn."""
         if item["type"] == "tool_search_output":
             return item.get("execution") != "client"
         if item["type"] != "shell_call_output" or not self._answer:
@@ -201,7 +204,9 @@ class _History:
 
     def _other(self, item: Any) -> None:
         turn = Other(WIRE, item)
-        refers = isinstance(item, dict) and item.get("type") == "item_reference"  # stands for a call, so before outputs
+        refers = (
+            isinstance(item, dict) and item.get("type") == "item_reference"
+        )  # maybe a call: stays before the outputs
         if (self._results or self._beside) and not refers:
             self._beside.append(turn)
         else:
@@ -227,7 +232,7 @@ class _History:
             self._turns.append(System(read_content(content), role, plain, extra))
 
     def close(self) -> None:
-        """End the open turn."""
+        """Finish the current turn."""
         self._flush_answer()
         self._flush_results()
 
@@ -254,9 +259,10 @@ class _History:
 
 
 def _told_apart(turns: list[Turn], results: list[Result], asked: dict[str, list[str]]) -> list[Result]:
-    """The results of calls that share an id, or have none, each under the id that its call was given (ID-09, ID-14).
+    """Return the results under the canonical ids of their calls.
 
-    An answer of another type than its call's keeps that type.
+    The ids differ from the wire if calls share an id or have none (ID-09, ID-14). A result whose type does not fit the
+    kind of its call keeps its type in ``extra``.
     """
     last = turns[-1] if turns else None
     if not isinstance(last, Assistant):
@@ -283,7 +289,7 @@ _NAMED = frozenset(
 def _blocks(
     reading: Reading, items: list[dict[str, Any]], context: Context, asked: dict[str, list[str]]
 ) -> list[Block]:
-    """The blocks of one answer. ``asked`` is told of its calls: what stands as their ids, and what they are."""
+    """Return the blocks of one assistant turn, and add the ids of its calls to ``asked``: wire id -> canonical ids."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
     data = json_codec.spelled({"output": wired})
@@ -299,7 +305,7 @@ def _blocks(
         if len(made) == 1 and type(made[0]) is ToolCall:
             id = item.get("call_id")
             asked.setdefault(id if isinstance(id, str) else "", []).append(made[0].id)
-        elif not made:  # the very same call once more, its answer beside it: it goes back as it came
+        elif not made:  # a duplicate of a call whose output is in the same turn: keep it unchanged
             made = [Opaque(str(item.get("type")), item)]
         elif type(read_item) is s.MessageItem:
             made = _messages(made, read_item, form)
@@ -310,7 +316,7 @@ def _blocks(
 
 
 def _form(item: dict[str, Any]) -> str | None:
-    """How a message of the assistant's is spelled; null for the form that responses have."""
+    """Return the spelling of an assistant message; None for the form that responses have."""
     typed = "typed " if "type" in item else ""
     if isinstance(item.get("content"), str):
         return f"{typed}text"
@@ -326,7 +332,7 @@ def _as_item(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _messages(blocks: list[Block], item: s.MessageItem, form: str | None) -> list[Block]:
-    """The blocks of one message, marked with what a response's message does not need said."""
+    """Return the blocks of one message with its spelling in ``extra`` if it differs from a response."""
     made: list[Block] = []
     for number, block in enumerate(blocks):
         extra = dict(block.extra)

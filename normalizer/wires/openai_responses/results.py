@@ -1,4 +1,4 @@
-"""The caller's outputs, both ways: one item type for each kind of call, and `output` is always there (RES-05)."""
+"""Read and write tool results: each kind of call has its own type of output item (RES-05)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...conversation import JsonPart, MediaPart, OpaquePart, Part, Result, TextP
 from ..write_context import OF_RESULTS, Carrying, mark_failed, told, unmark_failed
 from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
 
-#: The item type of an output, and the kind of the call that it answers.
+#: Type of an output item -> kind of the call that it answers.
 OUTPUTS: dict[str, str] = {
     "function_call_output": "function",
     "custom_tool_call_output": "custom",
@@ -20,24 +20,24 @@ OUTPUTS: dict[str, str] = {
     "tool_search_output": "tool_search",
 }
 TYPES = {kind: type for type, kind in OUTPUTS.items()}
-#: A picture of one transparent point: a computer call takes nothing but a picture as its answer.
+#: An image of one transparent pixel, because the result of a computer call has to be an image.
 _NO_PICTURE = (
     "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
-#: The kinds of calls whose outputs hold words, or values of their own form, and no other parts.
+#: Kinds of calls whose results hold only text or a special structure, and no media.
 _WORDS_ONLY = frozenset(("apply_patch", "local_shell", "shell", "tool_search"))
 _SILENT_ERROR = "The call failed without a message."
 
 
 def read_result(item: dict[str, Any]) -> Result:
-    """The canonical answer of an output item."""
+    """Return the canonical result for an output item."""
     kind = OUTPUTS[item["type"]]
     member = "tools" if kind == "tool_search" else "output"
     output = item.get(member)
     id, call_id = item.get("id"), item.get("call_id")
     if kind == "local_shell" and not isinstance(call_id, str):
-        call_id = id  # the SDK's type has the call's id here and nothing else
+        call_id = id  # in the SDK's type, `id` is the call id
     extra = {k: v for k, v in item.items() if k not in ("type", "id", "call_id", member) and v is not None}
     parts: list[Part]
     plain = True
@@ -63,7 +63,7 @@ def read_result(item: dict[str, Any]) -> Result:
 
 
 def plain_text(result: Result) -> str | None:
-    """The text of the usual answer, which is one text and nothing else; null for any other."""
+    """Return the text of a result that is one plain text without an error mark; None for any other."""
     if len(result.parts) == 1 and result.plain and not result.extra and result.wire_id is None:
         part = result.parts[0]
         if type(part) is TextPart and not (result.is_error or part.extra or part.text[:6] == "[tool_"):
@@ -74,7 +74,11 @@ def plain_text(result: Result) -> str | None:
 def write_result(
     result: Result, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
 ) -> list[dict[str, Any]]:
-    """The items that answer one call: its output, and a note beside it where the output's form takes no words."""
+    """Return the items for one result: its output item, and a user message if that item cannot hold text.
+
+    ``kind``: kind of the call. ``call_id``: its id on the wire. ``native``: the request goes back to the provider it
+    came from. ``turn``: position of the turn, for losses.
+    """
     if native and result.extra.get(AS_WRITTEN) in OUTPUTS:
         kind = OUTPUTS[result.extra[AS_WRITTEN]]
     item: dict[str, Any] = {"type": TYPES.get(kind, "function_call_output"), "call_id": call_id}
@@ -112,7 +116,7 @@ def write_result(
 
 
 def _marked(result: Result) -> list[Part]:
-    """The parts, with a failure said in the words: no output item here has a flag for it (RES-01, RES-07)."""
+    """Return the parts, with a failure marked in the text, as there is no flag for it (RES-01, RES-07)."""
     first = result.parts[0] if result.parts else None
     if isinstance(first, JsonPart) and result.is_error:
         first = TextPart(json_codec.text(first.value), first.extra)
@@ -132,7 +136,7 @@ def _value(result: Result, default: Any) -> Any:
 
 
 def _found(result: Result, carrying: Carrying, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
-    """The tools that a search found; the item has no member for words, so they follow in a message of the user."""
+    """Return the tools that a search found. Text of the result goes to a user message in ``notes``."""
     tools = _value(result, None)
     said = "" if isinstance(tools, list) and not result.is_error else _text(result)
     if said:
@@ -142,7 +146,7 @@ def _found(result: Result, carrying: Carrying, turn: int, notes: list[dict[str, 
 
 
 def _lose_media(result: Result, kind: str, carrying: Carrying, turn: int) -> None:
-    """Report the parts that an output of words has no place for."""
+    """Report the parts that a result of text only cannot hold."""
     for part in result.parts:
         if type(part) is MediaPart:
             carrying.lose("media", f"an answer to a call of kind {kind} holds no {part.kind}; it was left out", turn)

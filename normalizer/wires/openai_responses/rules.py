@@ -1,5 +1,8 @@
-"""What the Responses endpoints refuse, as data. Sources: OpenAI's API reference and error messages, xAI's, and the
-failures of the field by id. A rule without ``providers`` holds wherever the wire is served."""
+"""Request rules of the Responses endpoints, as data.
+
+Sources are the API references and error messages of OpenAI and xAI, and failures reported from the field by id. A rule
+without ``providers`` applies to every provider of the wire.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def _rule(
 
 
 def _unless_xai_made_it(id: str, check: Callable[[Any], Broken], reason: str, source: str) -> tuple[Rule, Rule]:
-    """A rule of calls for everybody, and for xAI of those that it did not make itself."""
+    """Return a rule on calls for all providers, with a variant for xAI that ignores xAI's own calls."""
     return (
         Rule(id, reason, source, check, unless=_XAI),
         Rule(id, reason, source, checks.of_xai(check), _XAI),

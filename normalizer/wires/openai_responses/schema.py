@@ -1,8 +1,8 @@
-"""OpenAI Responses as it stands on the line.
+"""Structs for Responses bodies and stream events.
 
 Source: `openai.types.responses` (Response, ResponseOutputItem, ResponseStreamEvent) and its beta union
-(`openai.types.beta.BetaResponseOutputItem`); xAI's and other servers' members from recorded traffic. One flat struct
-reads every stream event: the wire's own `type` tells which members are there.
+(`openai.types.beta.BetaResponseOutputItem`). Members of xAI and other servers come from recorded traffic. One flat
+struct reads every stream event; its `type` determines which members are set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ABSENT = Raw(b"")
 
 
 class Item(Wire, tag_field="type", tag=""):
-    """What every output item may carry. ``item_id`` and ``output_index`` stand there on some gateways."""
+    """Members that every output item may have. Some gateways add ``item_id`` and ``output_index``."""
 
     id: str | None = None
     status: str | None = None
@@ -112,7 +112,7 @@ class WebSearchCall(Item, tag="web_search_call"):
 
 
 class XSearchCall(Item, tag="x_search_call"):
-    """xAI's own; its ids may be empty and its names those of sub-tools (failure SRV-09)."""
+    """A server call of xAI. Its ids may be empty, and its names may be those of sub-tools (failure SRV-09)."""
 
     action: Raw = ABSENT
     name: Any = None
@@ -166,7 +166,7 @@ class MultiAgentCall(Item, tag="multi_agent_call"):
 
 
 class Result(Item, tag=""):
-    """What announces something or answers a call that the provider ran; the members are carried as they are."""
+    """An announcement or the output of a call. Its members are kept unchanged."""
 
     call_id: str | None = None
 
@@ -244,7 +244,7 @@ class Compaction(Item, tag="compaction"):
     encrypted_content: str | None = None
 
 
-#: Items that are results or announcements of a provider's tool, and that tool.
+#: Result or announcement -> canonical name of the tool it belongs to.
 RESULTS: dict[type[Wire], str] = {
     FunctionCallOutput: "function",
     CustomToolCallOutput: "custom",
@@ -299,7 +299,7 @@ AnyItem = (
 
 
 class Body(Wire):
-    """A Response."""
+    """A response body."""
 
     id: str | None = None
     object: str | None = None
@@ -399,7 +399,7 @@ class Event(Wire):
 
 
 class Piece(Struct, tag_field="type", tag="", forbid_unknown_fields=True, gc=False):
-    """What most events of a stream are, and nothing else: one more piece of an item. Others are read as an Event."""
+    """A delta in its regular form, as most events of a stream are. All others are read as an `Event`."""
 
     sequence_number: Any = None
     item_id: str | None = None

@@ -1,4 +1,4 @@
-"""The calls that the provider ran itself, back into items of their own types."""
+"""Write server calls as items of their original types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ... import json_codec
 from ...model import ServerToolCall
 from .parts import AS_WRITTEN
 
-#: The provider's own calls: item type, the member that says what was asked, and whether that is JSON.
+#: Canonical tool -> item type, the member that holds the arguments, and whether its value is JSON.
 SERVER: dict[str, tuple[str, str, bool]] = {
     "web_search": ("web_search_call", "action", True),
     "x_search": ("x_search_call", "action", True),
@@ -21,16 +21,16 @@ SERVER: dict[str, tuple[str, str, bool]] = {
     "program": ("program", "code", False),
     "multi_agent": ("multi_agent_call", "arguments", False),
 }
-#: Members that have to stand in an item of the provider's, if only as null.
+#: Required members by item type; null if there is no value.
 _NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
-#: Members of ``extra`` that do not go back: notes of this package, and what gateways add to an item of a stream.
+#: Keys of ``extra`` that are not sent: notes of this package, and members that gateways add to streamed items.
 NOTES = frozenset((AS_WRITTEN, "part", "member", "item_id", "output_index"))
 
 
 def server_call(block: ServerToolCall) -> dict[str, Any]:
     extra = block.extra
     raw = extra.get("item")
-    if isinstance(raw, dict):  # of a type that no table names
+    if isinstance(raw, dict):  # an item of an unknown type, kept unchanged
         return raw
     kind, member, is_json = SERVER.get(block.tool, (f"{block.tool}_call", "arguments", False))
     kind = extra.get("type", kind)
@@ -54,7 +54,7 @@ def server_call(block: ServerToolCall) -> dict[str, Any]:
 
 
 def parsed(text: str) -> Any:
-    """The value of a text; an empty object where it is no JSON."""
+    """Return the JSON value of a text; an empty object if it is not JSON."""
     try:
         return json_codec.decode(text)
     except ValueError:

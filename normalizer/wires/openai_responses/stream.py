@@ -1,7 +1,8 @@
-"""A stream of Responses events into canonical events and, at its end, one response.
+"""Decode a stream of Responses events into canonical events and, at its end, one response.
 
-Events are correlated by output_index first, item id second (RSP-02: ids rotate; RSP-03: they are missing). What an
-event calls `done` outweighs its deltas; the terminal event's output outweighs the items, unless it is empty (RSP-01).
+An event belongs to the item of its output_index or, failing that, of its item id, because ids may change (RSP-02) or be
+absent (RSP-03). A `done` event takes precedence over its deltas. The output of the terminal event takes precedence over
+the streamed items, unless it is empty (RSP-01).
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ from .events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS,
 
 _body_reader = Reader(s.Body)
 
-#: What the last piece belonged to: the struct of its events, their indexes (output, content, summary), whether no item
-#: id could say otherwise, the item id, its stream key, and how to add one more piece.
+#: Target of the last delta: struct of its event, indexes (output, content, summary), whether the item id need not be
+#: compared, item id, block key, and the function that appends one more delta.
 _Growing = tuple[Any, int | None, int | None, int | None, bool, str | None, int, Callable[[str], None]]
 _NOWHERE: list[str] = []
 _NOTHING: _Growing = (None, None, None, None, False, None, -1, _NOWHERE.append)
 
 
 class Stream(StreamBase):
-    """Feed it the payload of each event; it never looks at framing."""
+    """Decoder for the payloads of one stream; the caller removes the framing."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._reader = Reader(s.Event)
         self._items: dict[int, Open] = {}
         self._by_id: dict[str | None, Open] = {}
-        self._shared: dict[int, Open] = {}  # output indexes that several items claim: the last of them
-        self._free = 0  # the index after the highest
+        self._shared: dict[int, Open] = {}  # output index that several items use -> the last of them
+        self._free = 0  # the next unused output index
         self._unended = 0
         self._astray = False  # whether arguments came for an item that takes none
-        self._unplaced = False  # whether arguments came with neither an index nor the id of an item
-        self._doubted = 0  # how many items there were when that happened last
+        self._unplaced = False  # whether arguments came without index and known item id
+        self._doubted = 0  # number of items when arguments last came for an item that takes none
         self._begun: bytes | None = None
         self._customs: Customs | None = None
         self._customs_known = False
@@ -55,7 +56,10 @@ class Stream(StreamBase):
         self._odd: list[Any] = []
 
     def run(self, payloads: list[bytes], out: list[Told]) -> None:
-        """The short path: more pieces of what the last piece belonged to."""
+        """Decode several payloads and append their events to ``out``.
+
+        The fast path handles deltas with the same target as the last one. It passes all others to `take`.
+        """
         pieces = read_run(payloads)
         if not pieces:
             super().run(payloads, out)
@@ -79,7 +83,7 @@ class Stream(StreamBase):
             kind, index, content, summary, alone, id, key, add = self._growing
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
-        """Take one event. Raises MalformedBody where its data is no JSON object."""
+        """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
         if data == b"[DONE]":
             return
         event = self._reader.read(data, self._notes)
@@ -109,12 +113,13 @@ class Stream(StreamBase):
             self._context.find("unknown-event", f"event {kind!r}")
             self._odd.append(json_codec.decode(data))
 
-    # Which item an event belongs to
+    # Assigning an event to an item
 
     def _at(self, event: s.Event, part: str, implied: type[Wire]) -> Open:
-        """The item of a piece. Its index comes first (RSP-02); the id of another item may say otherwise.
+        """Return the item of a delta or `done` event; open one of type ``implied`` if there is none.
 
-        The item also has to take such pieces: translating proxies send them under the index of another item.
+        The index decides first (RSP-02), unless the event's id belongs to an item that fits better. The item also has
+        to accept ``part``, because translating proxies send deltas under the index of another item.
         """
         index = event.output_index
         id = event.call_id if event.call_id in self._by_id else event.item_id
@@ -126,7 +131,7 @@ class Stream(StreamBase):
                 self._context.find("index-changed", f"{id}: {event.type} under index {index}, which is not its own")
             opened = named
         if opened is None and index is None:
-            # Neither index nor a known id: the last item of the kind that is still open (RSP-03).
+            # Without index and known id: the last open item of the implied type (RSP-03).
             self._unplaced = self._unplaced or part in ASKED_IN_DELTAS
             candidates = (o for o in reversed(self._items.values()) if type(o.item) is implied and not o.done)
             opened = next((one for one in candidates if not changed(one.item, event)), None)
@@ -141,7 +146,10 @@ class Stream(StreamBase):
         return opened if takes(opened.item, part) else self._elsewhere(event, opened, part, implied)
 
     def _elsewhere(self, event: s.Event, placed: Open, part: str, implied: type[Wire]) -> Open:
-        """The item that takes a piece which came for an item that takes none such: an open one, else a new one."""
+        """Return the item for a delta that the item ``placed`` does not accept: an open one, else a new one.
+
+        If the delta holds arguments, all open items become doubtful.
+        """
         first = self._items.get(event.output_index)  # type: ignore[arg-type]
         if first is not None and takes(first.item, part):
             return first  # several items have this index
@@ -163,14 +171,14 @@ class Stream(StreamBase):
         return found
 
     def _placed(self, index: int | None) -> Open | None:
-        """The item under an index; where several claim it, the last."""
+        """Return the item under an index, the last one if several use it; None if there is none."""
         return self._shared.get(index) or self._items.get(index) if index is not None else None
 
     def _named(self, item: Any) -> list[Open | None]:
         return [self._by_id.get(id) if isinstance(id, str) and id else None for id in _ids(item)]
 
     def _ending(self, index: int | None, item: Any) -> Open | None:
-        """The item that ends as ``item``."""
+        """Return the known item that ``item`` is the end of; None if there is none."""
         placed = self._placed(index)
         if placed is not None and same(placed.item, item):
             return placed
@@ -202,7 +210,7 @@ class Stream(StreamBase):
             if isinstance(id, str) and id:
                 self._by_id.setdefault(id, opened)
 
-    # What becomes of it
+    # Changing an item
 
     def _open(self, event: s.Event, item: Wire, out: list[Told]) -> Open:
         index = event.output_index
@@ -211,12 +219,12 @@ class Stream(StreamBase):
             if known is None or known.done:
                 continue
             if known.implied and type(known.item) is type(item):
-                known.item = item  # its pieces came first
+                known.item = item  # its deltas came first
                 known.implied = False
                 self._register(known, item)
                 return known
             if same(known.item, item):
-                return known  # announced once more
+                return known  # a repeated announcement
         opened = self._new(item, index)
         if placed is not None and index is not None:
             self._context.find("index-reused", f"a second output item under index {index}")
@@ -226,7 +234,7 @@ class Stream(StreamBase):
         return opened
 
     def _key(self, opened: Open, part: tuple[str, int], out: list[Told]) -> int:
-        """The stream key of a block: one an item, except that each content part of a message is one."""
+        """Return the block key of an item, or of one content part of a message. Starts the block if it is new."""
         item = opened.item
         is_message = type(item) is s.MessageItem
         place = part if is_message else ("", 0)
@@ -252,7 +260,7 @@ class Stream(StreamBase):
         return self._customs
 
     def _show_whole(self, opened: Open, out: list[Told]) -> None:
-        """An item that came without deltas is shown at its end, as it will stand in the response."""
+        """Emit the blocks of an item that came without deltas, with the text they have in the response."""
         scratch = CallSite.of(Context(self._context.wire), 0, None)
         for number, block in enumerate(convert(Reading(scratch, self._custom(opened.item)), [opened.item], False)):
             text = block.text if isinstance(block, (Text, Reasoning, Refusal)) else getattr(block, "arguments_text", "")
@@ -277,7 +285,7 @@ class Stream(StreamBase):
             pieces = opened.grown[place] = []
         pieces.append(delta)
         if opened.done:
-            opened.late = True  # what was shown of it is closed
+            opened.late = True  # its blocks have ended
             return
         key = opened.keys.get(place)
         if key is None:
@@ -312,7 +320,7 @@ class Stream(StreamBase):
         opened.implied = False
         opened.item = item
         if opened.done:
-            return  # ended once more
+            return  # a repeated end
         opened.done = True
         self._unended -= 1
         if not opened.grown:
@@ -334,7 +342,7 @@ class Stream(StreamBase):
         if self._notes:
             self._context.take(self._notes)
         if event.type == "response.done" and body.status in UNFINISHED:
-            return  # it ends the stream, and not the response
+            return  # it ends the stream, but not the response
         body.status = body.status or status
         if body.id is None or body.model is None or body.tools is None:
             begun = self._beginning()
@@ -346,7 +354,7 @@ class Stream(StreamBase):
             out.append(UsageUpdate(figures))
 
     def finish(self) -> Response:
-        """The response; incomplete where no terminal event came (failures TERM-01, TERM-05)."""
+        """Return the response; it is incomplete if no terminal event arrived (failures TERM-01, TERM-05)."""
         context = self._context
         body = self._terminal
         ended = None if body is None else body.status
@@ -388,7 +396,7 @@ def _ids(item: Any) -> tuple[Any, Any]:
 
 
 def _outweighs(named: Open, placed: Open, id: str | None, implied: type[Wire]) -> bool:
-    """Whether the item of an event's id has more to say for itself than the one of its index."""
+    """Whether the item of an event's id takes precedence over the one of its index: by type, then by being open."""
     if id in _ids(placed.item):
         return False
     return (type(named.item) is implied, not named.done) >= (type(placed.item) is implied, not placed.done)

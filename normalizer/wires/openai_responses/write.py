@@ -1,7 +1,8 @@
-"""The canonical request as a Responses body: a faithful replay of its own, a legal translation of the rest.
+"""Write a canonical request as a Responses body.
 
-``input`` is always a list of items, so that a conversation that grows keeps the bytes of what was closed. Where the
-provider keeps the history (``previous_response_id``, ``conversation``), only what comes after it is sent (XAI-05).
+Turns from this wire and provider go back unchanged. All others are translated into valid items. ``input`` is always a
+list of items, so that the bytes of finished turns stay the same while a conversation grows. If the provider keeps the
+history (``previous_response_id``, ``conversation``), only the turns after it are sent (XAI-05).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .write_assistant import LONGEST_ID, WIRE, Replay
 
 IDS = IdStyle(pattern=f"[^\ud800-\udfff]{{1,{LONGEST_ID}}}", length=LONGEST_ID)
 NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")
-#: Names that xAI keeps for the tools it runs itself (failure XAI-08).
+#: Names that xAI reserves for its server tools (failure XAI-08).
 RESERVED = frozenset(
     (
         "browse_page",
@@ -36,11 +37,11 @@ RESERVED = frozenset(
     )
 )
 XAI_NAMES = NameStyle(pattern=NAMES.pattern, reserved=RESERVED)
-#: The least that an answer may be limited to.
+#: The smallest accepted ``max_output_tokens``.
 SMALLEST_LIMIT = 16
-#: What other wires keep of a tool that is said here in its own way.
+#: Extra members of tools from other wires that this wire expresses in canonical fields.
 _SPELLINGS = frozenset(("type", "name", "parameters", "legacy_functions"))
-#: Members of other wires' bodies that mean the same here, under the name they have here.
+#: Body member of another wire -> member with the same meaning here.
 _PARAMS = {
     "temperature": "temperature",
     "top_p": "top_p",
@@ -54,24 +55,25 @@ _PARAMS = {
     "safety_identifier": "safety_identifier",
     "prompt_cache_key": "prompt_cache_key",
 }
-#: Members that name what one provider keeps: they mean nothing to another.
+#: Members that refer to objects that only one provider keeps.
 _KEPT_ELSEWHERE = ("conversation", "prompt")
-#: Members whose values differ between wires though their names do not.
+#: Members whose values other wires define differently, so only those of openai.chat are taken.
 _OPENAI_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_identifier", "prompt_cache_key"))
 
 
 def write(request: Request, provider: str | None = None) -> Encoded:
-    """The body, what it could not carry, and the ids and names that differ from the canonical ones."""
+    """Return the body for a provider, with the losses and the ids and names that differ from the canonical ones."""
     writer = Writer(request, provider)
     writer.add(request.turns, 0, len(request.turns))
     return writer.encoded()
 
 
 class Writer:
-    """Writes a request's turns one after the other.
+    """Writes a request's turns in order.
 
-    ``basis``: what the items depend on beside the turns; null where the provider keeps a part of the history, so that
-    they can only be written in one go. ``settled``: whether those written so far stay as they are, whatever follows.
+    ``basis``: everything except the turns that the items depend on. It is None if the provider keeps a part of the
+    history, because the items can then only be written all at once. ``settled``: whether written items stay unchanged
+    when more turns follow.
     """
 
     settled = True
@@ -90,7 +92,7 @@ class Writer:
         self.basis = None if self._kept else (request.wire, request.provider, provider, stateless)
 
     def fork(self, request: Request) -> Writer:
-        """The same so far, for a request of the same basis that begins with the same turns."""
+        """Return a copy in the same state, for a request with the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
         other._carrying = carrying = self._carrying.fork()
@@ -100,7 +102,7 @@ class Writer:
         return other
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
-        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        """Write the turns from one boundary to another (`pairing.is_seam`), on the fast path if possible."""
         if self._kept:
             self._add_unkept()
             mend_messages(self._items, 0, self._carrying)
@@ -114,7 +116,7 @@ class Writer:
         mend_messages(self._items, begun, self._carrying)
 
     def encoded(self) -> Encoded:
-        """The body. The writer is of no use after it: the items are given away."""
+        """Return the body. It takes over the items, so the writer cannot be used afterwards."""
         request, carrying, native = self._request, self._carrying, self._native
         body: dict[str, Any] = {}
         note_model(request, carrying)
@@ -150,9 +152,10 @@ class Writer:
         return carrying.encoded(mended_members(body, "input", carrying))
 
     def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
-        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+        """Fast path: write turns until one does not fit, and return its position (or ``stop``).
 
-        Usual are a user's bare text, and words and function calls with all their answers in bare texts.
+        It handles user turns of plain text, and assistant turns that `Replay.usual` accepts and whose calls all have
+        plain-text results.
         """
         items, usual = self._items, self._replay.usual
         put = items.append
@@ -188,7 +191,7 @@ class Writer:
         return place
 
     def _add_unkept(self) -> None:
-        """Write what the provider does not keep. Answers to calls that it keeps stand without them."""
+        """Write the turns that the provider does not keep. Their results may answer calls that it keeps."""
         request = self._request
         turns = placed(request.turns, self._carrying.mend, 0, len(request.turns), kept=True)
         start = _anchor(request, [turn for _, turn in turns])
@@ -252,7 +255,7 @@ def _spoken(
 
 
 def _is_kept(request: Request) -> bool:
-    """Whether the provider keeps a part of the history, so that answers may stand without their calls."""
+    """Whether the provider keeps a part of the history, so that results may appear without their calls."""
     if request.previous_response_id is not None or request.params.get("conversation") is not None:
         return True
     turns = request.turns
@@ -264,7 +267,7 @@ def _refers(raw: Any) -> bool:
 
 
 def _anchor(request: Request, turns: list[Turn]) -> int:
-    """Where what the provider does not know yet begins."""
+    """Return the position in ``turns`` of the first turn that the provider does not have yet."""
     response_id, conversation = request.previous_response_id, _id(request.params.get("conversation"))
     if response_id is None and conversation is None:
         return 0
@@ -304,9 +307,9 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
             if tool.strict is not None:
                 made["strict"] = tool.strict
             elif nested and not native:
-                made["strict"] = False  # what nothing said means in that form
+                made["strict"] = False  # the default in that form
         else:
-            strict = bool(tool.strict)  # nothing said means true here and false elsewhere
+            strict = bool(tool.strict)  # the default is true here and false on other wires
             closed = {"additionalProperties": False} if strict else {}
             made["parameters"] = tool.parameters or {"type": "object", "properties": {}, **closed}
             if strict and any(lacking_for_strict(made["parameters"])):
@@ -352,7 +355,7 @@ def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], ca
 
 
 def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
-    """The members of another wire's body that have a meaning here."""
+    """Add the parameters of another wire that have an equivalent here; report the others as lost."""
     openai = request.wire == "openai.chat"
     for name, value in request.params.items():
         target = _PARAMS.get(name)

@@ -1,7 +1,7 @@
-"""What the assistant said, back into items: from the canonical fields, with what its own provider added.
+"""Write assistant turns as Responses items.
 
-Items of the same wire and provider go back as they came, in their order, with their own ids and encrypted reasoning
-(failures THINK-07, ID-18). From elsewhere come words and calls; the rest is reported as lost.
+Items of the same wire and provider go back unchanged, in their order, with their ids and encrypted reasoning (failures
+THINK-07, ID-18). From other wires and providers only text and calls are sent; the rest is reported as lost.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .parts import AS_WRITTEN
 from .server_calls import NOTES, SERVER, parsed, server_call
 
 WIRE = "openai.responses"
-#: Call ids are limited in length alone.
+#: Call ids are limited only in length.
 LONGEST_ID = 64
-#: Kinds of calls that have an item type of their own here, and the member that holds their arguments.
+#: Kind of a call with a separate item type -> the member that holds its arguments.
 KINDS = {
     "computer": "action",
     "local_shell": "action",
@@ -39,11 +39,11 @@ KINDS = {
     "tool_search": "arguments",
 }
 _FUNCTIONS = frozenset(("function", "legacy_function"))
-#: The same for calls, where `id` is the call id that two calls shared.
+#: Keys of a call's ``extra`` that are not sent; its `id` is the call id that two calls shared.
 _OURS = NOTES | {"id"}
-#: What a thought usually has beside its encrypted content.
+#: Extra members of a regular reasoning item with encrypted content.
 _USUAL = frozenset(("id", "summary"))
-#: How OpenAI's item ids begin.
+#: Item type -> prefix of OpenAI's item ids.
 PREFIXES = {
     "message": "msg_",
     "reasoning": "rs_",
@@ -58,25 +58,25 @@ PREFIXES = {
 
 
 class Replay:
-    """Writes the assistant turns of one request. ``stateless``: nothing is stored, so ids find nothing (THINK-08)."""
+    """Writes the assistant turns of one request. ``stateless``: the provider stores no items to refer to (THINK-08)."""
 
     def __init__(self, carrying: Carrying, stateless: bool) -> None:
         self._carrying = carrying
         self._stateless = stateless
         self._finishes = carrying.provider in (None, "openai", "azure")
         self._strict = carrying.provider in ("openai", "azure")
-        #: the calls of the turn before, and the kinds under which they were written: those of their answers, too
+        #: call id -> kind under which a call of the previous turn was written, which its result has to use as well
         self.kinds: dict[str, str] = {}
         self._target = carrying.provider
 
     def fork(self, carrying: Carrying) -> Replay:
-        """The same so far, for another request."""
+        """Return a copy in the same state, for another request."""
         other = copy(self)
         other._carrying = carrying
         return other
 
     def learn(self, turn: Assistant) -> None:
-        """Take note of the calls of a turn that is not sent, as the provider keeps it."""
+        """Record the kinds of the calls in a turn that is not sent because the provider keeps it."""
         self.kinds = {call.id: self._kind(call, turn.response) for call in turn.response.calls}
 
     def _kind(self, call: ToolCall, response: Response) -> str:
@@ -85,9 +85,9 @@ class Replay:
         return call.kind if call.kind in KINDS and response.wire == WIRE else "function"
 
     def usual(self, turn: Assistant, index: int, asked: list[str]) -> list[dict[str, Any]] | None:
-        """The short path: items of words, sealed thoughts and usual calls, whose ids are added to ``asked``.
+        """Fast path: return the items of a turn of texts, encrypted reasoning and function calls; None for any other.
 
-        Null for anything else.
+        Adds the ids of its calls to ``asked``. ``index``: position of the turn, for losses.
         """
         response = turn.response
         if turn.extra or not response.choices:
@@ -119,7 +119,7 @@ class Replay:
         return out if out and before is not Reasoning else None
 
     def items(self, turn: Assistant, index: int, out: list[dict[str, Any]]) -> None:
-        """Append the items of one turn."""
+        """Append the items of one turn to ``out``. ``index``: position of the turn, for losses."""
         response = turn.response
         if lost := told(turn.extra):
             self._carrying.lose("extra", f"{', '.join(lost)} of an answer", index)
@@ -153,22 +153,22 @@ class Replay:
         if message:
             self._message(message, native, bare, index, out)
         while self._finishes and len(out) > begun and out[-1].get("type") == "reasoning":
-            out.pop()  # refused without what it led to: an answer that was cut there (THINK-07)
+            out.pop()  # OpenAI rejects reasoning without a following item of its response (THINK-07)
             self._carrying.lose("reasoning", "nothing of the same answer follows it", index)
         if len(out) == begun:
             self._carrying.lose("empty", "", index)
 
     def _is_native(self, response: Response) -> bool:
-        """Whether it goes back to the provider that said it, as far as is known."""
+        """Whether a response goes back to the provider that produced it; an unknown provider counts as the same."""
         provider, target = response.provider, self._target
         return response.wire == WIRE and (provider is None or target is None or provider == target)
 
     def _loses_state(self, blocks: list[Block]) -> bool:
-        """Whether reasoning is left out: then the other items of the turn may not point to it by their ids."""
+        """Whether reasoning is left out. The other items must then go without the ids that refer to it."""
         thoughts = [block for block in blocks if type(block) is Reasoning and not block.encrypted]
         return bool(thoughts) and not all(map(self._replayable, thoughts))
 
-    # Words
+    # Text
 
     def _message(
         self, blocks: list[Text | Refusal | Opaque], native: bool, bare: bool, index: int, out: list[dict[str, Any]]
@@ -222,7 +222,7 @@ class Replay:
                 "name": carrying.name(call.name),
                 "arguments": arguments if native or arguments else "{}",
             }
-        elif kind == "custom" or (own and kind == "unresolved"):  # of xAI's, which may have been its own
+        elif kind == "custom" or (own and kind == "unresolved"):  # a call of xAI that may have been a server call
             item = {
                 "type": "custom_tool_call",
                 "call_id": carrying.id(call.id),
@@ -251,7 +251,7 @@ class Replay:
         return item
 
     def _simple(self, call: ToolCall, native: bool) -> dict[str, Any] | None:
-        """The usual call, which is nearly every one; null for any other."""
+        """Fast path: return the item of a regular function call; None for any other call."""
         call_id, id = call.id, call.wire_id
         special = call.namespace is not None or call.caller is not None
         if call.kind != "function" or (not native and (special or call.extra)):
@@ -276,7 +276,7 @@ class Replay:
         return item
 
     def _with_members(self, item: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-        """The item with what only its own wire knows of the call."""
+        """Add the members of a call that only this wire has, and return the item."""
         if call.namespace is not None:
             item["namespace"] = call.namespace
         if call.caller is not None:
@@ -285,7 +285,7 @@ class Replay:
         return item
 
     def _client(self, call: ToolCall, kind: str) -> dict[str, Any]:
-        """A built-in tool that the caller runs: its arguments are one member of the item."""
+        """Return the item for a built-in client tool, whose arguments are one member of the item."""
         member = call.extra.get("member") or KINDS[kind]
         value = parsed(call.arguments_text)
         if kind == "computer" and isinstance(value, dict) and isinstance(value.get("actions"), list):
@@ -301,12 +301,12 @@ class Replay:
         return item
 
     def _genuine(self, id: Any, kind: str) -> bool:
-        """Whether an item id is one: OpenAI refuses any other in its place (ID-18); others' ids have any form."""
+        """Whether an item id has the form that the target accepts: OpenAI requires its own prefixes (ID-18)."""
         if self._strict and kind in PREFIXES:
             return isinstance(id, str) and id.startswith(PREFIXES[kind])
         return self._carrying.provider is not None or not (isinstance(id, str) and id.startswith(("call_", "toolu_")))
 
-    # What only the provider reads
+    # Reasoning, server calls and opaque blocks
 
     def _state(self, block: Block, native: bool, index: int, number: int, out: list[dict[str, Any]]) -> None:
         lose = self._carrying.lose
@@ -346,7 +346,7 @@ class Replay:
                 lose("opaque", f"a block of type {block.wire_type!r}", index, number)
 
     def _sealed(self, block: Reasoning) -> dict[str, Any] | None:
-        """The usual thought, which only its provider can read; null for any other."""
+        """Fast path: return the item of regular encrypted reasoning; None for any other reasoning."""
         if not block.encrypted or block.extra.keys() != _USUAL:
             return None
         item = {"type": "reasoning", "encrypted_content": block.encrypted, **block.extra}
@@ -377,7 +377,7 @@ class Replay:
 
 
 def _continues(block: Block, before: Block, native: bool) -> bool:
-    """Whether a block is one more part of the message before it."""
+    """Whether a block is one more content part of the message before it."""
     if not native:
         return True
     form = block.extra.get(AS_WRITTEN)
@@ -394,6 +394,6 @@ def _part(block: Text | Refusal | Opaque) -> dict[str, Any]:
         return {"type": "refusal", "refusal": block.text, **own}
     if own.get("type", "output_text") != "output_text":
         return {"text": block.text, **own}
-    if "role" in block.extra:  # of a compacted conversation: not the assistant's own
+    if "role" in block.extra:  # a message of another role from a compacted conversation
         return {"type": "input_text", "text": block.text, **own}
     return {"type": "output_text", "text": block.text, "annotations": block.annotations, **own}
