@@ -197,8 +197,8 @@ def arguments_text(function: Function, context: Context) -> tuple[str, dict[str,
 def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
     """Return the canonical stop reason; None if the wire has none or an empty one (failure FIN-08).
 
-    If OpenRouter's `native_finish_reason` in ``extra`` means a failure or a cut-off answer, it takes precedence over a
-    regular finish reason.
+    If OpenRouter's `native_finish_reason` in ``extra`` means a failure or a cut-off response, it takes precedence over
+    a regular finish reason.
     """
     reason = reason_of(raw) if raw else None
     native = extra.get("native_finish_reason") if extra else None

@@ -210,8 +210,8 @@ class _Turns:
     def _answered(self, given: Any, name: Any, role: str) -> ToolCall | None:
         """Return the open call that a result answers and mark it as answered; None if there is none.
 
-        A result without an id answers the next open call, or for the role ``function`` the next one of its name
-        (failure ID-10).
+        A result without an id answers the next open call, or for the role ``function`` the next one of its name. Only
+        calls of the last assistant message are open, because later ones may reuse their ids (failure ID-10).
         """
         for place, (wire, call) in enumerate(self._open):
             if wire == given if isinstance(given, str) and given else role == "tool" or call.name == name:

@@ -1,4 +1,7 @@
-"""Read and write tool results: each kind of call has its own type of output item (RES-05)."""
+"""Read and write tool results: each kind of call has its own type of output item.
+
+The `output` of a function result is always present, even if it is empty (RES-05).
+"""
 
 from __future__ import annotations
 

@@ -320,7 +320,8 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
         form = given["format"]
         grammar = form.get("grammar")
         rest = {k: v for k, v in form.items() if k != "grammar"}
-        made["format"] = {**rest, **grammar} if isinstance(grammar, dict) else rest  # flat here, nested in a chat
+        # A grammar is flat here and nested in Chat Completions.
+        made["format"] = {**rest, **grammar} if isinstance(grammar, dict) else rest
         return made
     if nested and native:
         return {"type": "function", "function": {k: v for k, v in made.items() if k != "type"}}
