@@ -1,8 +1,8 @@
-"""The wires: one package each, in one shape.
+"""Registry of the wires, the API formats that Toolparity reads and writes.
 
-A wire offers ``decode(body, context) -> Response`` for a whole body and ``Stream(context)`` with
-``event(name, data, out)`` and ``finish() -> Response`` for a streamed one. They are imported when first used, so that
-`import toolparity` stays light. Adding one is a package beside these and a line in the table.
+Each wire is a package with the same interface: ``decode(body, context) -> Response`` for a complete body, and
+``Stream(context)`` with ``event(name, data, out)`` and ``finish() -> Response`` for a streamed one. A package is
+imported on first use, which keeps `import toolparity` fast. A new wire needs a package here and an entry in `WIRES`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIRES: dict[str, str] = {
     "xai.grpc": "xai_grpc",
 }
 
-#: Whose format a wire is: who is meant where no provider is told.
+#: The provider that defines each wire. It is the default where the caller specifies no provider.
 HOME: dict[str, str] = {
     "openai.chat": "openai",
     "openai.responses": "openai",
@@ -31,7 +31,7 @@ _loaded: dict[str, Any] = {}
 
 
 def wire(name: str) -> Any:
-    """The package of a wire. Raises UnknownWire."""
+    """Return the package of a wire, and import it on first use. Raises UnknownWire if no wire has this name."""
     try:
         return _loaded[name]
     except (KeyError, TypeError):

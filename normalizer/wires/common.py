@@ -1,4 +1,4 @@
-"""What all wires do alike: build calls, keep ids unique, settle stop reasons, turn notes into findings."""
+"""Decoding steps that all wires share: building calls, unique ids, stop reasons, errors and findings."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from ..readers.marks import RAW, Item, Mark
 from .schema import UNFIT, Note, Reader, S
 from .stop_words import is_listed
 
-#: Reasons under which the wire claims a natural end, or says nothing: what is there decides.
+#: Reasons that mean a natural end or nothing at all. `settle` then decides by the blocks of the response.
 _YIELDS = frozenset(("end_turn", "unknown"))
-#: Reasons that mean that the answer was cut at its end.
+#: Reasons that mean that the provider cut the response at its end.
 CUTS = frozenset(("max_tokens", "context_window"))
-#: How many calls or items one answer may open. No real one comes near; failure DOS-01 had 16,000 phantom slots.
+#: Maximum number of calls or items in one response. Real responses stay far below; DOS-01 had 16,000 phantom slots.
 MAX_SLOTS = 4096
 _REFUSALS = frozenset(("refusal", "content_filter"))
-#: Reasons that do not tell of an error, where there was one.
+#: Reasons that `failed` replaces with "error" when an error ended the response.
 _ENDED_WELL = frozenset(("tool_calls", "end_turn", "unknown"))
 parse_object = msgspec.json.Decoder(dict[str, Any]).decode
-#: What that parser may raise; `build` then looks closer.
+#: The exceptions of `parse_object`. `CallSite.build` then examines the argument text more closely.
 NO_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
-#: Kinds of calls that are declared by name.
+#: Kinds of calls whose tools a request declares by name.
 BY_NAME = frozenset(("function", "custom", "legacy_function"))
-#: So many findings of one code are told one by one.
+#: Maximum number of findings of one code. If there are more, the last one counts the rest.
 MANY = 100
 
 
 class Declared(Struct, frozen=True):
-    """What the request declared: tool names by who runs them, and how many answers it asked for.
+    """The declarations of the request that decoding depends on.
 
-    ``names`` is null where the request is not known: then nothing can be called undeclared. ``schemas``: of the
-    parameters by the tool's name, as the request spells them (JSON text on `xai.grpc`), where it holds any.
+    ``names``: the declared tools; None if the request is not known, and then no call counts as undeclared.
+    ``custom``: the tools that take free text. ``n``: the number of requested choices. ``schemas``: parameter schemas by
+    tool name, as the request spells them (JSON text on `xai.grpc`).
     """
 
     names: frozenset[str] | None = None
@@ -50,7 +51,10 @@ class Declared(Struct, frozen=True):
 
 
 class Context(Struct, gc=False):
-    """One decoding: what the caller told, and the findings made so far."""
+    """State of one decoding: the caller's options and the findings so far.
+
+    ``status``: the HTTP status. ``respelled``: the body was already parsed, so argument texts are re-encoded JSON.
+    """
 
     wire: str
     provider: str | None = None
@@ -62,7 +66,10 @@ class Context(Struct, gc=False):
     told: set[str] | None = None
 
     def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
-        """One more finding. Of a code that comes without end, the last one tells how many there were."""
+        """Add a finding. If there are more than `MANY` of one code, the last one counts the rest.
+
+        ``choice`` and ``block``: indexes in the response.
+        """
         if self.counts is None:
             self.counts = {}
         number = self.counts[code] = self.counts.get(code, 0) + 1
@@ -76,7 +83,7 @@ class Context(Struct, gc=False):
                 return
 
     def find_once(self, code: str, message: str = "") -> None:
-        """A finding that says the same however often it is made."""
+        """Add a finding unless one with the same message (or code, without a message) was added here before."""
         key = message or code
         if self.told is None:
             self.told = set()
@@ -85,7 +92,7 @@ class Context(Struct, gc=False):
             self.find(code, message)
 
     def take(self, notes: list[Note]) -> None:
-        """Turn a schema reader's notes into findings, each path once."""
+        """Convert a schema reader's notes into findings, one per path without list indexes, and clear the list."""
         for note in notes:
             self.find_once(note.kind, f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}")
         notes.clear()
@@ -95,7 +102,10 @@ _INDEXES = r"\[\d+\]"
 
 
 def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
-    """A whole body as a wire struct; what did not fit becomes findings. Raises MalformedBody."""
+    """Parse a complete body into a wire struct, and report the members that do not fit the schema as findings.
+
+    Raises MalformedBody if the bytes are not a JSON object.
+    """
     try:
         body = reader.strict(data)
     except UNFIT:
@@ -110,27 +120,30 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
 
 
 class CallSite(Struct, gc=False):
-    """Where calls of one choice are built: keeps their ids unique and their findings placed."""
+    """Builder for the calls of one choice. It keeps their ids unique and attaches findings to the choice.
+
+    ``seen``: name and argument text of the calls built so far, by id.
+    """
 
     context: Context
     choice: int
     response_id: str | None
     seen: dict[str, tuple[str | None, str]]
-    #: whether any name will do, as the declared ones are not known
+    #: whether every tool name is accepted, because the declared names are not known
     trusting: bool
-    #: name and value of the calls under an id that several calls carry
+    #: names and argument values of the calls that share an id
     shared: dict[str, set[tuple[str | None, str]]] | None = None
 
     @classmethod
     def of(cls, context: Context, choice: int, response_id: str | None) -> CallSite:
-        """A site where nothing was built yet."""
+        """Return a builder without any calls."""
         return cls(context, choice, response_id, {}, context.declared.names is None)
 
     def repeats(self, id: str | None, name: str | None, text: str, free_text: bool = False) -> bool:
-        """Whether a call of this id, name and value was built before: then it counts once (ID-12).
+        """Report whether a call with this id, name and arguments was built before; the caller then drops it (ID-12).
 
-        Different calls under one id are not repeats: both stay (ID-09). Gateways spell arguments anew, so they are
-        compared by value wherever the text differs; ``free_text`` has no value beside its text.
+        Different calls with the same id are not repeats, and both are kept (ID-09). Gateways re-encode arguments, so
+        texts that differ are compared by their JSON value. With ``free_text`` only equal texts are repeats.
         """
         first = self.seen.get(id) if id else None
         if id is None or first is None:
@@ -166,10 +179,11 @@ class CallSite(Struct, gc=False):
         caller: Any = None,
         free_text: bool = False,
     ) -> ToolCall:
-        """One client call, its arguments parsed.
+        """Build a client call with its arguments parsed.
 
-        ``cut``: the answer was cut inside this call, so it is truncated even if its text parses (TRUNC-01).
-        ``free_text``: the text is no JSON by design (custom tools, CUST-01).
+        ``block``: index of the block, for findings and synthetic ids. ``text``: the argument text. ``cut``: the
+        response was cut inside this call, so its status is "truncated" even if the text parses (TRUNC-01).
+        ``free_text``: the text is not JSON by design (custom tools, CUST-01).
         """
         seen = self.seen
         if id and id not in seen:
@@ -191,7 +205,7 @@ class CallSite(Struct, gc=False):
     def _examine(
         self, name: str | None, text: str, block: int, kind: str, cut: bool, free_text: bool
     ) -> tuple[dict[str, Any] | None, CallStatus]:
-        """The arguments and status of a call that is out of the ordinary, with the findings that say how."""
+        """Return the arguments and status of a call that needs more than a plain parse, and add its findings."""
         find, choice = self.context.find, self.choice
         from ..arguments import PSEUDO_PARALLEL, Parsed, parse  # loaded when the first odd call comes
 
@@ -213,7 +227,7 @@ class CallSite(Struct, gc=False):
         return arguments, status
 
     def _synthetic(self, id: str | None, block: int, extra: dict[str, Any]) -> str:
-        """A deterministic id from the response's id and the call's place (failures ID-09, ID-14, GEM-03)."""
+        """Derive a deterministic id from the response's id and the call's position (ID-09, ID-14, GEM-03)."""
         import zlib
 
         digest = zlib.crc32((self.response_id or "").encode("utf-8", "replace"))
@@ -230,10 +244,12 @@ class CallSite(Struct, gc=False):
 
 
 def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals: int = 0, refusals: int = 0) -> Stop:
-    """The stop reason that happened, from the wire's (mapped) word and what is there (law `stop`).
+    """Return the effective stop reason, given the wire's reason and the blocks of the choice (law `stop`).
 
-    ``reason`` is null where the wire gave none. ``site`` has built the choice's calls. Client calls outweigh a natural
-    end, then refusal blocks, then approval requests; every other reason stays.
+    ``reason``: the wire's reason, mapped; None if the wire gave none. ``raw``: the wire's spelling. ``site``: the
+    builder of the choice's calls. ``approvals`` and ``refusals``: how many such blocks the choice has. Client calls
+    replace a natural end; without calls, refusals do, then approval requests. Every other reason is kept.
+    Disagreements become findings.
     """
     calls = len(site.seen)
     if reason == "tool_calls" and calls:
@@ -261,20 +277,26 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
 
 
 def failed(choices: list[Choice]) -> list[Choice]:
-    """The choices of an answer that an error ended: it did not end for its calls, nor well (law `stop`)."""
+    """Return the choices of a response that an error ended.
+
+    The stop reason "error" replaces "tool_calls", "end_turn" and "unknown" (law `stop`). Other reasons stay.
+    """
     return [
         replace(choice, stop=Stop("error", choice.stop.raw)) if choice.stop.reason in _ENDED_WELL else choice
         for choice in choices
     ]
 
 
-#: Texts, not compiled patterns: they are only needed where something failed.
+#: Plain strings: compiling them on import would cost time, and only errors need them.
 _RETRYABLE = r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
 _FINAL = r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota"
 
 
 def error_of(raw: Any, status: int | None = None) -> Error:
-    """A canonical error from whatever the wire calls one: an object, a text, a number."""
+    """Convert an error of any wire (an object, a text or a number) to the canonical error.
+
+    ``status``: the HTTP status, used unless the error itself contains one.
+    """
     body = raw
     while isinstance(body, dict) and isinstance(body.get("error"), dict):
         body = body["error"]
@@ -283,7 +305,7 @@ def error_of(raw: Any, status: int | None = None) -> Error:
     elif isinstance(body.get("error"), str) and "message" not in body:
         body = {**body, "message": body["error"]}
     code = body.get("code")
-    # Responses' error events are of type "error" and tell the kind in `code`.
+    # Error events of the Responses API have the type "error" and name the kind of error in `code`.
     kinds = (k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k and k != "error")
     kind = next(kinds, "error")
     message = body.get("message") or body.get("msg") or body.get("detail") or body.get("details") or ""
@@ -295,7 +317,7 @@ def error_of(raw: Any, status: int | None = None) -> Error:
 
 
 def _retryable(kind: str, status: int | None) -> bool | None:
-    if status is not None and status >= 400:  # an error inside a stream that began well says nothing by its 200
+    if status is not None and status >= 400:  # a stream that fails later has status 200, which says nothing
         return status in (408, 409, 425, 429) or status >= 500
     kind = kind.lower()
     if re.search(_RETRYABLE, kind):
@@ -303,12 +325,12 @@ def _retryable(kind: str, status: int | None) -> bool | None:
     return False if re.search(_FINAL, kind) else None
 
 
-#: Members by which a body says that it is an error, in all dialects.
+#: Members that mark a body as an error, in all dialects.
 _OF_ERRORS = ("error", "errors", "detail", "code", "msg")
 
 
 def no_answer(context: Context, data: bytes, *, id: str | None = None, model: str | None = None) -> Response:
-    """The response for a body that holds no answer: an error. Raises NoAnswer where it is none either."""
+    """Return an error response for a body without model output. Raises NoAnswer if the body is not an error either."""
     raw = json_codec.decode(data)
     failed = context.status is not None and context.status >= 400
     if not failed and isinstance(raw, dict):
@@ -320,9 +342,9 @@ def no_answer(context: Context, data: bytes, *, id: str | None = None, model: st
 
 
 def error_response(context: Context, raw: Any, *, id: str | None = None, model: str | None = None) -> Response:
-    """The response for a body that is an error and nothing else."""
+    """Return a response that contains only the error in ``raw``, with its findings."""
     error = error_of(raw, context.status)
-    # Errors have no schema of their own; what an answer's schema makes of them is of no interest.
+    # The schema describes successful bodies, so its findings about an error body mean nothing.
     context.findings = [f for f in context.findings if f.code not in ("unknown-member", "wrong-type")]
     context.find("error-response", f"{error.type}: {error.message}"[:500])
     rejected = raw.get("error") if isinstance(raw, dict) else None
@@ -333,7 +355,7 @@ def error_response(context: Context, raw: Any, *, id: str | None = None, model: 
 
 
 def total(figures: dict[str, Any], *names: str) -> int | None:
-    """The first of the named figures that is a number."""
+    """Return the first of the named usage figures that is an int, or None."""
     for name in names:
         value = figures.get(name)
         if type(value) is int:
@@ -342,10 +364,10 @@ def total(figures: dict[str, Any], *names: str) -> int | None:
 
 
 class StreamBase:
-    """What the streams of all wires share: reading items one by one, and what becomes of a broken one.
+    """Base of all streams: it feeds items to the wire's ``event`` and turns malformed ones into stream errors.
 
-    A wire's Stream has ``event(name, data, out)`` and ``finish() -> Response``; it may override ``run`` with a short
-    path for the events that make up most of a stream, and hands every other one to ``take``.
+    A wire's Stream implements ``event(name, data, out)`` and ``finish() -> Response``. It may override ``run`` with a
+    fast path for the most frequent events, and must pass all others to ``take``.
     """
 
     def __init__(self, context: Context) -> None:
@@ -354,7 +376,7 @@ class StreamBase:
         self._error: Error | None = None
 
     def feed(self, items: list[Item], out: list[Event]) -> None:
-        """Take what a reader made of the next bytes."""
+        """Process the items that a reader produced from the next bytes, and append the resulting events to ``out``."""
         usual: list[bytes] = []
         for name, data in items:
             if (name is None or (name is not RAW and name != "error")) and data[:1] == b"{":
@@ -368,14 +390,14 @@ class StreamBase:
             self.run(usual, out)
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
-        """Take the payloads of events whose names add nothing to what they say themselves."""
+        """Process the payloads of consecutive events whose SSE names carry no extra information."""
         for data in payloads:
             self.take(None, data, out)
 
     def take(self, name: str | Mark | None, data: bytes, out: list[Event]) -> None:
-        """One event; what is none, or holds no JSON object, is an error of the stream, and is kept."""
+        """Process one item. Text outside of events, and data that is not a JSON object, become stream errors."""
         if isinstance(name, Mark):
-            # Text between events: an error page, or an error object without framing (failure SSE-11).
+            # Text between events is an error page, or an error object without framing (SSE-11).
             try:
                 self.fail(json_codec.decode(data), out)
             except (ValueError, RecursionError):
@@ -389,16 +411,16 @@ class StreamBase:
             self.fail({"type": "undecodable_event", "message": text}, out)
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
-        """Take one event. Raises MalformedBody where its data is no JSON object."""
+        """Process one event. Raises MalformedBody if its data is not a JSON object."""
         raise NotImplementedError
 
     @property
     def failure(self) -> Error | None:
-        """What went wrong, if anything did."""
+        """The last error of the stream, or None."""
         return self._error
 
     def fail(self, raw: Any, out: list[Event]) -> None:
-        """Something went wrong in mid-stream; ``raw`` is what the provider, or the framing, says of it."""
+        """Record a stream error. ``raw``: the error as the provider or the framing reports it."""
         self._error = error_of(raw, self._context.status)
         self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
         if isinstance(raw, dict) and isinstance(raw.get("error"), dict) and "failed_generation" in raw["error"]:

@@ -1,8 +1,8 @@
-"""Calls whose arguments may be elsewhere in an answer, on the wires that name no block for a piece of arguments.
+"""Detection of misplaced arguments, on the wires whose argument fragments do not reliably name their call.
 
-A call without arguments is a call that needs none, or one that lacks them. It lacks them where others have too much: a
-call without a name holds arguments, a call holds those of two, or pieces came that nothing assigned to a call. No call
-that may lack its arguments, or that may have those of another call, runs.
+A call without arguments either needs none or lost them. It may have lost them if there is a surplus elsewhere: a call
+without a name has arguments, one call has the arguments of two, or the stream had fragments that it assigned to no
+call. A call that may lack its arguments, or may have those of another call, is marked as truncated and must not run.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def distrust(
     rivals: Set[int] = _EMPTY,
     doubted: Iterable[int] = (),
 ) -> None:
-    """Mark the calls of one choice that may lack their arguments as truncated, with a finding each.
+    """Mark calls with possibly missing or wrong arguments as truncated, in place, with a finding for each.
 
-    All sets hold places in ``blocks``. ``strays``: calls that took pieces which nothing assigned to a call.
-    ``rivals``: the calls that these pieces may belong to instead. ``doubted``: calls whose arguments another has.
+    All sets contain indexes into ``blocks``. ``strays``: calls that received fragments which the stream assigned to no
+    call. ``rivals``: calls that these fragments may belong to instead. ``doubted``: calls whose arguments may have
+    gone to another call.
     """
     bare = {place for place, block in enumerate(blocks) if type(block) is ToolCall and _lacks(context, block)}
     if not bare and not strays:
@@ -54,21 +55,21 @@ def distrust(
 
 
 def _lacks(context: Context, call: ToolCall) -> bool:
-    """Whether a call that would run has no arguments, though its tool may take some."""
+    """Report whether a complete call has no arguments although its tool may take some."""
     if call.arguments or call.status != "complete" or call.kind not in BY_NAME:
         return False
     if call.arguments is None and call.arguments_text:
-        return False  # a custom tool's text
+        return False  # free text of a custom tool
     schema = schema_of(context, call.name)
     return schema is None or bool(schema.get("properties")) or any(schema.get(key) for key in _MORE)
 
 
-#: Members by which a schema without `properties` declares parameters all the same.
+#: Members by which a schema without `properties` still declares parameters.
 _MORE = ("$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties", "required")
 
 
 def schema_of(context: Context, name: str) -> dict[str, Any] | None:
-    """The schema that the request declares for a tool; None where that is not known."""
+    """Return the schema that the request declares for a tool, or None if there is none or it is not an object."""
     schema = context.declared.schemas.get(name)
     if isinstance(schema, str):
         try:
@@ -79,7 +80,7 @@ def schema_of(context: Context, name: str) -> dict[str, Any] | None:
 
 
 def _has_too_much(block: Block, stray: bool) -> bool:
-    """Whether a call holds arguments that another may lack: it has no name, or those of two calls."""
+    """Report whether a call has arguments that another may lack: it has no name, or the arguments of two calls."""
     if type(block) is not ToolCall and type(block) is not ServerToolCall:
         return False
     text = block.arguments_text
@@ -87,7 +88,7 @@ def _has_too_much(block: Block, stray: bool) -> bool:
         return text.strip() not in _NOTHING
     if block.status == "complete" or not text:
         return False
-    from ..arguments import parse  # loaded when one is needed
+    from ..arguments import parse  # imported only when needed
 
     code = parse(text).code
     return code == "arguments-glued" or (stray and code == "arguments-invalid")
@@ -100,9 +101,10 @@ def _is_unfinished(block: Block, bare: bool) -> bool:
 
 
 def _spoken(context: Context, choice: int, blocks: list[Block], bare: set[int]) -> set[int]:
-    """The calls whose arguments are the answer's text: it is a JSON object with all that their tools require.
+    """Return the calls whose arguments are in the text: a JSON object with all members that the tool requires.
 
-    Where the request does not say so, the text may as well be what the model says beside a call that needs nothing.
+    If the request does not show that, the text may be a message to the user. The call then only gets the finding
+    `arguments-in-text`.
     """
     spoken = _objects("".join(block.text for block in blocks if type(block) is Text))
     found = set()
@@ -120,7 +122,7 @@ def _spoken(context: Context, choice: int, blocks: list[Block], bare: set[int]) 
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects that a text consists of; none where there is anything else in it, or nothing in them."""
+    """Return the non-empty JSON objects that a text consists of; none if it contains anything but JSON objects."""
     text = text.strip()
     found: list[dict[str, Any]] = []
     if text[:1] != "{" or text[-1:] != "}":

@@ -1,4 +1,4 @@
-"""Whose models a name belongs to, as far as the name shows: for requests that go to another provider."""
+"""Vendors of models, recognized by the model's name: for requests that go to another provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..conversation import Request
 from . import HOME
 from .write_context import Carrying
 
-#: How the names of a vendor's models begin. Vendors that only host the models of others are not here.
+#: Patterns for the beginning of a vendor's model names. Vendors that only host the models of others are not listed.
 FAMILIES: dict[str, str] = {
     "openai": r"gpt-|chatgpt-|codex-|o[1-9](-|$)",
     "anthropic": r"claude",
@@ -21,9 +21,10 @@ FAMILIES: dict[str, str] = {
 
 
 def note_model(request: Request, carrying: Carrying) -> None:
-    """Report a model that the target does not have: the name is sent as it is, and another one is the caller's choice.
+    """Report the loss `model` if the request names a model that the target provider does not have.
 
-    Only a request of another wire or provider can name one, and only a name that tells whose it is shows it.
+    The name is sent unchanged, because the choice of another model belongs to the caller. Requests from the same wire
+    and provider are not checked, nor are names that show no vendor.
     """
     if request.model is None:
         return
@@ -36,6 +37,6 @@ def note_model(request: Request, carrying: Carrying) -> None:
 
 
 def owner_of(model: str) -> str | None:
-    """The vendor whose models have such names; None where the name does not show it."""
+    """Return the vendor of a model, or None if the name does not show it."""
     name = model.lower().rpartition("/")[2]
     return next((owner for owner, heads in FAMILIES.items() if re.match(heads, name)), None)

@@ -1,7 +1,7 @@
-"""A provider's own rules for a request, as data: each with an id, its reason, and a check that runs before sending.
+"""Request rules as data: why a provider refuses a request, and a check that finds the violation before sending.
 
-The rules of a wire stand in its package (`normalizer/wires/<wire>/rules.py`, table ``RULES``). Writers are tested
-against them, and emulated providers refuse by them.
+Each wire lists its rules in the table ``RULES`` of `normalizer/wires/<wire>/rules.py`. The tests check the request
+writers against them, and emulated providers use them to refuse requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class Violation(Struct, frozen=True, gc=False):
-    """A place in a request body that breaks a rule. ``path``: like ``messages[3].content[0]``."""
+    """One violation of a rule. ``rule``: the rule's id. ``path``: its position, such as ``messages[3].content[0]``."""
 
     rule: str
     path: str
@@ -21,11 +21,12 @@ class Violation(Struct, frozen=True, gc=False):
 
 
 class Rule(Struct, frozen=True):
-    """``reason``: why the provider refuses; ``source``: its documentation or the failure that reports it.
+    """A request rule of a provider.
 
-    ``check(body)`` yields (path, message) for each place that breaks the rule; it never raises, whatever the body.
-    ``providers``: who holds it, null for all of the wire; ``unless``: but they. ``status`` and ``error_type``: how they
-    refuse.
+    ``reason``: why the provider refuses. ``source``: its documentation, or the failure that reports it.
+    ``check(body)``: yields (path, message) for each violation, and never raises, whatever the body.
+    ``providers``: the providers that enforce the rule; None means all of the wire. ``unless``: providers that do not.
+    ``status`` and ``error_type``: the HTTP status and error type of the refusal.
     """
 
     id: str
@@ -39,7 +40,7 @@ class Rule(Struct, frozen=True):
 
 
 def violations(body: Any, rules: tuple[Rule, ...], provider: str | None = None) -> list[Violation]:
-    """Every violation of the rules that hold for a provider, in the rules' order."""
+    """Return every violation of the rules that apply to ``provider``, in the order of ``rules``."""
     return [
         Violation(rule.id, path, message)
         for rule in rules

@@ -1,9 +1,9 @@
-"""Wire schemas: one msgspec struct per JSON object of a wire, and the reading of bytes into them.
+"""Wire schemas: msgspec structs for the JSON objects of a wire, and readers that parse bytes into them.
 
-A struct declares every member its wire documents, plus those that known dialects add. Well-formed traffic is decoded
-by msgspec in one pass. Whatever does not fit (an unknown member, type or tag; a mistyped value) takes the slow path:
-the same bytes are read again member by member, what fits is kept, the rest is set aside in ``extra_`` and noted.
-So the code of a wire only ever sees well-typed structs, and nothing is lost.
+A struct declares every member that its wire documents and those that known dialects add. msgspec decodes well-formed
+traffic in one pass. If anything does not fit (an unknown member or tag, a value of the wrong type), the reader parses
+the same bytes again, member by member. It keeps the members that fit, and moves the others to ``extra_`` with a note.
+The code of a wire therefore only handles well-typed structs, and no data is lost.
 """
 
 from __future__ import annotations
@@ -21,35 +21,36 @@ from ..errors import MalformedBody
 EXTRA_NAME = "extra of toolparity"
 S = TypeVar("S", bound="Wire")
 T = TypeVar("T", bound=Struct)
-#: What the fast path raises where something does not fit.
+#: The exceptions of the fast path when something does not fit.
 UNFIT = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class Wire(Struct, forbid_unknown_fields=True, gc=False):
-    """Base of all wire structs. ``extra_``: members that no field names or that did not fit their field."""
+    """Base of all wire structs. ``extra_``: members without a field, and members that did not fit their field."""
 
     extra_: dict[str, Any] | None = field(default=None, name=EXTRA_NAME)
 
 
 class Unknown(Wire, tag_field="type", tag="unknown of toolparity"):
-    """Stands where a tagged union met a tag it does not name. ``wire_type``: the tag; ``raw``: the whole object."""
+    """Placeholder for an object whose tag is not in its union. ``wire_type``: the tag; ``raw``: the whole object."""
 
     wire_type: str = ""
     raw: Any = None
 
 
 class Note(Struct, frozen=True, gc=False):
-    """Something that did not fit: ``kind`` is a finding code (`unknown-member`, `wrong-type`, `unknown-block`)."""
+    """A deviation from the schema. ``kind``: its finding code (`unknown-member`, `wrong-type`, `unknown-block`)."""
 
     kind: str
     path: str
 
 
 def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any]]:
-    """A function giving the non-null members of a struct of ``cls`` that no canonical field represents.
+    """Generate a function that returns the members of a ``cls`` which are not None and have no canonical field.
 
-    ``represented``: the members that one does, or that carry nothing (padding). The function is generated, as
-    dataclasses generate theirs: it runs for every object of a stream, and plain attribute tests cost a tenth of a loop.
+    ``represented``: the members to skip, because a canonical field holds them or they are padding. The source of the
+    function is generated, as in dataclasses. It runs for every object of a stream, and plain attribute tests take a
+    tenth of the time of a loop.
     """
     lines = ["def carry(member):", " extra = {}"]
     for f in struct_fields(cls):
@@ -63,7 +64,7 @@ def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any
 
 
 class Reader(Generic[S]):
-    """Reads JSON into one struct type, fast where it fits, leniently where it does not."""
+    """Parser from JSON to one struct type: strict and fast first, then lenient if the input does not fit."""
 
     def __init__(self, cls: type[S]) -> None:
         self._cls = cls
@@ -71,7 +72,7 @@ class Reader(Generic[S]):
         self.lenient = False
 
     def read(self, data: bytes, notes: list[Note]) -> S:
-        """Raises MalformedBody where the bytes are no JSON object."""
+        """Parse ``data``, and append deviations to ``notes``. Raises MalformedBody if it is not a JSON object."""
         if not self.lenient:
             try:
                 return self.strict(data)
@@ -80,12 +81,12 @@ class Reader(Generic[S]):
         return self.read_leniently(data, notes)
 
     def read_leniently(self, data: bytes, notes: list[Note]) -> S:
-        """The slow path at once."""
+        """Parse like `read`, without trying the fast path first."""
         source: Any = Raw(data)
         try:
             msgspec.json.decode(data)
         except UNFIT:
-            # JSON that only the standard library reads: half surrogate pairs, NaN, bytes that are no UTF-8.
+            # JSON that only the standard library accepts: lone surrogates, NaN, invalid UTF-8.
             try:
                 source = json_codec.decode(data)
             except (ValueError, RecursionError) as error:
@@ -97,9 +98,10 @@ class Reader(Generic[S]):
 
 
 def run_reader(*kinds: type[Struct]) -> Callable[[list[bytes]], list[Any]]:
-    """A function that reads the payloads of events that came together, each by itself.
+    """Return a function that parses a list of event payloads into structs of these types.
 
-    It gives one struct a payload; or nothing, where any of them does not fit: then each is to be read as an event.
+    It returns one struct for each payload, or an empty list if any payload does not fit. The caller must then process
+    each payload as a separate event.
     """
     one_of: Any = Union[kinds]  # noqa: UP007 - of a tuple
     decode = msgspec.json.Decoder(one_of).decode
@@ -114,22 +116,25 @@ def run_reader(*kinds: type[Struct]) -> Callable[[list[bytes]], list[Any]]:
 
 
 class PassedOver(Struct, tag_field="type", tag="", gc=False):
-    """An event that does not stop a run, and is then read by itself. ``at``: what a piece has there is never null."""
+    """An event that a run reader accepts without its members; the stream then processes it as a separate event.
+
+    ``at``: always None here, and never None in a piece, so that one test tells them apart.
+    """
 
     at: None = field(default=None, name="at of toolparity")
 
 
 def passed_over(*kinds: str) -> tuple[type[PassedOver], ...]:
-    """The structs for events of these types."""
+    """Return a `PassedOver` struct type for each of these event types."""
     return tuple(tagged(PassedOver, kind) for kind in kinds)
 
 
 def tagged(base: type[T], kind: str) -> type[T]:
-    """A struct like ``base`` for the events of one type."""
+    """Return a subclass of ``base`` whose tag is the event type ``kind``."""
     return cast(type[T], msgspec.defstruct(base.__name__, (), bases=(base,), tag=kind, gc=False))
 
 
-# The slow path. A value is either `Raw` (its exact text is known) or a parsed Python object.
+# The lenient path. A value is either `Raw` (its exact text is known) or a parsed Python object.
 
 
 def _members(value: Any) -> dict[str, Any] | None:
@@ -151,17 +156,17 @@ def _items(value: Any) -> Sequence[Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """The parsed value of a `Raw` or of an already parsed object; the exact text of a value that nothing parses."""
+    """Return the parsed value of a `Raw`, or its exact text if it cannot be parsed; return other values unchanged."""
     if not isinstance(value, Raw):
         return value
     try:
         return json_codec.decode(bytes(value))
     except (ValueError, RecursionError):
-        return exact_text(value)  # a number of 5,000 digits, in a member that the fast path did not look into
+        return exact_text(value)  # such as a number of 5,000 digits, in a member that the fast path did not parse
 
 
 def exact_text(value: Any) -> str:
-    """The exact JSON text of a `Raw`; compact JSON of anything else."""
+    """Return the exact JSON text of a `Raw`, and compact JSON for any other value."""
     return str(value, "utf-8", "replace") if isinstance(value, Raw) else json_codec.text(value)
 
 
@@ -176,7 +181,7 @@ _layouts: dict[type[Wire], dict[str, _Field]] = {}
 
 
 def _layout(cls: type[Wire]) -> dict[str, _Field]:
-    """The members of a struct by wire name, with how each is to be fitted. Computed once a class."""
+    """Return how to fit each member of a struct, by its wire name. Cached for each class."""
     known = _layouts.get(cls)
     if known is None:
         known = {}
@@ -288,7 +293,7 @@ def _fit_tagged(value: Any, structs: tuple[type[Wire], ...], path: str, notes: l
     for cls in structs:
         if cls.__struct_config__.tag == tag:
             return _fit_struct(value, cls, path, notes)
-    notes.append(Note("unknown-block", f"type {tag!r}"))  # without the path: one type is one finding
+    notes.append(Note("unknown-block", f"type {tag!r}"))  # no path, so that each type gives one finding
     return Unknown(wire_type=tag if isinstance(tag, str) else "", raw=plain(value))
 
 
@@ -307,7 +312,7 @@ def _fit_leaf(value: Any, annotation: Any) -> tuple[bool, Any]:
 
 
 def _number(given: Any, annotation: Any) -> int | None:
-    """The number that a text spells in the place of one, as in ``"index": "1"``: it is read, and kept in ``extra_``."""
+    """Return the number in a text where an int belongs, as in ``"index": "1"``. The text stays in ``extra_``."""
     spelled = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 10
     return int(given) if spelled and int in _flatten(annotation) else None
 
@@ -321,7 +326,7 @@ def _nullable(annotation: Any) -> bool:
 
 
 def raw_object(member: Wire) -> dict[str, Any]:
-    """A struct as the JSON object it was read from: its tag, its members that were given, and those set aside."""
+    """Rebuild the JSON object of a struct: its tag, the members that are not None, and the members in ``extra_``."""
     config = member.__struct_config__
     raw: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
     for f in struct_fields(member):

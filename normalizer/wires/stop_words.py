@@ -1,8 +1,8 @@
-"""The words by which providers say why an answer ended: one table for all wires (`docs/stop-words.md`).
+"""The providers' words for stop reasons, in one table for all wires (`docs/stop-words.md`).
 
-A word that any provider's dialect uses has its meaning on every provider of every wire, however it is spelled:
-`MAX_TOKENS`, `maxTokens` and `FINISH_REASON_MAX_TOKENS` are the word `max_tokens`. A word of two parts, as Gemini's
-OpenAI endpoint writes them (`function_call_filter: MALFORMED_FUNCTION_CALL`), means the graver of the two.
+A word has the same meaning for every provider and wire. Spelling does not matter: `MAX_TOKENS`, `maxTokens` and
+`FINISH_REASON_MAX_TOKENS` are all the word `max_tokens`. If a word has two parts, as on Gemini's OpenAI endpoint
+(`function_call_filter: MALFORMED_FUNCTION_CALL`), the reason of higher severity applies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..model import DEAD_STOPS, StopReason
 
-#: Where the words are documented, by the name that the rows use.
+#: Where each source documents its words. `WORDS` refers to these keys.
 SOURCES: dict[str, str] = {
     "ai-sdk": "Vercel AI SDK, LanguageModelV2FinishReason (gateways pass its words on)",
     "anthropic": "anthropic.types.beta.BetaStopReason",
@@ -54,7 +54,7 @@ SOURCES: dict[str, str] = {
 
 
 class Word(Struct, frozen=True):
-    """A row of the table. ``sources``: names of rows of `SOURCES`, separated by spaces."""
+    """A row of `WORDS`. ``sources``: keys of `SOURCES`, separated by spaces."""
 
     reason: StopReason
     sources: str
@@ -64,7 +64,7 @@ def _rows(reason: StopReason, words: dict[str, str]) -> dict[str, Word]:
     return {word: Word(reason, sources) for word, sources in words.items()}
 
 
-#: Every word in its folded spelling (`fold`), with what it means.
+#: The meaning of each word, by its normalized spelling (`fold`).
 WORDS: dict[str, Word] = {
     **_rows(
         "end_turn",
@@ -105,10 +105,10 @@ WORDS: dict[str, Word] = {
             "limit": "llama-cpp",
             "token_limit": "watsonx",
             "max_predicted_tokens_reached": "lmstudio",
-            # An answer that a time limit cut is cut as one that a token limit cut (failure XAI-11).
+            # A time limit cuts a response like a token limit does (XAI-11).
             "time_limit": "xai watsonx",
             "timeout": "tensorrt-llm cohere",
-            # Nor does an answer that was not finished say what cut it.
+            # An unfinished response was cut, too; these words do not say by which limit.
             "incomplete": "responses realtime assistants",
             "not_finished": "watsonx",
         },
@@ -226,8 +226,8 @@ WORDS: dict[str, Word] = {
     ),
 }
 
-#: What a word means that no row names, by the words in it. A new word for an error, a filter or a cut must not run the
-#: calls that it is about.
+#: Meanings of the parts of a word that `WORDS` does not list. After a new word for an error, a filter or a cut, the
+#: calls of the response must not run.
 PARTS: dict[str, StopReason] = {
     "abort": "error",
     "aborted": "error",
@@ -262,19 +262,19 @@ _PREFIX = re.compile(r"(?:(?:finish|stop)_?)?reason_")
 
 
 def fold(word: str) -> str:
-    """A word in the table's spelling: snake case without the name of the enum that it is a member of."""
+    """Normalize a word to the spelling of the table: snake case without the name of its enum."""
     plain = _HUMP.sub("_", word.strip().rpartition(".")[2])
     return _PREFIX.sub("", re.sub(r"[\s-]+", "_", plain).lower(), count=1)
 
 
 def reason_of(raw: str) -> StopReason:
-    """What a provider's word means; "unknown" where neither the word nor a word in it is listed."""
+    """Return the meaning of a provider's word, or "unknown" if neither the word nor any of its parts is listed."""
     reason = _REASONS.get(raw)
     return _folded(raw) if reason is None else reason
 
 
 def is_listed(raw: str) -> bool:
-    """Whether the table has a row for a word, in any spelling."""
+    """Report whether `WORDS` lists a word, in any spelling."""
     return raw in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
 
 
@@ -288,6 +288,6 @@ def _part(raw: str) -> StopReason:
 
 
 def _gravest(reasons: Iterable[StopReason]) -> StopReason:
-    """The first reason under which nothing runs, else the first that says anything."""
+    """Return the first reason that forbids running calls, else the first known one, else "unknown"."""
     given = [reason for reason in reasons if reason != "unknown"]
     return next((reason for reason in given if reason in DEAD_STOPS), given[0] if given else "unknown")

@@ -1,8 +1,8 @@
-"""What keeps a schema from being taken with ``strict``: OpenAI's rule for its structured outputs, on all its wires.
+"""OpenAI's rule for schemas of ``strict`` tools and structured outputs, on all its wires.
 
-Every object in it closes itself (``additionalProperties: false``) and requires all its properties, however deep it
-stands (OpenAI's guide on structured outputs and its refusals: 'additionalProperties' is required to be supplied and
-to be false; 'required' is required to be supplied and to be an array including every key in properties).
+Every object schema, at any depth, must set ``additionalProperties: false`` and require all its properties. Source:
+OpenAI's guide on structured outputs and its refusals ('additionalProperties' is required to be supplied and to be
+false; 'required' is required to be supplied and to be an array including every key in properties).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
 
 
 def lacking_for_strict(schema: Any) -> Iterator[str]:
-    """Each lack, in words that begin with its place in the schema; nothing for a schema that strict takes."""
+    """Yield a message for each violation, after its path in the schema; nothing for a schema that strict accepts."""
     waiting: list[tuple[str, Any]] = [("", schema)]
-    seen = set[int]()  # a schema built in Python may hold itself
+    seen = set[int]()  # a schema built in Python may contain itself
     while waiting:
         place, node = waiting.pop()
         if not isinstance(node, dict) or id(node) in seen:

@@ -1,8 +1,8 @@
-"""Half surrogate pairs in requests (failure UNI-02), which UTF-8 cannot encode and providers refuse as escapes.
+"""Replacement of lone surrogates in requests (UNI-02). UTF-8 cannot encode them, and providers refuse their escapes.
 
-Tools and models return them: an emoji cut in two is enough. The canonical form keeps them. A request says U+FFFD for
-each one, with the loss `corrupt-text`. In the JSON text of a call's arguments the writers escape them instead, which
-keeps the value. Ids and names that hold one get an alias.
+Tools and models return them, for example when they cut an emoji in two. The canonical form keeps them. The writers
+replace each one with U+FFFD and report the loss `corrupt-text`. In the JSON text of a call's arguments they write an
+escape instead, which keeps the value. Ids and names that contain one get an alias.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ..errors import MalformedBody
 from ..model import ToolCall
 from .write_context import Carrying
 
-#: MessagePack has the same strings as JSON, and copies them where JSON has to look for what to escape.
+#: MessagePack checks strings like JSON does, and is faster because it copies them without escaping.
 _encode = msgspec.msgpack.Encoder().encode
 _HALF = re.compile("[\ud800-\udfff]")
-#: Ids and names that get an alias where they are not plain ASCII, and arguments in the form that is never sent.
+#: Fields that `Mender` skips: ids and names get an alias elsewhere, and parsed arguments are never sent.
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
     ToolCall: frozenset(("id", "name", "arguments")),
     Result: frozenset(("call_id",)),
@@ -33,7 +33,7 @@ _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
 
 
 def is_whole(text: str) -> bool:
-    """Whether UTF-8 can say the text."""
+    """Report whether UTF-8 can encode the text."""
     if text.isascii():
         return True
     try:
@@ -44,7 +44,7 @@ def is_whole(text: str) -> bool:
 
 
 def mend_messages(messages: list[Any], start: int, carrying: Carrying) -> None:
-    """Replace, in place, the messages from ``start`` on that UTF-8 cannot encode; each is a loss."""
+    """Fix the messages from index ``start`` on that UTF-8 cannot encode, in place, and report a loss for each."""
     if _is_sayable(messages[start:] if start else messages):
         return
     for place in range(start, len(messages)):
@@ -55,7 +55,7 @@ def mend_messages(messages: list[Any], start: int, carrying: Carrying) -> None:
 
 
 def mended_members(body: dict[str, Any], messages: str, carrying: Carrying) -> dict[str, Any]:
-    """The body, its members beside ``messages`` such that UTF-8 can encode them; a change is a loss."""
+    """Return the body with all members but ``messages`` encodable as UTF-8, and report a loss if any changed."""
     beside = {name: value for name, value in body.items() if name != messages}
     if _is_sayable(beside):
         return body
@@ -67,24 +67,27 @@ def mended_members(body: dict[str, Any], messages: str, carrying: Carrying) -> d
 
 
 def _is_sayable(value: Any) -> bool:
-    """Whether UTF-8 encodes all texts of a JSON value, as far as one fast look shows."""
+    """Report whether UTF-8 can encode all texts of a JSON value. A fast check: False may be a false alarm."""
     try:
         _encode(value)
     except RecursionError:
-        return True  # nested deeper than any encoder goes: there is nothing to repair
+        return True  # nested too deep for any encoder, so replacing texts does not help
     except (TypeError, ValueError, OverflowError):
         return False
     return True
 
 
 class Mender:
-    """Makes values whole. ``replaced``: whether anything had to be said in another way so far."""
+    """Replaces lone surrogates in values. ``replaced``: whether it has replaced any with U+FFFD so far."""
 
     def __init__(self) -> None:
         self.replaced = False
 
     def mend(self, value: Any) -> Any:
-        """The same with whole texts; the very same object where they were. Raises MalformedBody."""
+        """Return the value without lone surrogates, or the same object if it has none.
+
+        Raises MalformedBody if the value is nested too deep.
+        """
         try:
             return self._mend(value)
         except RecursionError:
@@ -105,7 +108,7 @@ class Mender:
         return value
 
     def _member(self, name: Any, value: Any) -> Any:
-        """A member of an object; the text under `arguments` is the JSON of a call's arguments on every wire."""
+        """Fix a member of an object. On every wire, `arguments` contains the JSON text of a call's arguments."""
         if name == "arguments" and isinstance(value, str) and not is_whole(value):
             try:
                 json_codec.decode(value)

@@ -1,7 +1,7 @@
-"""What the request writers of all wires share: losses, and ids and names that the target allows.
+"""Losses and aliases of one request: the state that the request writers of all wires share.
 
-Both maps are functions of one id or name alone, so a message that was written once is written the same for ever
-(prompt caches depend on it); what the target allows stays as it is, byte for byte (failures ID-13, ID-19, NAME-08).
+An alias depends only on its id or name, so a message is written the same way every time, as prompt caches require. Ids
+and names that the target accepts stay unchanged, byte for byte (ID-13, ID-19, NAME-08).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..conversation import Encoded, Loss
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-#: What a request can lose on its way to another wire or provider, and what that means.
+#: The loss codes of requests to another wire or provider, with their meanings.
 LOSSES: dict[str, str] = {
     "reasoning": "Reasoning that only its own provider can read, or that the target does not take back, was left out.",
     "server-tool": "A call that another provider ran itself was left out, or told as text.",
@@ -48,7 +48,11 @@ LOSSES: dict[str, str] = {
 
 
 class IdStyle(Struct, frozen=True):
-    """The ids that a target takes: ``pattern`` for a whole id; ``length``: of those made from ids it does not take."""
+    """The call ids that a target accepts, and how to alias others.
+
+    ``pattern``: matches an accepted id. ``length``: maximum length of an alias. ``prefix``: begins an alias if no part
+    of the id can be kept. ``alphabet``: matches a character to replace with ``_``.
+    """
 
     pattern: str
     length: int = 40
@@ -57,7 +61,7 @@ class IdStyle(Struct, frozen=True):
 
 
 class NameStyle(Struct, frozen=True):
-    """The tool names that a target takes; ``reserved`` ones are its own (failure XAI-08)."""
+    """The tool names that a target accepts. ``reserved``: names of the target's hosted tools (XAI-08)."""
 
     pattern: str = r"[a-zA-Z0-9_-]{1,64}"
     length: int = 64
@@ -65,7 +69,7 @@ class NameStyle(Struct, frozen=True):
 
 
 class Carrying:
-    """One request on its way: what was lost, and what stands on the wire for which canonical id and name."""
+    """State of writing one request: its losses, and the aliases of ids and names (``alias -> canonical``)."""
 
     def __init__(self, wire: str, provider: str | None, ids: IdStyle, names: NameStyle) -> None:
         self.wire = wire
@@ -75,34 +79,37 @@ class Carrying:
         self.ids: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self._id_style = ids
-        #: whether an id stands on the wire as it is
+        #: whether the target accepts an id unchanged
         self.takes_id = re.compile(ids.pattern).fullmatch
-        #: canonical name -> what stands on the wire, of the names so far
+        #: canonical name -> name on the wire, for the names so far
         self.named: dict[str, str] = {}
         self._name_style = names
         self._takes_name = re.compile(names.pattern).fullmatch
 
     def fork(self) -> Carrying:
-        """The same so far, for another request that begins with what was carried yet."""
+        """Return an independent copy, for another request that begins with the same turns."""
         other = copy(self)
         other.losses, other.mends = self.losses[:], self.mends[:]
         other.ids, other.names, other.named = self.ids.copy(), self.names.copy(), self.named.copy()
         return other
 
     def encoded(self, body: Any) -> Encoded:
-        """The body with all that is to be told of it; what was mended in the conversation itself stands first."""
+        """Return the body with its losses and aliases. Repairs of the conversation itself come first."""
         return Encoded(self.wire, body, self.mends + self.losses, self.ids, self.names)
 
     def mend(self, code: str, message: str, turn: int) -> None:
-        """Report what the pairing of calls and answers mended."""
+        """Report a repair by the pairing of calls and tool results. ``turn``: index of the turn."""
         self.mends.append(Loss(code, message, turn))
 
     def lose(self, code: str, message: str = "", turn: int | None = None, block: int | None = None) -> None:
-        """Report a loss of a code in `LOSSES`; without a message it says what the code means."""
+        """Report a loss by its code in `LOSSES`, which also gives the default message.
+
+        ``turn`` and ``block``: indexes in the conversation.
+        """
         self.losses.append(Loss(code, message or LOSSES[code], turn, block))
 
     def id(self, canonical: str) -> str:
-        """The id on the wire: the same where the target takes it, else one made from it alone."""
+        """Return the id on the wire: unchanged if the target accepts it, else an alias made from it alone."""
         if self.takes_id(canonical):
             return canonical
         style = self._id_style
@@ -118,7 +125,7 @@ class Carrying:
         return made
 
     def name(self, canonical: str) -> str:
-        """The tool name on the wire: the same where the target takes it, else an alias made from it alone."""
+        """Return the tool name on the wire: unchanged if the target accepts it, else an alias made from it alone."""
         known = self.named.get(canonical)
         if known is not None:
             return known
@@ -134,7 +141,7 @@ class Carrying:
 
 
 def digest(text: str, length: int) -> str:
-    """Letters and figures that stand for a text: the same always, different for different texts."""
+    """Return a deterministic base-62 digest of a text, of ``length`` letters and digits."""
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
     made = []
     for _ in range(length):
@@ -144,24 +151,24 @@ def digest(text: str, length: int) -> str:
 
 
 def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[str, Any]:
-    """``members`` with those of ``extra`` that are not there yet."""
+    """Return ``members`` and the members of ``extra`` that are neither in it nor in ``skip``."""
     return {**members, **{k: v for k, v in extra.items() if k not in members and k not in skip}}
 
 
-#: Under this key of `extra` readers keep members that only say again what is said elsewhere, or say nothing.
+#: Key of `extra` under which readers keep members that are empty or only repeat other members.
 REPEATED = "repeated"
-#: Keys of `extra` under which readers keep how something was spelled: no members of the wire.
+#: Keys of `extra` under which readers keep the original spelling. They are not members of the wire.
 HINTS = frozenset(("as_written", "behind", "instructions", "legacy_functions", REPEATED))
-#: Those, and members by which a wire keeps its own books: places, ids of items, what became of them.
+#: Hints, and members with a wire's internal data: positions, item ids, statuses.
 _BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions", "behind"}
-#: Members of a result that its canonical fields say, too. A `name` in its ``extra`` is not its tool's name.
+#: Members of a tool result that canonical fields also represent. A `name` in its ``extra`` is not its tool's name.
 OF_RESULTS = ("tool_call_id", "content")
 
 
 def told(extra: dict[str, Any], *known: str) -> list[str]:
-    """The members in an ``extra`` whose loss is a loss: neither hints nor books, nor spelled-out nothing.
+    """Return the names of the members of an ``extra`` that must be reported when they are left out.
 
-    ``known``: those that a canonical field says, too.
+    Hints, a wire's internal data, empty values and ``known`` members, which canonical fields represent, do not count.
     """
     return [
         key
@@ -171,28 +178,31 @@ def told(extra: dict[str, Any], *known: str) -> list[str]:
 
 
 def detail_of(extra: dict[str, Any]) -> str | None:
-    """How closely an image is to be looked at, by the ``extra`` of its part: each wire has its own place for it."""
+    """Return the requested image detail ("low", "high", "auto") from the ``extra`` of a part, or None.
+
+    Each wire keeps it in a different member.
+    """
     chat = extra.get("image_url")
     detail = chat.get("detail") if isinstance(chat, dict) and chat.keys() == {"detail"} else extra.get("detail")
     return detail.lower().removeprefix("detail_") if isinstance(detail, str) else None
 
 
-# Wires without a flag for failed results say it in the text (failures RES-01, RES-07). Both directions are exact: a
-# text that looks marked though the result did not fail gets `_INTACT` before it, and loses it when read.
+# Wires without an error flag for tool results mark errors in the text (RES-01, RES-07). Reading reverses writing: if
+# the text of a successful result looks marked, the writer puts `_INTACT` before it and the reader removes it.
 FAILED = "[tool_error] "
 _INTACT = "[tool_ok] "
 _LOOKS_MARKED = re.compile(r"(?:\[tool_ok\] )*\[tool_error\] ")
 
 
 def mark_failed(text: str, is_error: bool) -> str:
-    """The text of a result as a wire without a flag carries it."""
+    """Return the text of a tool result for a wire without an error flag. The inverse of `unmark_failed`."""
     if is_error:
         return FAILED + text
     return _INTACT + text if text.startswith("[tool_") and _LOOKS_MARKED.match(text) else text
 
 
 def unmark_failed(text: str) -> tuple[str, bool]:
-    """The inverse of `mark_failed`: the text, and whether the result failed."""
+    """Return the original text and whether the tool result is an error. The inverse of `mark_failed`."""
     if text.startswith(FAILED):
         return text[len(FAILED) :], True
     if text.startswith(_INTACT) and _LOOKS_MARKED.match(text):

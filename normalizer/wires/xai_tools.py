@@ -1,8 +1,8 @@
-"""xAI's own tools by the names of their calls, for calls whose type does not say who runs them."""
+"""xAI's hosted tools by the names of their calls, for calls whose type does not show that xAI runs them."""
 
 from __future__ import annotations
 
-#: The canonical tool by the name of the call. Source: docs.x.ai/developers/tools/tool-usage-details
+#: Canonical tool by call name. Source: docs.x.ai/developers/tools/tool-usage-details
 TOOLS_OF_XAI: dict[str | None, str] = {
     **dict.fromkeys(("web_search_with_snippets", "browse_page", "open_page", "open_page_with_find"), "web_search"),
     **dict.fromkeys(("x_user_search", "x_keyword_search", "x_semantic_search", "x_thread_fetch"), "x_search"),
