@@ -1,4 +1,4 @@
-"""Wire `anthropic.messages`: Anthropic's Messages API, also as Bedrock and Vertex serve it."""
+"""Wire `anthropic.messages`: Anthropic's Messages API, including Claude on Bedrock and Vertex."""
 
 from .decode import decode
 from .stream import Stream

@@ -1,4 +1,4 @@
-"""A content block while its stream arrives: its pieces, and how they become the block."""
+"""State of a streamed content block: the fragments of its deltas, and how they complete the block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .schema import (
     ToolUseBlock,
 )
 
-#: The member that holds the words of a delta, by the delta's type.
+#: The member that contains the text of a delta, by the delta's type.
 WORDS = {
     "text_delta": "text",
     "input_json_delta": "partial_json",
@@ -30,23 +30,23 @@ WORDS = {
 }
 _MEMBERS = ("text", "partial_json", "thinking")
 USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
-#: The words that a block takes, and the struct of the usual delta that holds them.
+#: The delta member whose text belongs to a block, and the fast path's struct for such a delta.
 _TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
     TextBlock: ("text", TextPiece),
     ThinkingBlock: ("thinking", ThinkingPiece),
     Compaction: ("content", None),
     **dict.fromkeys(USES, ("partial_json", InputPiece)),
 }
-#: Inputs that hold no argument.
+#: JSON texts of inputs without any argument.
 NO_INPUT = frozenset(("", "{}", "null"))
 
 
 class Open:
-    """One content block while it arrives.
+    """A content block of a stream in progress.
 
-    ``before``: the earlier block under the same index. ``implied``: no start announced the block. ``doubtful``: words
-    of another type came under its index, or arguments came that may belong to it. ``first``: the block whose call its
-    start announced once more.
+    ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a start event.
+    ``doubtful``: text of another type came with its index, or misplaced arguments may belong to it. ``first``: the
+    block whose call this block's start event repeats.
     """
 
     __slots__ = (
@@ -63,39 +63,42 @@ class Open:
         self.doubtful = False
         self.parts: list[str] = []
         self.signature: list[str] = []
-        self.members: dict[str, list[Any]] = {}  # what deltas gave that the block has no field for
+        self.members: dict[str, list[Any]] = {}  # fragments of other members than the block's main text
         self.stopped = False
         self.become(block)
 
     def become(self, block: Wire) -> None:
-        """Take the block that a start announces."""
+        """Use the block of a start event."""
         self.block: Any = block
         self.takes: str | None
         self.piece: type[Struct] | None
         self.takes, self.piece = _TAKES.get(type(block), (None, None))
 
     def fits(self, member: str) -> bool:
-        """Whether the block takes words of this member. A block of an unknown type takes all."""
+        """Report whether text in this delta member belongs to the block. A block of an unknown type accepts all."""
         return self.takes == member or type(self.block) is Unknown
 
     def keep(self, member: str, piece: Any) -> None:
-        """Keep a piece of a member that no field of the block stands for."""
+        """Keep a fragment of a member other than the block's main text, for `add_members`."""
         self.members.setdefault(member, []).append(piece)
 
     def is_call(self, block: Wire) -> bool:
-        """Whether a start announces the very call that the block is: the same type, id and name."""
+        """Report whether ``block`` is the same client call as this one, by type, id and name."""
         held = self.block
         if not isinstance(held, ToolUseBlock) or not isinstance(block, ToolUseBlock):
             return False
         return bool(held.id) and (held.id, held.name) == (block.id, block.name)
 
     def asks_nothing(self) -> bool:
-        """Whether the block is a call without any argument, neither at its start nor in a delta."""
+        """Report whether the block is a call without any argument, in its start event and in its deltas."""
         return isinstance(self.block, USES) and not self.parts and spelled(self.block.input).strip() in NO_INPUT
 
 
 def words(delta: Delta) -> tuple[str, str | None]:
-    """The words of a delta and the member of their type; a type that no table names has that of its first words."""
+    """Return the delta member that determines its block, and the text of the delta.
+
+    `WORDS` gives the member for the delta's type. For an unknown type it is the first member with text.
+    """
     member = WORDS.get(delta.type or "")
     text: str | None = getattr(delta, member) if member else None
     if not text:
@@ -106,9 +109,9 @@ def words(delta: Delta) -> tuple[str, str | None]:
 
 
 def add_members(block: Wire, members: dict[str, list[Any]]) -> None:
-    """What deltas gave beyond a block's words: into its field of that name, or beside the members nobody knows.
+    """Add the fragments that deltas gave besides a block's main text: to the field of that name, or to ``extra_``.
 
-    A block of an unknown type gets what the wire's own blocks would get of such deltas.
+    In a block of an unknown type they go into its raw object.
     """
     known = type(block).__struct_fields__
     beside = dict(block.extra_ or ())
@@ -142,5 +145,5 @@ def _joined(member: str, held: Any, pieces: list[Any]) -> Any:
 
 
 def spelled(given: Raw) -> str:
-    """The JSON text of an input; empty where there is none."""
+    """Return the JSON text of an input, or an empty text if there is no input."""
     return exact_text(given) if memoryview(given) else ""

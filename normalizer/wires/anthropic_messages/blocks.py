@@ -1,4 +1,4 @@
-"""From Anthropic's content blocks to canonical ones: shared by whole messages and by finished streams."""
+"""Conversion of Anthropic's content blocks to canonical blocks, for complete messages and finished streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .schema import (
     ToolUseBlock,
 )
 
-#: Names of server tools that differ from their canonical tool.
+#: Canonical tools of server tools that have another name.
 _TOOLS = {
     "bash_code_execution": "code_execution",
     "text_editor_code_execution": "code_execution",
@@ -38,9 +38,10 @@ _TOOLS = {
 
 
 def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None = None) -> Block | None:
-    """One canonical block; null for the repeat of a call.
+    """Convert a content block to a canonical block. Returns None if it repeats an earlier call.
 
-    ``text``: the argument text where it was streamed; otherwise it is what stands in ``input``.
+    ``place``: index of the canonical block. ``cut``: the response was cut inside this block. ``text``: the streamed
+    argument text of a call; if None, the arguments are in its ``input``.
     """
     if type(wire) is TextBlock:
         return Text(wire.text, wire.citations or [], wire.extra_ or {})
@@ -60,9 +61,9 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
 
 
 def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> ToolCall | None:
-    """A call with nothing odd about it, which is nearly every one; null where `convert` has to look closer.
+    """Convert a regular client call, as nearly all are. Returns None if the call needs `convert`.
 
-    ``seen``: the calls of the site. Only for sites where any name will do, and the bytes are the wire's own.
+    ``seen``: the calls of the call site. Only valid if the declared names are not known and the body was not respelled.
     """
     id, name = block.id, block.name
     if not id or not name or id in seen:
@@ -107,7 +108,7 @@ def _server_use(block: Any, text: str | None) -> ServerToolCall:
 
 
 def _compaction(block: Compaction) -> Reasoning:
-    """A summary that stands for older turns: state of the model, to be sent back, not words for the user."""
+    """Convert a summary that replaces older turns. It is model state to send back, not text for the user."""
     extra = {"type": "compaction", **(block.extra_ or {})}
     if block.tool_changes is not None:
         extra["tool_changes"] = block.tool_changes
@@ -123,7 +124,7 @@ def _result(block: Wire) -> ServerToolResult:
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Canonical figures: Anthropic's input_tokens leave the cache out."""
+    """Convert token usage. The canonical input count includes cache tokens, which Anthropic's input_tokens omits."""
     if not figures:
         return None
     get = figures.get

@@ -1,6 +1,6 @@
-"""What the rules of the Messages API look at: each check yields the places of a body that break its rule.
+"""Checks of the request rules of the Messages API: each yields (path, message) for every violation in a body.
 
-A body may be anything; no check raises.
+A body may be any value. No check raises.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CHOICES = ("auto", "any", "tool", "none")
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 _OF_MODEL = ("tool_use", "server_tool_use", "mcp_tool_use", "thinking", "redacted_thinking")
-#: Types of blocks (`anthropic.types.beta.BetaContentBlockParam`), beside those of servers' results.
+#: Known block types (`anthropic.types.beta.BetaContentBlockParam`), except results of server tools.
 _BLOCKS = frozenset(
     """
     text image document search_result thinking redacted_thinking tool_use tool_result server_tool_use mcp_tool_use
@@ -40,7 +40,7 @@ def messages(body: Any) -> Found:
 
 
 def block_types(body: Any) -> Found:
-    """The assistant's may be of any type: they are what the service itself said, and it may know more."""
+    """Check the block types. Assistant messages may have any type, as the provider may have sent types unknown here."""
     for number, message in enumerate(items(body, "messages")):
         content = message.get("content") if isinstance(message, dict) else None
         for place, block in enumerate(content if isinstance(content, list) else ()):
@@ -65,7 +65,10 @@ def url_images(body: Any) -> Found:
 
 
 def budget(body: Any) -> Found:
-    """Where no tool is declared: thinking between calls, which a header asks for, may have more."""
+    """Check that the thinking budget is less than max_tokens.
+
+    Requests with tools are not checked, because interleaved thinking, which a header enables, may exceed the limit.
+    """
     limit, given = (body.get("max_tokens"), body["thinking"].get("budget_tokens")) if _thinks(body) else (None, None)
     if type(limit) is int and type(given) is int and given >= limit and not items(body, "tools"):
         yield "thinking.budget_tokens", f"{given} is not less than max_tokens, {limit}"
@@ -116,7 +119,7 @@ def only_space(body: Any) -> Found:
 
 
 def _texts(content: Any) -> list[str]:
-    """The words of a content that holds text alone; nothing where it holds more."""
+    """Return the texts of a content list that has only text blocks, or an empty list for any other content."""
     if not isinstance(content, list) or any(b.get("type") != "text" for b in dicts(content)):
         return []
     return [text(block.get("text")) for block in dicts(content)]
@@ -135,7 +138,7 @@ def trailing_space(body: Any) -> Found:
 
 
 def _pairs(body: Any) -> Iterator[tuple[Run, Run | None]]:
-    """Each turn of the assistant and the turn after it."""
+    """Yield each assistant turn with the turn after it, or None if it is the last turn."""
     all_runs = runs(body)
     for number, run in enumerate(all_runs):
         if run.role == "assistant":
@@ -272,7 +275,7 @@ def thinking_last(body: Any) -> Found:
 
 
 def server_pairs(body: Any) -> Found:
-    """A server's call is followed by its result in its turn, unless the turn is not over: paused, or waiting."""
+    """Check that each server call has its result in its turn, unless the turn is paused or waits for tool results."""
     for run, after in _pairs(body):
         results = [id for _, block in run.blocks if _is_server_result(block) for id in [block.get("tool_use_id")]]
         waiting = after is None or bool(run.of("tool_use"))
@@ -293,7 +296,7 @@ def server_results(body: Any) -> Found:
                 results.append(block.get("tool_use_id"))
                 if block.get("tool_use_id") not in calls and block.get("tool_use_id") not in pending:
                     yield path, f"{block.get('type')} for {block.get('tool_use_id')}, which its turn does not call"
-        # calls of code that waits for a tool of the caller get their result in a later turn
+        # code that waits for a client tool gets its result in a later turn
         pending = [id for id in (*pending, *calls) if id not in results] if run.of("tool_use") else []
 
 
@@ -343,7 +346,7 @@ def cache_marks(body: Any) -> Found:
 
 
 def container(body: Any) -> Found:
-    """The code that called a tool waits in its container: answers have to go there."""
+    """Check that the request names the container if code in it called a tool and waits for the result."""
     if not isinstance(body, dict) or body.get("container"):
         return
     turns = runs(body)

@@ -1,4 +1,4 @@
-"""A whole Anthropic message into a canonical response."""
+"""Decoder for complete responses of the Messages API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _reader = Reader(Message)
 
 
 def decode(data: bytes, context: Context) -> Response:
-    """Raises MalformedBody where the bytes are no JSON object."""
+    """Convert the body of a Messages API response to a canonical response.
+
+    Raises MalformedBody if the bytes are not a JSON object, and NoAnswer if it is neither a message nor an error.
+    """
     message = read_whole(_reader, data, context)
     if message.content is None:
         return no_answer(context, data, id=message.id, model=message.model)

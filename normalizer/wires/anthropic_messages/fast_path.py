@@ -1,4 +1,4 @@
-"""The short path for the messages that nearly every history is made of; what is odd is left to the long one."""
+"""Fast path of the writer, for the messages that make up nearly every history."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ..write_context import Carrying
 
 
 def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[str]) -> dict[str, Any] | None:
-    """The message of text and function calls under ids that are not ``used``, which are added to ``asked``.
+    """Return the message for a turn of only text and regular function calls, or None for any other turn.
 
-    Null for anything else.
+    ``used``: the call ids of earlier messages; a turn that repeats one is not regular. The function appends the ids of
+    the turn's calls to ``asked``, even if it returns None.
     """
     response = turn.response
     choices = response.choices
@@ -46,7 +47,7 @@ def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[s
 
 
 def usual_results(turn: Results) -> dict[str, Any] | None:
-    """The message of bare texts, one for each call; null for anything else."""
+    """Return the message for tool results that are one plain text each, or None for any other turn."""
     if turn.extra:
         return None
     blocks = []

@@ -1,4 +1,4 @@
-"""Content that is not the model's own (the user's, a tool's, the system's): parts from content blocks, and back."""
+"""Conversion between content parts and content blocks, for content of users, tools and the system."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
 from ..write_context import Carrying, merged, told
 
 _KINDS = {"image": "image", "document": "file"}
-#: The members of a source that a MediaPart represents; a source with others stays opaque.
+#: The members of each source type that a MediaPart represents. A source with other members stays opaque.
 _SOURCES = {
     "base64": {"type", "media_type", "data"},
     "url": {"type", "url"},
     "file": {"type", "file_id"},
     "text": {"type", "media_type", "data"},
 }
-#: Who takes no image by its address (recorded: "URL sources are not supported").
+#: Providers that accept no image URLs (recorded: "URL sources are not supported").
 _NO_ADDRESSES = frozenset(("bedrock",))
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
-#: How the base64 of each image format begins: for images whose sender did not say what they are.
+#: Beginning of each image format in base64, for images without a media type.
 _HEADS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
 
 
 def parts_of(content: Any) -> list[Part]:
-    """The parts of a message's or result's ``content``, whatever its form."""
+    """Convert the ``content`` of a message or tool result to parts. It may be a text, a list of blocks or None."""
     if isinstance(content, list):
         return [part_of(block) for block in content]
     if isinstance(content, str):
@@ -35,7 +35,7 @@ def parts_of(content: Any) -> list[Part]:
 
 
 def part_of(block: Any) -> Part:
-    """One content block as a part; what no field represents stays whole."""
+    """Convert a content block to a part. A block that no part type represents becomes an opaque part."""
     kind = kind_of(block)
     if kind == "text" and isinstance(block.get("text"), str):
         return TextPart(block["text"], rest(block, "type", "text"))
@@ -47,13 +47,13 @@ def part_of(block: Any) -> Part:
 
 
 def kind_of(block: Any) -> str | None:
-    """The type that a content block says it has; null where it says none, or something that is no word."""
+    """Return the ``type`` of a content block, or None if it has none or it is not a text."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) else None
 
 
 def rest(members: dict[str, Any], *known: str) -> dict[str, Any]:
-    """The members that no canonical field represents."""
+    """Return the members that are not in ``known`` and not None."""
     return {key: value for key, value in members.items() if key not in known and value is not None}
 
 
@@ -68,7 +68,7 @@ def _media(block: dict[str, Any]) -> MediaPart | None:
     ):
         return None
     given = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
-    if form == "text":  # the words themselves, where all other data is base64
+    if form == "text":  # plain text, while all other data is base64
         if given["media_type"] not in (None, "text/plain") or not isinstance(given["data"], str):
             return None
         given["media_type"] = "text/plain"
@@ -81,7 +81,11 @@ def _media(block: dict[str, Any]) -> MediaPart | None:
 
 
 def blocks_of(parts: list[Part], own: bool, carry: Carrying, turn: int) -> list[dict[str, Any]]:
-    """The content blocks of parts. ``own``: they came from this wire, so their other members go along."""
+    """Convert parts to content blocks, and report losses.
+
+    ``own``: the parts came from this wire, so their other members and opaque blocks are kept. ``turn``: index of the
+    turn, for losses.
+    """
     blocks: list[dict[str, Any]] = []
     for part in parts:
         kind = type(part)
@@ -123,10 +127,10 @@ def _media_block(part: MediaPart, own: bool, carry: Carrying, turn: int) -> dict
 
 
 def _source(part: MediaPart, own: bool, provider: str | None) -> dict[str, Any] | None:
-    """Where the content of an image or document is; null where the target takes no such thing."""
+    """Return the ``source`` of an image or document block, or None if the target does not accept such content."""
     if part.kind not in ("image", "file"):
         return None
-    if part.file_id is not None:  # an upload at one provider means nothing to another
+    if part.file_id is not None:  # a file id is only valid for the provider that holds the upload
         return {"type": "file", "file_id": part.file_id} if own else None
     if part.url is not None:
         by_address = part.kind != "image" or provider not in _NO_ADDRESSES

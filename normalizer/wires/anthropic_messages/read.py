@@ -1,8 +1,8 @@
-"""A request of the Messages API into the canonical conversation.
+"""Reader for requests of the Messages API: it converts them to the canonical form.
 
-The results that begin a user's message are a turn of their own. Messages of the assistant that follow each other are
-one turn, as the API itself joins them, where the calls of all are answered together. The blocks of assistant messages
-are read as those of responses are.
+The tool results of a user message become a separate turn. Consecutive assistant messages become one turn, as the API
+also concatenates them, if each but the last has calls. The blocks of assistant messages are decoded like those of
+responses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .parts import kind_of, parts_of, rest
 WIRE = "anthropic.messages"
 _REPRESENTED = ("model", "system", "messages", "tools", "tool_choice")
 _MODES = {"auto": "auto", "any": "required", "tool": "named", "none": "none"}
-#: The members of a tool that canonical fields represent.
+#: The members of a tool definition that canonical fields represent.
 _TOOL = ("name", "description", "input_schema", "strict")
 
 
@@ -37,7 +37,10 @@ class _RawBody(Struct):
 
 
 def read(body: Any, provider: str | None = None) -> Request:
-    """Raises MalformedBody for what is no request of the Messages API."""
+    """Convert a request body (bytes, text or parsed JSON) to a canonical request.
+
+    ``provider``: the provider that the request is for. Raises MalformedBody if the body is not a Messages API request.
+    """
     respelled = not isinstance(body, (bytes, bytearray, str))
     data = _bytes(body)
     try:
@@ -79,7 +82,7 @@ def _bytes(body: Any) -> bytes:
 
 
 def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
-    """The content of each message as its bytes, so that the texts of arguments stay what they are."""
+    """Return the content of each message as its original bytes, which keeps the exact argument texts."""
     try:
         return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -88,17 +91,17 @@ def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
 
 
 class _Reading:
-    """The turns so far, and the assistant's messages that are still being joined."""
+    """State of reading one request: the turns so far, and the assistant messages of the current turn."""
 
     def __init__(self, provider: str | None, respelled: bool) -> None:
         self.turns: list[Turn] = []
         self._provider = provider
         self._respelled = respelled
         self._said: list[tuple[dict[str, Any], bytes]] = []
-        self._calls: list[tuple[str, ToolCall]] = []  # those of the last turn, each with the id on the wire
+        self._calls: list[tuple[str, ToolCall]] = []  # calls of the last assistant turn, with their ids on the wire
 
     def message(self, message: Any, content: bytes) -> None:
-        """Take the next message. ``content``: its bytes."""
+        """Add the next message. ``content``: the bytes of its content."""
         role = message.get("role") if isinstance(message, dict) else None
         held = message.get("content") if isinstance(message, dict) else None
         if role == "assistant" and isinstance(held, (str, list)):
@@ -118,7 +121,7 @@ class _Reading:
             self.turns.append(Other(WIRE, message))
 
     def close(self) -> None:
-        """The assistant's messages that were joined become a turn."""
+        """Convert the pending assistant messages to one turn."""
         said, self._said = self._said, []
         if not said:
             return
@@ -141,7 +144,7 @@ class _Reading:
         others = [block for block in blocks if not _is_result(block)]
         if results:
             waiting: dict[str, list[ToolCall]] = {}
-            for id, call in self._calls:  # what is repeated or missing got another id in the canonical call
+            for id, call in self._calls:  # a repeated or missing id differs from the id of the canonical call
                 waiting.setdefault(id, []).append(call)
             self.turns.append(Results([_result(block, waiting) for block in results], {} if others else extra))
         if others or not results:
@@ -159,7 +162,7 @@ def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
 
 
 def _ids(content: Any) -> list[str]:
-    """The ids of the calls in a message."""
+    """Return the ids of the client calls in a message's content."""
     calls = content if isinstance(content, list) else ()
     return [b["id"] for b in calls if kind_of(b) == "tool_use" and isinstance(b.get("id"), str)]
 
@@ -189,9 +192,10 @@ def _system(content: Any, extra: dict[str, Any]) -> System:
 
 
 def _tool(given: Any) -> Tool:
-    """One definition. Tools that the provider defines carry a type and no schema; they are kept whole.
+    """Convert a tool definition.
 
-    So are those whose members are of no documented type.
+    Tools that the provider defines have a type and no schema, and are kept as raw objects. So are definitions with
+    members of undocumented types.
     """
     if not isinstance(given, dict) or given.get("type") not in (None, "custom") or not _fits(given):
         names = (given.get(key) for key in ("name", "mcp_server_name", "type")) if isinstance(given, dict) else ()
@@ -214,7 +218,7 @@ def _fits(tool: dict[str, Any]) -> bool:
 
 
 def _choice(given: Any) -> tuple[ToolChoice | None, bool | None]:
-    """How tools may be chosen, and whether several at once."""
+    """Convert the tool choice, and return it with the flag for parallel calls (None if not specified)."""
     if not isinstance(given, dict):
         return (None, None) if given is None else (ToolChoice("raw", raw=given), None)
     mode = _MODES.get(kind_of(given) or "")

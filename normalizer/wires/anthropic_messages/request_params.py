@@ -1,4 +1,4 @@
-"""What stands beside the messages in a request of the Messages API: tools, how they may be chosen, other members."""
+"""Members of a Messages API request other than the messages: tools, tool choice and parameters."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from ..write_context import Carrying, merged, told
 from .parts import kind_of
 from .read import WIRE
 
-#: Anthropic demands a limit, other wires do not: what is asked for where nobody said.
+#: Default token limit. Anthropic requires one and other wires do not.
 MAX_TOKENS = 4096
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-#: Members that mean the same on all wires.
+#: Parameters with the same name and meaning on all wires.
 _ALIKE = frozenset(("stream", "top_p"))
 _MODES = {"auto": "auto", "required": "any", "named": "tool", "none": "none"}
 _FORCED = frozenset(("any", "tool"))
-#: What a tool that takes one free text is declared with.
+#: Schema for a custom tool, which takes one free text.
 _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def members(
     request: Request, carry: Carrying, system: Any, messages: list[dict[str, Any]], container: str | None
 ) -> dict[str, Any]:
-    """The whole body, its members in a fixed order."""
+    """Return the request body with its members in a fixed order.
+
+    ``system`` and ``messages``: already written. ``container``: container id of the last response that has one, or
+    None.
+    """
     own = request.wire == WIRE
     params = dict(request.params) if own else _params(request.params, carry)
     if request.previous_response_id is not None:
@@ -44,7 +48,7 @@ def members(
         carry.lose("param", "thinking was left out: the turn that called the tools has none that can be sent back")
         del params["thinking"]
         thinks = False
-    if request.tool_choice is not None and not (tools or own):  # refused where there are no tools
+    if request.tool_choice is not None and not (tools or own):  # providers refuse a choice without tools
         if request.tool_choice.mode not in ("auto", "none"):
             carry.lose("tool-choice", "no tool is declared here")
     else:
@@ -53,7 +57,7 @@ def members(
             body["tool_choice"] = choice
     body["messages"] = messages
     body.update(params)
-    if container is not None:  # calls made by code that still runs there can be answered only there (PTC-01)
+    if container is not None:  # the code that made the calls waits there for their results (PTC-01)
         asked = body.get("container")
         if asked is None:
             body["container"] = container
@@ -63,7 +67,7 @@ def members(
 
 
 def _in_tools_without_thinking(messages: list[dict[str, Any]]) -> bool:
-    """Whether the last turn of the assistant called tools and does not begin with thinking (THINK-01)."""
+    """Report whether the last assistant turn called tools and does not begin with thinking (THINK-01)."""
     place = len(messages) - 1
     while place > 0 and not _is_said(messages[place - 1]):
         place -= 1
@@ -79,7 +83,7 @@ def _is_said(message: Any) -> bool:
 
 
 def _first_kind(message: Any) -> str | None:
-    """The type of a message's first block; a message that no reader understood may be anything."""
+    """Return the type of a message's first block, or None. Messages kept as raw items may have any form."""
     content = message.get("content") if isinstance(message, dict) else None
     return kind_of(content[0]) if isinstance(content, list) and content else None
 
@@ -114,7 +118,10 @@ def _tool(tool: Tool, carry: Carrying) -> Any:
 
 
 def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any]) -> dict[str, Any] | None:
-    """How tools may be chosen; a forced choice beside extended thinking is refused (TC-01)."""
+    """Convert the tool choice. With extended thinking a forced choice becomes "auto", as providers refuse it (TC-01).
+
+    ``names``: names of the declared tools on the wire.
+    """
     choice, parallel = request.tool_choice, request.parallel
     written: dict[str, Any] | None = None
     if choice is not None and choice.mode == "raw":
@@ -143,7 +150,7 @@ def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any])
 
 
 def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
-    """The other members of another wire's request, as far as they mean something here."""
+    """Convert the parameters of another wire's request, and report those without a counterpart as losses."""
     limits = {name: given[name] for name in _LIMITS if isinstance(given.get(name), int)}
     params: dict[str, Any] = {"max_tokens": next(iter(limits.values()), MAX_TOKENS)}
     if not limits:

@@ -1,8 +1,9 @@
-"""The content blocks of one stream, and the block that a delta belongs to: by its index and its type.
+"""Routing of stream deltas to content blocks, by the index and type of the delta.
 
-Servers and proxies that translate other wires send deltas under the index of another block
-(musistudio/claude-code-router 1356 and 1397, Oaklight/llm-rosetta 246, sgl-project/sglang 26795). Their words go to a
-block of the right type. No event says which call misplaced arguments belong to, so no call that may lack them runs.
+Servers and proxies that translate other wires send deltas with the index of another block
+(musistudio/claude-code-router 1356 and 1397, Oaklight/llm-rosetta 246, sgl-project/sglang 26795). Their text goes to a
+block of the right type. Nothing shows which call misplaced arguments belong to. Every call that may lack them is
+therefore marked as truncated, so that it does not run.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from ..schema import Unknown, Wire
 from .assembly import Open
 from .schema import Compaction, TextBlock, ThinkingBlock, ToolUseBlock
 
-#: The block that words imply, by the member that holds them.
+#: The block type that a delta implies, by the member that contains its text.
 _IMPLIED: dict[str, type[Wire]] = {
     "text": TextBlock,
     "thinking": ThinkingBlock,
     "partial_json": ToolUseBlock,
     "content": Compaction,
 }
-#: The block that deltas without words imply.
+#: The block type that a delta without text implies, by the delta's type.
 WORDLESS: dict[str, type[Wire]] = {"citations_delta": TextBlock, "signature_delta": ThinkingBlock}
 
 
 class Blocks:
-    """The blocks in the order of their starts."""
+    """The content blocks of one stream. ``all``: in the order of their starts."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self.all: list[Open] = []
-        #: the last block under each index
+        #: the last block of each index
         self.under: dict[int, Open] = {}
         self._astray = False
         #: whether arguments came without an index
         self.unplaced = False
-        self._doubted = 0  # how many blocks had begun when arguments last went astray
-        self._again: list[Open] = []  # the blocks whose start announced the call of another block once more
+        self._doubted = 0  # number of blocks when the last misplaced arguments came
+        self._again: list[Open] = []  # blocks whose start repeats the call of another block
 
     def begin(self, block: Wire, index: int | None) -> Open:
-        """A block that its start announces. The words that came before it are its own, and in doubt."""
+        """Add the block of a start event, and return it. It also takes over text that came before its start."""
         place = len(self.all) if index is None else index
         held = self.under.get(place)
         opened = Open(block, place, len(self.all), held)
@@ -61,21 +62,22 @@ class Blocks:
         return opened
 
     def at(self, index: int | None) -> Open | None:
-        """The block of an index; without an index the last block."""
+        """Return the last block of an index, or the last block of all if ``index`` is None; None if there is none."""
         if index is None:
             return self.all[-1] if self.all else None
         return self.under.get(index)
 
     def holder(self, index: int | None, kind: str | None, member: str) -> Open:
-        """The block that takes words whose index has no block for them, or has one of another type.
+        """Return the block for text whose index has no block, or a block of another type, and report it if misplaced.
 
-        ``kind``: the type of the delta. A block that nobody announced is `implied`, and not shown yet.
+        ``kind``: the type of the delta. ``member``: the delta member with the text. If no block fits, the result is a
+        new block, marked as implied, for which the caller still has to emit a start event.
         """
         placed = self.at(index)
         earlier = placed
         while earlier is not None:
             if earlier.fits(member):
-                return earlier  # several blocks have this index, and one takes such words
+                return earlier  # an earlier block with the same index accepts this text
             earlier = earlier.before
         where = "where no block began" if placed is None else f"which is a {_type(placed.block)} block"
         self._context.find_once("delta-misplaced", f"{kind} under index {index}, {where}")
@@ -96,7 +98,10 @@ class Blocks:
         return found
 
     def beside(self, index: int | None, kind: str | None) -> Open | None:
-        """The block that a signature or a citation belongs to: of its index, and of its type if possible."""
+        """Return the block for a signature or citation: the block of its index, of the matching type if possible.
+
+        ``kind``: the type of the delta.
+        """
         placed = self.at(index)
         wanted = WORDLESS.get(kind or "")
         if wanted is None or (placed is not None and type(placed.block) is wanted):
@@ -116,14 +121,17 @@ class Blocks:
         return opened
 
     def in_order(self) -> list[Open]:
-        """The blocks by index, as long as no two claim the same one."""
+        """Return the blocks by index, or in order of their starts if two have the same index or repeat a call.
+
+        Blocks that only repeat the start of another call are left out.
+        """
         if len(self.under) == len(self.all) and not self._again:
             return sorted(self.all, key=lambda one: one.index)
         repeats = self._repeats()
         return [one for one in self.all if one.key not in repeats]
 
     def _repeats(self) -> set[int]:
-        """The keys of the blocks that only repeat the start of another one's call: they ask for nothing (ID-12)."""
+        """Return the keys of blocks that repeat another block's call without arguments (ID-12), with findings."""
         repeats: set[int] = set()
         for again in self._again:
             one = again.first if again.first is not None and not again.asks_nothing() else again
@@ -133,7 +141,10 @@ class Blocks:
         return repeats
 
     def doubted(self, built: Iterable[tuple[Open, Block]]) -> set[int]:
-        """The keys of the calls whose arguments may be elsewhere, or may be those of another call."""
+        """Return the keys of calls that may lack their arguments, or may have the arguments of another call.
+
+        ``built``: the blocks of the stream with their canonical blocks.
+        """
         calls = [(one, block) for one, block in built if type(block) is ToolCall]
         bare = {one.key for one, _ in calls if one.asks_nothing()}
         if not bare and not self._astray:

@@ -1,8 +1,8 @@
-"""What the Messages API refuses, as data.
+"""Request rules of the Messages API, as data.
 
-Sources: the API's reference and guides ("documented"), the words of its own refusals ("refusal"), and the failures that
-report them. What recorded requests were answered in spite of an older page is no rule: a space as text, a first message
-of the assistant, forced tools beside adaptive thinking, messages of one role in a row.
+Sources: the API's reference and guides ("documented"), its error messages ("refusal"), and the ids of failures.
+Some older restrictions are not rules, because recorded requests show that the API accepts such input: a space as text,
+an assistant message at the start, forced tools with adaptive thinking, consecutive messages of one role.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..rule import Rule
 from . import checks
 
-#: Where Claude is served, as opposed to others who offer this wire.
+#: Providers that serve Claude, as opposed to other providers of this wire.
 _SERVED = frozenset(("anthropic", "bedrock", "vertex", "google", "azure"))
 RULES: tuple[Rule, ...] = (
     Rule("messages", "A request holds at least one message.", "documented: messages", checks.messages),

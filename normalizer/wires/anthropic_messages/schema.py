@@ -1,7 +1,7 @@
-"""Anthropic Messages as it stands on the line.
+"""Wire schema of the Messages API: structs for responses and stream events.
 
 Source: `anthropic.types` and `anthropic.types.beta` (Message, ContentBlock, RawMessageStreamEvent and their beta
-unions). One flat struct reads every stream event: the wire's own `type` tells which members are there.
+unions). A single flat struct, `Event`, represents every stream event. Its `type` determines which members are set.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use"):
 
 
 class ResultBlock(Wire, tag_field="type", tag=""):
-    """What all results of server tools share."""
+    """Base of the results of server tools."""
 
     tool_use_id: str | None = None
     content: Any = None
@@ -113,7 +113,7 @@ class McpToolListing(Wire, tag_field="type", tag="mcp_tool_listing"):
     tools: Any = None
 
 
-#: The results of server tools and their canonical tool.
+#: The canonical tool of each type of server tool result.
 RESULTS: dict[type[Wire], str] = {
     WebSearchResult: "web_search",
     WebFetchResult: "web_fetch",
@@ -123,7 +123,7 @@ RESULTS: dict[type[Wire], str] = {
     ToolSearchResult: "tool_search",
     AdvisorResult: "advisor",
     McpResult: "mcp",
-    # announcements that belong to a provider's tool and to no call
+    # blocks of a server tool that belong to no call
     ContainerUpload: "code_execution",
     Fallback: "fallback",
     McpToolListing: "mcp",
@@ -153,7 +153,7 @@ Block = (
 
 
 class Message(Wire):
-    """A Message, whole or as `message_start` gives it; also an error body."""
+    """A complete message, the message of `message_start`, or an error body."""
 
     model: str | None = None
     id: str | None = None
@@ -203,13 +203,13 @@ class Event(Wire):
     context_management: Any = None
     input_transformations: Any = None
     request_id: Any = None
-    # Bedrock: figures of the whole invocation, and padding
+    # Bedrock: metrics of the invocation, and padding
     invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
     p: Any = None
 
 
-# What most events of a stream are, and nothing else: one more piece of a block. An event that says anything more does
-# not fit, or is passed over, and is read as an Event.
+# Structs of the fast path, for the most frequent events of a stream: one more fragment of a block. An event with other
+# members does not fit or is passed over, and is then parsed as an `Event`.
 
 
 class TextPiece(Struct, tag_field="type", tag="text_delta", forbid_unknown_fields=True, gc=False):
@@ -234,7 +234,7 @@ class Piece(Struct, tag_field="type", tag="content_block_delta", forbid_unknown_
     p: Any = None
 
 
-#: The events between pieces.
+#: The event types between fragments.
 BETWEEN = passed_over(
     "content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "ping"
 )
@@ -255,5 +255,5 @@ carry_delta = carrier(
     "estimated_tokens",
     "stop_reason",
 )
-#: `p` is padding against length attacks.
+#: `p` is padding that hides the length of the text.
 carry_event = carrier(Event, "type", "index", "delta", "content_block", "message", "usage", "error", "request_id", "p")

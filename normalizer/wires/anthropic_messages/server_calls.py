@@ -1,4 +1,4 @@
-"""Which server calls of a history may stand: those whose results stand there, or may still come."""
+"""Selection of the server calls of a history that may be sent back: their results are there or may still come."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from ...model import ServerToolCall, ServerToolResult, ToolCall
 
 
 class ServerPairs:
-    """What is known of one turn of the model's: all its answers up to where somebody else speaks.
+    """Server calls of the current segment: assistant turns and tool results up to a client call or any other turn.
 
-    ``whole``: its calls that may stand. ``pending``: those before and in it whose results may come in a later turn.
-    ``end``: the place behind it.
+    ``whole``: ids of the calls that may be sent back. ``pending``: ids of the calls so far whose results may come in a
+    later turn. ``end``: index of the first turn after the segment.
     """
 
     def __init__(self) -> None:
         self.end = 0
         self.whole: frozenset[str] = frozenset()
         self.pending: frozenset[str] = frozenset()
-        self.begun: set[str] = set()  # those that were written
+        self.begun: set[str] = set()  # ids of the calls that were written
 
     def fork(self) -> ServerPairs:
-        """The same so far, for another request."""
+        """Return an independent copy, for another request."""
         other = copy(self)
         other.begun = self.begun.copy()
         return other
 
     def survey(self, turns: list[Turn], place: int, stop: int) -> None:
-        """Look at the turn that begins at a place; ``stop``: the end of the conversation.
+        """Collect the server calls of the segment that begins at turn ``place``; ``stop``: end of the conversation.
 
-        A server call stands with its result in its turn, or where that may still come (SRV-01, SRV-04): while the
-        last turn is paused, and where code of the server waits for a tool of the caller.
+        A server call may be sent back with its result in its segment, or if the result may still come (SRV-01,
+        SRV-04): if the last turn is paused, or if code of the provider waits for a client tool.
         """
         calls: set[str] = set()
         results: set[str] = set()
@@ -46,7 +46,7 @@ class ServerPairs:
                         results.add(block.call_id)
                     elif type(block) is ToolCall:
                         waiting = True
-            elif type(turn) is not Results:  # results without calls before them are left out
+            elif type(turn) is not Results:  # tool results without calls before them are left out
                 break
             place += 1
         known = self.pending | calls

@@ -1,4 +1,4 @@
-"""A stream of Anthropic message events into canonical events and, at its end, one response."""
+"""Decoder for streams of the Messages API: canonical events as they arrive, and one response at the end."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ _SHOWN: dict[type[Wire], str] = {
     Unknown: "opaque",
 }
 _read_run = run_reader(Piece, *BETWEEN)
-#: No block: an index that none has, a struct of pieces, a stream key, and where more of its text would go.
+#: The fast path's state without a current block: index, fragment struct, stream key and function that adds text.
 _NOWHERE: list[str] = []
 _NOTHING: tuple[Any, Any, int, Callable[[str], None]] = ("none", None, -1, _NOWHERE.append)
 
 
 class Stream(StreamBase):
-    """Feed it the payload of each event; it never looks at framing."""
+    """Stream decoder for the payloads of Messages API events, independent of their framing."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -66,7 +66,7 @@ class Stream(StreamBase):
         self._ended = False
 
     def run(self, payloads: list[bytes], out: list[Told]) -> None:
-        """The short path: more pieces of a block that has begun."""
+        """Process a run of event payloads, with a fast path for more text of a block that has begun."""
         pieces = _read_run(payloads)
         if not pieces:
             super().run(payloads, out)
@@ -90,7 +90,7 @@ class Stream(StreamBase):
                 self.take(None, data, out)
 
     def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
-        """Take one event. Raises MalformedBody where its data is no JSON object."""
+        """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == b"[DONE]":
             return
         event = self._reader.read(data, self._notes)
@@ -135,7 +135,7 @@ class Stream(StreamBase):
             self._begin_block(block, number, out).stopped = True
 
     def _count(self, figures: dict[str, Any] | None, out: list[Told]) -> None:
-        """Figures at the end are cumulative: what is given replaces what was."""
+        """Update the usage. The wire's figures are cumulative, so new ones replace earlier ones."""
         if figures:
             self._usage.update({key: value for key, value in figures.items() if value is not None})
             told = usage(self._usage)
@@ -161,7 +161,7 @@ class Stream(StreamBase):
         return opened
 
     def _show_new(self, number: int, out: list[Told]) -> None:
-        """Show the blocks from a number on."""
+        """Emit start events for the blocks from index ``number`` on."""
         for opened in self._blocks.all[number:]:
             block = opened.block
             shown = _SHOWN.get(type(block), "server_tool_result")
@@ -169,7 +169,7 @@ class Stream(StreamBase):
             out.append(BlockStart(0, opened.key, shown, id, getattr(block, "name", None)))
 
     def _show_input(self, opened: Open, out: list[Told]) -> None:
-        """Arguments that came whole with their block's start, and in no delta (XLAT-03)."""
+        """Emit the arguments of a call that came with the start of its block and not in deltas (XLAT-03)."""
         block = opened.block
         if not opened.parts and isinstance(block, USES):
             text = spelled(block.input)
@@ -203,7 +203,7 @@ class Stream(StreamBase):
             opened.keep("encrypted_content", delta.encrypted_content)
 
     def _holder(self, index: int | None, delta: Delta, member: str, text: str | None) -> Open | None:
-        """The block that a delta belongs to; None for a delta of an unknown type that no block holds."""
+        """Return the block that a delta belongs to, or None for a delta of an unknown type without a block."""
         if text or delta.encrypted_content:
             self._blocks.unplaced = self._blocks.unplaced or (index is None and member == "partial_json")
             opened = self._blocks.at(index)
@@ -228,7 +228,7 @@ class Stream(StreamBase):
         self._count(event.usage, out)
 
     def finish(self) -> Response:
-        """The response; incomplete where no message_stop came (failure TERM-01)."""
+        """Return the response. It is incomplete if no message_stop came (TERM-01)."""
         context = self._context
         complete = self._ended and self._error is None
         if not complete and self._error is None:
@@ -258,7 +258,7 @@ class Stream(StreamBase):
         ).with_findings(context.findings)
 
     def _without_doubt(self, built: list[tuple[Open, Block]]) -> list[Block]:
-        """The blocks. A call whose arguments may be elsewhere cannot run."""
+        """Return the blocks, and mark calls that may lack their arguments as truncated, so that they do not run."""
         doubted = self._blocks.doubted(built)
         blocks: list[Block] = []
         for one, block in built:
@@ -283,7 +283,7 @@ class Stream(StreamBase):
         elif type(block) is Compaction:
             block.content = said or block.content
         elif isinstance(block, USES):
-            # Some servers put the whole input into the start and send no delta, or send it twice (XLAT-03).
+            # Some servers send the whole input in the start event, with or without deltas that repeat it (XLAT-03).
             given = spelled(block.input)
             text = said if said else given
             if given not in NO_INPUT and by_value(given) != by_value(text):

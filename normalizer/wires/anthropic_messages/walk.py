@@ -1,4 +1,4 @@
-"""Ways through a request body that may be anything: what is not of the expected form is passed over."""
+"""Traversal of unvalidated request bodies: values of an unexpected form are skipped."""
 
 from __future__ import annotations
 
@@ -7,50 +7,53 @@ from typing import Any
 
 from msgspec import Struct
 
-#: Blocks with their places in the body.
+#: Blocks with their paths in the body.
 Blocks = list[tuple[str, dict[str, Any]]]
 
 
 class Run(Struct, frozen=True):
-    """The messages of one role that follow each other: one turn, as the API joins them."""
+    """Consecutive messages of one role, which the API concatenates to one turn."""
 
     role: str
     blocks: Blocks
 
     def of(self, *kinds: str) -> Blocks:
-        """The blocks of these types."""
+        """Return the blocks of these types, with their paths."""
         return [(path, block) for path, block in self.blocks if block.get("type") in kinds]
 
 
 def items(body: Any, member: str) -> list[Any]:
-    """A member that is a list; nothing where it is none."""
+    """Return a member that is a list, or an empty list for anything else."""
     given = body.get(member) if isinstance(body, dict) else None
     return given if isinstance(given, list) else []
 
 
 def dicts(given: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """What of it are objects."""
+    """Yield the items that are objects."""
     return (one for one in given if isinstance(one, dict))
 
 
 def text(given: Any) -> str:
-    """A text; an empty one for anything else."""
+    """Return ``given`` if it is a text, else an empty text."""
     return given if isinstance(given, str) else ""
 
 
 def id_of(block: dict[str, Any], member: str) -> str | None:
-    """A member that is an id; null for anything else."""
+    """Return the id in a member, or None if it is not a text."""
     id = block.get(member)
     return id if isinstance(id, str) else None
 
 
 def ids_of(found: Blocks, member: str) -> set[str | None]:
-    """The ids that are one member of each block."""
+    """Return the ids in this member of all blocks."""
     return {id_of(block, member) for _, block in found}
 
 
 def blocks(body: Any, *, system: bool = False, within: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The content blocks of all messages with their places; of the instructions and inside of results, if asked."""
+    """Yield the content blocks of all messages, with their paths.
+
+    ``system``: include the blocks of the system prompt. ``within``: include the blocks inside of tool results.
+    """
     if system:
         yield from _placed("system", body.get("system") if isinstance(body, dict) else None, within)
     for number, message in enumerate(items(body, "messages")):
@@ -68,7 +71,7 @@ def _placed(path: str, content: Any, within: bool) -> Iterator[tuple[str, dict[s
 
 
 def runs(body: Any) -> list[Run]:
-    """The turns. A string is short for one text block."""
+    """Return the turns of a body. A string as content counts as one text block."""
     found: list[Run] = []
     for number, message in enumerate(items(body, "messages")):
         if not isinstance(message, dict):

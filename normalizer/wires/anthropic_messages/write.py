@@ -1,7 +1,7 @@
-"""The canonical conversation as a request of the Messages API.
+"""Writer for requests of the Messages API: it converts the canonical conversation to a request body.
 
-What the assistant said on this wire goes back as it came: signed thinking, server calls with their results, opaque
-blocks (failures THINK-01, THINK-02, SRV-03). What it said elsewhere is told with the blocks that exist here.
+Assistant turns from this wire are sent back unchanged, with signed thinking, server calls and their results, and
+opaque blocks (THINK-01, THINK-02, SRV-03). Turns from other wires are written with the block types of this wire.
 """
 
 from __future__ import annotations
@@ -46,32 +46,35 @@ from .request_params import members
 from .server_calls import ServerPairs
 
 IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
-#: The ids that the provider gives to the calls it runs itself.
+#: Format of the provider's ids for server calls.
 SERVER_IDS = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
-#: The service itself names 128 as the limit when it refuses; aliases keep the 64 of its documentation.
+#: The API's error messages give 128 as the maximum length. Aliases keep to the documented 64.
 NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,128}")
-#: Whose signatures, server blocks and ids are one and the same, wherever Claude is served from.
+#: Providers of Claude, which accept each other's signatures, server blocks and ids.
 FAMILY = frozenset((None, "anthropic", "bedrock", "vertex", "google", "azure"))
-#: What an error result says whose tool said nothing: without content the provider refuses it.
+#: Content of an error result without content, which the provider would refuse.
 FAILED = "The tool failed and said nothing."
-#: The same where what the tool returned is no text, and stands behind the results.
+#: Content of an error result whose content is not text, and therefore follows the results.
 FAILED_BESIDE = "The tool failed; what it returned follows."
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _AT_HOME = frozenset(("function", "legacy_function"))
 
 
 def write(request: Request, provider: str | None = None) -> Encoded:
-    """The request as a body, and what could not be carried."""
+    """Convert a request to a body of the Messages API, and return it with its losses and aliases.
+
+    ``provider``: the provider that receives the request; None is treated like Anthropic.
+    """
     writer = Writer(request, provider)
     writer.add(request.turns, 0, len(request.turns))
     return writer.encoded()
 
 
 class Writer:
-    """Writes a request's turns one after the other.
+    """Incremental writer for the turns of a request.
 
-    ``basis``: what the messages depend on beside the turns. ``settled``: whether those written so far stay as they
-    are, whatever turns follow.
+    ``basis``: everything except the turns that the messages depend on. ``settled``: whether later turns leave the
+    messages so far unchanged.
     """
 
     settled = True
@@ -86,14 +89,14 @@ class Writer:
         self._own = request.wire == WIRE
         self._strict = provider in FAMILY
         self._leading = True
-        self._said_last: dict[str, Any] | None = None  # the last message of the assistant
-        self._ids: dict[str, str] = {}  # of the calls that wait for their answers
+        self._said_last: dict[str, Any] | None = None  # the last assistant message
+        self._ids: dict[str, str] = {}  # canonical call id -> id on the wire, for tool results
         self._used: set[str] = set()
-        self._times: dict[str, int] = {}  # how often an id stood there, of those that return
+        self._times: dict[str, int] = {}  # how often each repeated id was used
         self._served = ServerPairs()
 
     def fork(self, request: Request) -> Writer:
-        """The same so far, for a request of the same basis that begins with the same turns."""
+        """Return an independent copy, for a request of the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
         other._carry = self._carry.fork()
@@ -103,7 +106,10 @@ class Writer:
         return other
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
-        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_seam`).
+
+        Regular turns take the fast path.
+        """
         begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
             end = stretch(turns, start, stop)
@@ -118,15 +124,15 @@ class Writer:
             self._said_last = self._messages[-1]
 
     def encoded(self) -> Encoded:
-        """The body. The writer is of no use after it: the messages are given away."""
+        """Return the body with its losses and aliases. Do not use the writer afterwards: the body is not a copy."""
         self._close()
         body = members(self._request, self._carry, self._system, self._messages, self._container)
         return self._carry.encoded(mended_members(body, "messages", self._carry))
 
     def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
-        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+        """Write regular turns with the fast path, and return the index of the first turn that is not regular.
 
-        Usual are a user's bare text, and text and function calls with all their answers in bare texts.
+        Regular turns are a user's plain text, and text and function calls with all tool results in plain texts.
         """
         if self._served.pending:
             return place
@@ -181,14 +187,14 @@ class Writer:
             self._other(turn, index)  # type: ignore[arg-type]
 
     def _close(self) -> None:
-        """An answer that is to be continued must not end with white space."""
+        """Remove white space from the end of a final assistant message, which the model is to continue."""
         last = self._messages[-1] if self._messages else None
         if last is not self._said_last or last is None:
             return
         content = list(last["content"])
         while content and kind_of(content[-1]) == "text" and content[-1]["text"] != content[-1]["text"].rstrip():
             block = content.pop()
-            if text := block["text"].rstrip():  # one that is empty is refused, too
+            if text := block["text"].rstrip():  # an empty text is refused, too
                 content.append({**block, "text": text})
         if content == last["content"]:
             return
@@ -196,14 +202,14 @@ class Writer:
         self._messages[-1:] = [{**last, "content": content}] if content else []
 
     def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
-        """One more message. The API joins those of one role itself, so each turn keeps its own and its bytes."""
+        """Append a message. Each turn keeps separate messages and so its bytes, as the API concatenates them itself."""
         if extra and not self._own:
             self._lost_extra(extra, index)
             extra = {}
         self._messages.append({"role": role, "content": content, **extra})
 
     def _said(self, parts: list[Part], plain: bool, index: int) -> Any:
-        """The content of a message that is not the model's."""
+        """Return the content of a message or tool result that is not model output."""
         if plain and len(parts) == 1:
             part = parts[0]
             if type(part) is TextPart and part.text and not part.extra:
@@ -222,7 +228,7 @@ class Writer:
                 self._system = content or None
         elif self._own:
             self._add("system", content, turn.extra, index)
-        elif content:  # only some models take instructions between messages, all take them from the user
+        elif content:  # only some models accept system messages here, so they become user text
             words = content if isinstance(content, str) else "\n".join(b["text"] for b in content if "text" in b)
             self._carry.lose("order", "instructions in mid-conversation were told as the user's words", index)
             self._add("user", [{"type": "text", "text": f"<system>\n{words}\n</system>"}], {}, index)
@@ -243,7 +249,7 @@ class Writer:
     # results
 
     def _results(self, turn: Results, index: int) -> None:
-        """One message with all results first (failures HIST-02, HIST-05, ORD-02)."""
+        """Write one message with all tool results, and other content after it (HIST-02, HIST-05, ORD-02)."""
         after: list[dict[str, Any]] = []
         blocks = [self._result(result, after, index) for result in turn.results]
         self._add("user", blocks, turn.extra, index)
@@ -269,7 +275,7 @@ class Writer:
         return block
 
     def _failed(self, result: Result, content: list[Any], after: list[dict[str, Any]], index: int) -> Any:
-        """The content of an error, which may hold text alone; all else follows behind the results, labelled."""
+        """Return the content of an error result, which may be only text. The rest goes to ``after``, with a label."""
         words = [one for one in content if kind_of(one) == "text"]
         if len(words) < len(content):
             self._carry.lose("order", "what is no text in an error result was put after the results", index)
@@ -280,7 +286,7 @@ class Writer:
             self._carry.lose("empty", "an error result without content got a placeholder", index)
         return words or FAILED
 
-    # what the model said
+    # model output
 
     def _assistant(self, turn: Assistant, index: int) -> None:
         response = turn.response
@@ -304,7 +310,7 @@ class Writer:
                 written = self._told(block, index, place)
             if written is not None:
                 blocks.append(written)
-        while blocks and kind_of(blocks[-1]) in _THINKING:  # an answer that was cut; refused at the end of a turn
+        while blocks and kind_of(blocks[-1]) in _THINKING:  # from a cut response; refused at the end of a turn
             blocks.pop()
             self._carry.lose("reasoning", "thinking that nothing follows was left out", index)
         if _says(blocks):
@@ -323,7 +329,7 @@ class Writer:
         carry = self._carry
         canonical = call.id
         id = carry.id(canonical)
-        if id in self._used:  # ids are unique in the whole request here, elsewhere only in a turn (ID-10, ID-21)
+        if id in self._used:  # here ids must be unique in the whole request, elsewhere only in a turn (ID-10, ID-21)
             while id in self._used:
                 self._times[canonical] = number = self._times.get(canonical, 1) + 1
                 id = carry.id(f"{canonical}#{number}")
@@ -367,7 +373,7 @@ class Writer:
         return written
 
     def _kept(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
-        """A block of this wire's own."""
+        """Write a block of a response from this wire."""
         kind = type(block)
         if kind is Reasoning:
             return self._thinking(block, index, place)  # type: ignore[arg-type]
@@ -380,7 +386,7 @@ class Writer:
         return self._told(block, index, place)
 
     def _thinking(self, block: Reasoning, index: int, place: int) -> dict[str, Any] | None:
-        """Thinking byte for byte as it was signed (THINK-01, THINK-02); unsigned it is refused (THINK-03)."""
+        """Write thinking unchanged, as it is signed (THINK-01, THINK-02). Claude refuses it unsigned (THINK-03)."""
         extra = block.extra
         if extra.get("type") == "compaction":
             kept: dict[str, Any] = {"type": "compaction", "content": None if block.redacted else block.text}
@@ -397,7 +403,7 @@ class Writer:
         return None
 
     def _server_call(self, call: ServerToolCall, index: int, place: int) -> dict[str, Any] | None:
-        """A server's call, if it is whole."""
+        """Write a server call if its result is there or may still come; otherwise report a loss."""
         if call.id not in self._served.whole:
             self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result in its turn", index, place)
             return None
@@ -405,7 +411,7 @@ class Writer:
             known = "server_name" in call.extra
         else:
             known = not self._strict or SERVER_IDS.fullmatch(call.id) is not None
-        if not known:  # a call of another server's making, or one that cannot be spelled without its server
+        if not known:  # a call from another provider, or an MCP call without its server
             self._carry.lose("server-tool", f"{call.name} ({call.id}) is none that this provider made", index, place)
             return None
         self._served.begun.add(call.id)
@@ -421,7 +427,7 @@ class Writer:
         return None
 
     def _told(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
-        """A block that has no counterpart here."""
+        """Report the loss of a block without a counterpart on this wire. A refusal becomes text."""
         carry = self._carry
         kind = type(block)
         if kind is Refusal:
@@ -437,20 +443,20 @@ class Writer:
 
 
 def _says(content: Any) -> bool:
-    """Whether a message of this content is more than white space."""
+    """Report whether a message content is more than white space."""
     if isinstance(content, str):
         return not content.isspace() and bool(content)
     return any(kind_of(block) != "text" or not str(block.get("text")).isspace() for block in content)
 
 
 def _as_object(call: ToolCall) -> dict[str, Any]:
-    """The input of a call whose arguments are no object (failures ARG-08, INV-02)."""
-    if call.kind == "custom":  # declared here as a function of one text
+    """Return an input for a call whose arguments are not an object (ARG-08, INV-02)."""
+    if call.kind == "custom":  # declared here as a function with one text parameter
         return {"input": call.arguments_text}
     return _object(call.arguments_text)
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The object that a text is, by the strict reading of arguments: NaN and infinity are no JSON (NUM-02)."""
+    """Return the object in an argument text, or the text under `_raw`. NaN and infinity are not JSON (NUM-02)."""
     given = parse(text).arguments
     return {"_raw": text} if given is None else given
