@@ -1,4 +1,4 @@
-"""Wire `xai.grpc`: the messages of xAI's `xai_api.Chat` service, read with the protobuf classes of the `xai` extra."""
+"""Wire `xai.grpc`: messages of xAI's `xai_api.Chat` service. It needs the protobuf classes of the `xai` extra."""
 
 from .decode import decode
 from .stream import Stream

@@ -1,7 +1,7 @@
-"""From xAI's outputs to canonical choices: shared by whole responses and by finished streams.
+"""Conversion of xAI's outputs to canonical choices, for complete responses and finished streams.
 
-Outputs with different indexes are steps of one answer (a call, its result, the text), unless n > 1 was asked for.
-xAI announces a server-side call and repeats it with its result in an output of role tool: one call, not two.
+Outputs with different indexes are steps of one choice (a call, its result, the text), unless the request has n > 1.
+xAI announces a server call and repeats it with its result in an output of role tool. That is one call, not two.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .proto import (
 
 
 class Output(Struct, gc=False):
-    """One output, whole."""
+    """A complete output. ``role`` and ``finish``: the wire's enum values, 0 if unset."""
 
     index: int
     role: int
@@ -45,16 +45,16 @@ class Output(Struct, gc=False):
 
 
 def choices(context: Context, outputs: list[Output], response_id: str, complete: bool) -> list[Choice]:
-    """One choice of all outputs in sequence, or one for each where several answers were asked for."""
+    """Return one choice of all outputs in sequence, or one choice per output if the request has n > 1."""
     if context.declared.n > 1:
         return [_choice(context, [output], output.index, response_id, complete) for output in outputs]
     return [_choice(context, outputs, 0, response_id, complete)] if outputs else []
 
 
 def finished(context: Context, outputs: list[Output]) -> bool:
-    """Whether there is terminal evidence: an unset finish reason is none (failure XAI-11).
+    """Report whether the response is complete, by its finish reasons (XAI-11).
 
-    Of the steps of one answer the last one has it; of several answers each.
+    The last output must have one or, if the request has n > 1, every output.
     """
     wanted = outputs if context.declared.n > 1 else outputs[-1:]
     return bool(wanted) and all(output.finish for output in wanted)
@@ -87,9 +87,9 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
 
 
 def _executed(context: Context, outputs: list[Output]) -> set[int]:
-    """The calls without a type that xAI executed: an output of role tool tells of them, and nobody declared them.
+    """Return the `id()` of each call without a type that xAI executed: a call in an output of role tool.
 
-    A declared one is the caller's where the model made it before.
+    If another output contains the call and the request declares its tool, it is a client call.
     """
     names = context.declared.names or frozenset()
     said = {id(call) for output in outputs if output.role != ROLE_TOOL for call in output.calls if call.name in names}
@@ -98,11 +98,11 @@ def _executed(context: Context, outputs: list[Output]) -> set[int]:
 
 
 class _Reading(Struct):
-    """The blocks of one choice while its outputs are read.
+    """State of converting the outputs of one choice.
 
-    ``cut``: the call inside which the answer was cut. ``served``: place of each server call by id. ``built``: the
-    client calls that stand already. ``executed``: the calls without a type that are xAI's. ``strays`` and ``rivals``:
-    places of the calls that are marked so.
+    ``cut``: the call inside which the response was cut. ``served``: block index of each server call, by id. ``built``:
+    the client calls that have a block. ``executed``: the calls without a type that xAI executed. ``strays`` and
+    ``rivals``: block indexes of the calls with these marks.
     """
 
     site: CallSite
@@ -126,7 +126,7 @@ class _Reading(Struct):
             self._call(call, place)
 
     def _call(self, call: Called, place: dict[str, Any]) -> bool:
-        """One call; whether xAI executes it."""
+        """Add a call, and report whether xAI executes it."""
         if call.served or id(call) in self.executed or (call.type == TYPE_UNSET and call.id in self.served):
             self._served(call, place)
             return True
@@ -158,7 +158,7 @@ class _Reading(Struct):
             built = msgspec.structs.replace(built, status="invalid", arguments=None)
         if call.type == TYPE_UNSET:
             names = site.context.declared.names
-            # The SDK maps the unset type to "invalid", and code that tests for it loses the call (failure SRV-11).
+            # The SDK maps the unset type to "invalid", and code that tests for that loses the call (SRV-11).
             if names is None or call.name in names:
                 find("call-type-unset", f"{call.name} has no type", site.choice, at)
             else:
@@ -190,7 +190,7 @@ class _Reading(Struct):
         self._add(call, ServerToolCall(call.id, tool, call.name, call.text, _status(call), extra))
 
     def results(self, output: Output, place: dict[str, Any]) -> None:
-        """An output of role tool: the call again, and what came of it."""
+        """Add an output of role tool, which repeats the server calls and contains their result."""
         came = _came(output)
         told = False
         for call in output.calls:
@@ -210,7 +210,7 @@ def _status(call: Called) -> str:
 
 
 def _came(output: Output) -> dict[str, Any]:
-    """What came of a server call: its words, and the state that only xAI reads and wants to see again."""
+    """Return the result of a server call: its text, and the encrypted state that has to be sent back to xAI."""
     raw: dict[str, Any] = {"content": output.content}
     if output.encrypted:
         raw["encrypted_content"] = output.encrypted
@@ -222,7 +222,7 @@ def _came(output: Output) -> dict[str, Any]:
 
 
 def usage(figures: Any) -> Usage | None:
-    """Canonical figures; reasoning is added where the wire's own total shows that it was left out."""
+    """Convert token usage. Reasoning tokens are added to the output if the wire's total shows that it omits them."""
     if not figures.ListFields():
         return None
     given, output, reasoning = figures.prompt_tokens, figures.completion_tokens, figures.reasoning_tokens

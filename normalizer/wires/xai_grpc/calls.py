@@ -1,4 +1,4 @@
-"""The calls of one answer, by id: xAI repeats a call, or goes on with it, under other outputs than it began in."""
+"""Calls of one response while they arrive. xAI may repeat or continue a call in another output than its first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from .proto import TYPE_CLIENT, TYPE_UNSET
 
 
 class Called(Struct, gc=False):
-    """One tool call, its pieces joined. It may stand in several outputs: it is the same object there.
+    """A tool call with its fragments concatenated. Several outputs may share the same object.
 
-    ``places``: how often it stood on the wire apart from its pieces; ``grew``: whether it did so elsewhere than where
-    it began. ``by_name``: whether the name says who executes a call without a type, as the declared tools are not
-    known. ``stray``: arguments came that only its place assigns to it. ``rival``: it was unfinished when another call
-    got such arguments.
+    ``type`` and ``status``: the wire's enum values. ``text``: the argument text. ``places``: how often the wire
+    contains the call, not counting its fragments. ``grew``: an output other than its first continued it. ``by_name``:
+    the name determines who executes a call without a type, because the declared tools are not known. ``stray``: it
+    received arguments that only its position assigns to it. ``rival``: it was unfinished when another call received
+    such arguments.
     """
 
     id: str
@@ -35,19 +36,19 @@ class Called(Struct, gc=False):
 
     @property
     def typed_served(self) -> bool:
-        """Whether its type says that xAI executes it."""
+        """Whether xAI executes the call, by its type."""
         return self.type not in (TYPE_CLIENT, TYPE_UNSET)
 
     @property
     def served(self) -> bool:
-        """Whether xAI executes it: by its type, or by a documented name where only that is known."""
+        """Whether xAI executes the call, by its type or, without a type and with ``by_name``, by a documented name."""
         return self.typed_served or (self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI)
 
 
 class Growing:
-    """One call while its pieces arrive: joined only when asked, so that the cost stays linear (failure DOS-01).
+    """A call while its fragments arrive. They are concatenated only on demand, so the cost stays linear (DOS-01).
 
-    ``home``: the output in which it began.
+    ``home``: the output in which the call began.
     """
 
     __slots__ = ("_balance", "_checked", "_parts", "call", "home", "length")
@@ -74,7 +75,7 @@ class Growing:
 
     @property
     def whole(self) -> bool:
-        """Whether the argument text closes every bracket that it opened."""
+        """Whether the argument text closes every bracket that it opens."""
         self._feed()
         return self._balance.closed
 
@@ -84,9 +85,11 @@ class Growing:
         self._checked = len(self._parts)
 
     def take(self, news: Called, home: Any = None) -> bool | None:
-        """What the wire says of this call again: more of it (true), all of it so far and more (false), or nothing new.
+        """Add a later occurrence of this call.
 
-        What is unset never overwrites what is set; a call that xAI executed once was not the caller's.
+        Returns True if it adds text, False if it replaces the text with a longer one that begins the same, and None if
+        the text is not new. Unset values never overwrite set ones. A server-side type overwrites a client type.
+        ``home``: the output of the occurrence.
         """
         told = self.call
         told.status = news.status or told.status
@@ -108,13 +111,13 @@ class Growing:
         return True
 
     def _repeats(self, text: str) -> bool:
-        """Whether this text says again what stands there already, instead of continuing it."""
+        """Report whether a text repeats the argument text so far instead of continuing it."""
         if len(text) >= self.length:
             return text == self.text
         return text[0] == "{" and self.whole and self.text.startswith(text)
 
     def differs(self, news: Called) -> bool:
-        """Whether a call under the id of this one is another (ID-09): another name, or other whole arguments."""
+        """Report whether a call with the same id is a different call: another name or other arguments (ID-09)."""
         told = self.call
         if told.typed_served and news.type == TYPE_UNSET:
             return False
@@ -128,6 +131,6 @@ class Growing:
         return not text.startswith(self.text) and not self.text.startswith(text)
 
     def finished(self) -> Called:
-        """The call with all of its text."""
+        """Return the call with its complete argument text."""
         self.call.text = self.text
         return self.call

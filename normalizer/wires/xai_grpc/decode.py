@@ -1,4 +1,4 @@
-"""A whole GetChatCompletionResponse into a canonical response."""
+"""Decoder for complete responses of xAI (GetChatCompletionResponse)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from .proto import as_dict, response_from, rest, unknown_fields
 
 
 def decode(data: bytes, context: Context) -> Response:
-    """Raises MalformedBody where the bytes are no such message.
+    """Convert a serialized GetChatCompletionResponse, or its protobuf JSON, to a canonical response.
 
-    A failed call has a status instead of a message: its JSON, ``{"code", "details"}``, is an error.
+    A failed RPC has a status instead of a message. Its JSON, ``{"code", "details"}``, becomes an error response.
+    Raises MalformedBody if the bytes are neither.
     """
     if context.status is not None and context.status >= 400 and data[:1] == b"{":
         return no_answer(context, data)
@@ -43,7 +44,10 @@ def decode(data: bytes, context: Context) -> Response:
 
 
 def whole(output: Any, context: Context, by_id: dict[str, Growing]) -> Output:
-    """One CompletionOutput. ``by_id``: the calls of the outputs before it, which it may repeat or go on with."""
+    """Convert a CompletionOutput. ``by_id``: the calls of earlier outputs, which this one may repeat or continue.
+
+    The function adds the new calls to ``by_id``.
+    """
     message = output.message
     extra = rest(output, "finish_reason", "index", "message")
     keep_unknown(context, output, extra)
@@ -79,7 +83,7 @@ def _calls(message: Any, context: Context, by_id: dict[str, Growing]) -> list[Ca
 
 
 def called(context: Context, call: Any) -> Called:
-    """One ToolCall."""
+    """Convert a protobuf ToolCall."""
     extra: dict[str, Any] = {}
     keep_unknown(context, call, extra)
     keep_unknown(context, call.function, extra)
@@ -90,7 +94,7 @@ def called(context: Context, call: Any) -> Called:
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:
-    """Fields newer than the installed SDK are kept in extra and reported once (law `unknown`)."""
+    """Keep fields that the installed SDK does not know in ``extra``, and report them once (law `unknown`)."""
     found = unknown_fields(message)
     if found:
         extra.setdefault("unknown_fields", []).extend(found)

@@ -1,8 +1,8 @@
-"""The names that xAI keeps for itself, and how much it takes."""
+"""Reserved tool names and the limit on tools of xAI."""
 
 from __future__ import annotations
 
-#: Names of xAI's own tools, refused for functions (failure XAI-08).
+#: Names of xAI's hosted tools. xAI refuses functions with these names (XAI-08).
 RESERVED = frozenset(
     """
     attachment_search browse_page code_execution collections_search file_search image_generation live_search

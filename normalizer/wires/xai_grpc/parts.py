@@ -1,4 +1,4 @@
-"""What people and tools say, as xAI's content: words, images by address or inline, files."""
+"""Conversion of content parts of users, tools and the system to xAI's content elements: text, images and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ _DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "
 
 
 def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> list[Any]:
-    """The contents that say what the parts say."""
+    """Convert parts to content elements, and report losses.
+
+    ``same``: the parts came from this wire, so their other members and opaque parts are kept. ``turn``: index of the
+    turn, for losses.
+    """
     made = []
     for part in parts:
         if type(part) is TextPart:
@@ -41,7 +45,7 @@ def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> lis
 
 
 def note_media(result: Result, carrying: Carrying, same: bool, turn: int) -> tuple[list[Any], list[Any]]:
-    """The contents of an answer, and those that a message of the user has to bring after it (failure RES-03)."""
+    """Return the content of a tool message, and the media that must follow in a user message (RES-03)."""
     if not any(type(part) is MediaPart for part in result.parts):
         return _marked(content(result.parts, carrying, same, turn), result.is_error), []
     staying: list[Part] = []
@@ -58,7 +62,10 @@ def note_media(result: Result, carrying: Carrying, same: bool, turn: int) -> tup
 
 
 def usual_answers(turn: Results) -> list[dict[str, Any]] | None:
-    """The members of the messages that answer calls in words; null where there is anything else."""
+    """Return the members of the tool messages for results that are one plain text each, or None for any other turn.
+
+    Part of the writer's fast path.
+    """
     if turn.extra:
         return None
     messages = []
@@ -76,7 +83,7 @@ def usual_answers(turn: Results) -> list[dict[str, Any]] | None:
 
 
 def _marked(said: list[Any], is_error: bool) -> list[Any]:
-    """The contents of an answer, saying in its words that the tool failed: xAI has no flag for that."""
+    """Mark the content of a tool message as an error in its text, because xAI has no error flag."""
     if said and said[0].WhichOneof("content") == "text":
         first = said[0]
         marked = mark_failed(first.text, is_error)
@@ -88,7 +95,7 @@ def _marked(said: list[Any], is_error: bool) -> list[Any]:
 
 
 def filled(message: Any) -> Any:
-    """The message with at least one content element, as xAI demands (failure EMPTY-01)."""
+    """Return the message with at least one content element, as xAI requires (EMPTY-01)."""
     if not message.content and not message.encrypted_content:
         message.content.append(Content(text=""))
     return message
@@ -111,7 +118,7 @@ def _image(part: MediaPart, same: bool) -> Any:
         url = part.url
     else:
         return None
-    # The SDK's own default; an unset detail is no valid one.
+    # DETAIL_AUTO is the SDK's default. An unset detail is not valid.
     detail = part.extra.get("detail", "DETAIL_AUTO") if same else _DETAILS.get(detail_of(part.extra), "DETAIL_AUTO")
     try:
         return Content(image_url=ImageUrlContent(image_url=url, detail=detail))
@@ -120,7 +127,7 @@ def _image(part: MediaPart, same: bool) -> Any:
 
 
 def _file(part: MediaPart) -> Any:
-    """A file by its id, its bytes or its address; null for what xAI does not take."""
+    """Return a file element with the part's file id, bytes or URL, or None if xAI does not accept the part."""
     if part.kind not in ("file", "image"):
         return None
     if part.file_id is not None:

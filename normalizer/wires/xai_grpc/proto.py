@@ -1,6 +1,6 @@
-"""xAI's protobuf messages and enums, and what the canonical form does not name in them.
+"""Access to xAI's protobuf messages and enums: parsing, conversion to JSON and unknown fields.
 
-The only module that needs the `xai` extra; everything is read through the generated classes.
+Only this module imports the generated classes of the `xai` extra. Importing it without them raises MissingExtra.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ except ImportError as error:  # pragma: no cover - exercised by a subprocess tes
     ) from error
 
 _FINISH: Any = chat_pb2.CompletionOutput.DESCRIPTOR.fields_by_name["finish_reason"].enum_type
-#: `xai_api.FinishReason`, also the values of newer SDKs, by what their names mean.
+#: Stop reasons by `xai_api.FinishReason`, including values of newer SDKs, according to their names.
 STOPS: dict[int, StopReason] = {value.number: reason_of(value.name) for value in _FINISH.values if value.number}
 TIME_LIMIT = 5
 
-#: `xai_api.ToolCallType` of the calls that xAI executes, in canonical terms.
+#: Canonical tools by `xai_api.ToolCallType`, for the calls that xAI executes.
 SERVER_TOOLS = {
     2: "web_search",
     3: "x_search",
@@ -39,9 +39,9 @@ SERVER_TOOLS = {
     7: "attachment_search",
     10: "image_generation",
 }
-#: The same the other way round.
+#: The inverse of `SERVER_TOOLS`.
 SERVER_TYPES = {tool: number for number, tool in SERVER_TOOLS.items()}
-#: `xai_api.ToolMode` in canonical terms.
+#: Canonical tool choice modes by `xai_api.ToolMode`.
 MODES: dict[int, Literal["auto", "none", "required"]] = {1: "auto", 2: "none", 3: "required"}
 TYPE_UNSET = 0
 TYPE_CLIENT = 1
@@ -68,17 +68,17 @@ Function: Any = chat_pb2.Function
 
 
 def response_from(data: bytes) -> Any:
-    """A GetChatCompletionResponse, from its bytes or its protobuf JSON. Raises MalformedBody."""
+    """Parse a GetChatCompletionResponse from its bytes or protobuf JSON. Raises MalformedBody if it is neither."""
     return _parse(chat_pb2.GetChatCompletionResponse, data)
 
 
 def chunk_from(data: bytes) -> Any:
-    """A GetChatCompletionChunk, from its bytes or its protobuf JSON. Raises MalformedBody."""
+    """Parse a GetChatCompletionChunk from its bytes or protobuf JSON. Raises MalformedBody if it is neither."""
     return _parse(chat_pb2.GetChatCompletionChunk, data)
 
 
 def status_from(data: bytes) -> dict[str, Any] | None:
-    """The status with which a call ended instead of a message: the JSON ``{"code", "details"}``; null for any other."""
+    """Return the status of a failed RPC, the JSON ``{"code", "details"}``, or None for any other bytes."""
     if data[:1] != b"{":
         return None
     try:
@@ -89,7 +89,10 @@ def status_from(data: bytes) -> dict[str, Any] | None:
 
 
 def request_from(body: Any) -> Any:
-    """A GetCompletionsRequest: the message itself, its bytes, or its protobuf JSON. Raises MalformedBody."""
+    """Return a GetCompletionsRequest from the message itself, its bytes, or its protobuf JSON (parsed or text).
+
+    Raises MalformedBody for anything else.
+    """
     if isinstance(body, GetCompletionsRequest):
         return body
     if isinstance(body, dict):
@@ -102,7 +105,10 @@ def request_from(body: Any) -> Any:
 
 
 def parse_dict(plain: dict[str, Any], message: Any) -> Any:
-    """A message filled from protobuf JSON. Raises MalformedBody."""
+    """Fill ``message`` from parsed protobuf JSON, and return it. Unknown fields are ignored.
+
+    Raises MalformedBody if a value does not fit its field.
+    """
     try:
         return ParseDict(plain, message, ignore_unknown_fields=True)
     except (JsonParseError, ValueError, TypeError, OverflowError, RecursionError, SystemError) as error:
@@ -123,20 +129,21 @@ def _parse(cls: Any, data: bytes) -> Any:
 
 
 def finish_name(value: int) -> str:
-    """The wire's name of a finish reason, also of one that this version does not know."""
+    """Return the wire's name of a finish reason, or its number as text if the SDK does not know it."""
     known = _FINISH.values_by_number.get(value)
     return known.name if known is not None else str(value)
 
 
 def detail_name(value: int) -> str | None:
-    """The wire's name of an image's resolution; null where it says nothing."""
+    """Return the wire's name of an image detail level, or None if it is unset or unknown."""
     return str(image_pb2.ImageDetail.Name(value)) if value in image_pb2.ImageDetail.values() and value else None
 
 
 def as_dict(message: Any) -> dict[str, Any]:
-    """A message as JSON with the proto's own names.
+    """Convert a message to JSON with the field names of the proto file.
 
-    A value that protobuf's JSON cannot hold (a timestamp before the year 1 or after 9999) is given by its fields.
+    A value that protobuf's JSON cannot represent, such as a timestamp after the year 9999, becomes an object of its
+    fields.
     """
     try:
         plain: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
@@ -158,7 +165,7 @@ def _by_field(message: Any) -> dict[str, Any]:
 
 
 def rest(message: Any, *represented: str) -> dict[str, Any]:
-    """The set fields of a message that the canonical form does not represent, as JSON."""
+    """Return the set fields of a message as JSON, except those in ``represented``."""
     whole = None
     extra: dict[str, Any] = {}
     for field, _ in message.ListFields():
@@ -174,7 +181,7 @@ def rest(message: Any, *represented: str) -> dict[str, Any]:
 
 
 def unknown_fields(message: Any) -> list[dict[str, Any]]:
-    """Fields that this version of the SDK does not know: kept by number, bytes as hex (law `unknown`)."""
+    """Return the fields that the installed SDK does not know, by number, with bytes as hex (law `unknown`)."""
     found = []
     fields: Any = UnknownFieldSet(message)  # iterable, though its stubs do not say so
     for field in fields:

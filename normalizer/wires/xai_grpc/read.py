@@ -1,8 +1,8 @@
-"""A GetCompletionsRequest into a canonical request.
+"""Reader for xAI's requests: it converts a GetCompletionsRequest to a canonical request.
 
-Messages of the assistant that follow each other, with the outputs of its server-side calls between them, are the
-outputs of one answer: they become one response, built as the decoder builds it. Tool messages without an id answer
-the open calls by their position, as xAI pairs them (failure XAI-01).
+Consecutive assistant messages, with the outputs of their server calls between them, are the outputs of one response.
+They become one assistant turn, built as the decoder builds responses. Tool messages without an id belong to the
+unanswered calls in order, as xAI pairs them (XAI-01).
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ _CLIENT = (TYPE_CLIENT, TYPE_UNSET)
 
 
 def read(body: Any, provider: str | None) -> Request:
-    """Raises MalformedBody where the body is no such message."""
+    """Convert a GetCompletionsRequest (message, bytes or protobuf JSON) to a canonical request.
+
+    ``provider``: the provider that the request is for. Raises MalformedBody if the body is not such a message.
+    """
     message = request_from(body)
     choice = message.tool_choice if message.HasField("tool_choice") else None
     return Request(
@@ -74,10 +77,10 @@ def read(body: Any, provider: str | None) -> Request:
 
 
 class _History:
-    """The turns while the messages are read. ``_said``: the messages of the answer that is being collected.
+    """State of reading a history. ``_said``: the messages of the current assistant turn.
 
-    ``_open``: the client calls that nothing answered yet, each as the id on the wire and the call's own, which differ
-    where calls share one; ``_answers``: place of the turn that holds the answers.
+    ``_open``: the client calls without a tool result so far, each with its wire id and its canonical id, which differ
+    if calls share a wire id. ``_answers``: index of the turn with the tool results of these calls.
     """
 
     def __init__(self, provider: str) -> None:
@@ -85,9 +88,9 @@ class _History:
         self._turns: list[Turn] = []
         self._said: list[Any] = []
         self._open: list[tuple[str, str]] = []
-        self._names: dict[str, str] = {}  # of the last answer's calls, by their ids
+        self._names: dict[str, str] = {}  # tool names of the last turn's calls, by id
         self._answers: int | None = None
-        self._after = 0  # where the answers to the last calls belong
+        self._after = 0  # index at which the results of the last calls belong
 
     def read(self, messages: Any) -> list[Turn]:
         for message in messages:
@@ -109,7 +112,7 @@ class _History:
         return self._turns
 
     def _server_output(self, message: Any) -> bool:
-        """Whether a tool message tells what came of a call that xAI ran itself."""
+        """Report whether a tool message contains the result of a call that xAI executed."""
         if not self._said:
             return False
         if message.tool_calls:
@@ -120,7 +123,7 @@ class _History:
         )
 
     def _close(self) -> None:
-        """The messages of one answer become one turn."""
+        """Convert the pending messages to one assistant turn."""
         if not self._said:
             return
         context = Context(WIRE, self._provider)
@@ -157,7 +160,8 @@ class _History:
             parts[0] = TextPart(text)
         result = Result(id, parts, failed, message.name or None, plain=_plain(message.content), extra=extra)
         if self._answers is None:
-            # What stood between the calls and their answers follows them; ``behind`` remembers it for this wire.
+            # Turns between the calls and their results move after the results. ``behind`` counts them, so that the
+            # writer of this wire can restore the order.
             behind = len(self._turns) - self._after
             self._answers = self._after
             self._turns.insert(self._after, Results([], {"behind": behind} if behind else {}))
@@ -167,7 +171,7 @@ class _History:
 
 
 def _output(context: Context, index: int, message: Any, said: list[Any]) -> Output:
-    """A message of the history as the output that it was."""
+    """Convert a message of the history back to the output that it came from."""
     calls = [called(context, call) for call in message.tool_calls]
     if not calls and message.role == ROLE_TOOL:
         calls = [called(context, call) for m in said for call in m.tool_calls if call.id == message.tool_call_id][:1]
@@ -189,7 +193,7 @@ def _output(context: Context, index: int, message: Any, said: list[Any]) -> Outp
 
 
 def _with_parts(choice: Choice, said: list[Any]) -> Choice:
-    """The choice with the parts of the assistant's messages that are no text, as opaque blocks after the others."""
+    """Append the content elements of the messages that are not text to the choice, as opaque blocks."""
     for index, message in enumerate(said):
         for part in message.content:
             if part.WhichOneof("content") != "text":
@@ -235,7 +239,7 @@ def _opaque(part: Any) -> OpaquePart:
 
 
 def _plain(content: Any) -> bool:
-    """Whether the content is what the SDK makes of one bare string."""
+    """Report whether the content is a single text, as the SDK creates it from a plain string."""
     return len(content) == 1 and content[0].WhichOneof("content") == "text"
 
 
@@ -254,7 +258,7 @@ def _tool(tool: Any) -> Tool:
         with suppress(ValueError):
             parameters = json_codec.decode(function.parameters)
         if not isinstance(parameters, dict) or json_codec.text(parameters) != function.parameters:
-            extra["parameters"] = function.parameters  # as it was spelled
+            extra["parameters"] = function.parameters  # the original spelling
         if not isinstance(parameters, dict):
             parameters = None
     return Tool(

@@ -1,7 +1,7 @@
-"""What xAI refuses in a GetCompletionsRequest.
+"""Request rules of xAI, for a GetCompletionsRequest.
 
-xAI documents little of this: its own sources are the SDK's documentation and what people report; where neither says
-anything, a rule says what the messages cannot mean, and its source says so.
+xAI documents little of this. The sources are the SDK's documentation and reports by users. Other rules follow from the
+meaning of the messages, and their source says so.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _rule(id: str, reason: str, source: str, check: Callable[[Any], Found]) -> R
 
 
 def parsed(body: Any) -> Any:
-    """The message of a body, so that it is not parsed anew for each rule; the body itself where it is none."""
+    """Parse a body once for all rules. Returns the message, or the body itself if it cannot be parsed."""
     try:
         return request_from(body)
     except MalformedBody:
@@ -116,7 +116,10 @@ def _ids(message: Any) -> Found:
 
 
 def _answers(message: Any) -> Iterator[tuple[str, str, str]]:
-    """(rule, path, message) for every call and answer that do not fit, an answer without id by its position."""
+    """Yield (rule, path, message) for every client call and tool message without a counterpart.
+
+    A tool message without an id belongs to the first unanswered call.
+    """
     waiting: list[tuple[str, str]] = []  # (id, path)
     answered: set[str] = set()
     chained = bool(message.previous_response_id)

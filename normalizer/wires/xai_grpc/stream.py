@@ -1,7 +1,7 @@
-"""Streamed GetChatCompletionChunk messages into canonical events and, at their end, one response.
+"""Decoder for streams of GetChatCompletionChunk messages: canonical events as they arrive, and one response at the end.
 
-An accumulator of its own: the SDK's overwrites what is set with what is unset and extends lists, so that calls vanish
-or double (failures XAI-09, XAI-10).
+It does not use the SDK's accumulator, which overwrites set fields with unset ones and extends lists, so that calls are
+lost or duplicated (XAI-09, XAI-10).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .proto import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, sta
 
 
 class _Open:
-    """One output while it arrives."""
+    """An output of a stream in progress."""
 
     __slots__ = (
         "by_id",
@@ -49,13 +49,13 @@ class _Open:
 
 
 class Stream(StreamBase):
-    """Feed it one serialized message at a time."""
+    """Stream decoder that takes one serialized message (or its protobuf JSON) per event."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._outputs: dict[int, _Open] = {}
-        self._by_id: dict[tuple[int, str], Growing] = {}  # of each choice: an answer's outputs share their calls
-        self._unfinished: list[Growing] = []  # those that may be, and are not marked as rivals
+        self._by_id: dict[tuple[int, str], Growing] = {}  # by choice and id: the outputs of a choice share calls
+        self._unfinished: list[Growing] = []  # calls that may be unfinished and are not yet rivals
         self._id = ""
         self._model = ""
         self._usage: Any = None
@@ -63,9 +63,9 @@ class Stream(StreamBase):
         self._keys = 0
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
-        """Take one message, or the status of the call that ends it badly (its JSON, ``{"code", "details"}``).
+        """Process one message, or the status of a failed RPC (the JSON ``{"code", "details"}``).
 
-        Raises MalformedBody where the bytes are neither.
+        Raises MalformedBody if the bytes are neither.
         """
         ended = status_from(data)
         if ended is not None:
@@ -132,7 +132,7 @@ class Stream(StreamBase):
         out.append(BlockDelta(self._choice(opened), key, text))
 
     def _call(self, opened: _Open, call: Called, out: list[Event]) -> None:
-        """The same id again is the same call; neither id nor name is a continuation (failure XAI-10)."""
+        """Process a call. A repeated id means the same call; no id and no name means a continuation (XAI-10)."""
         known = self._known(opened, call)
         if known is None:
             opened.calls.append(grown := Growing(call, opened))
@@ -168,7 +168,7 @@ class Stream(StreamBase):
         return None if known is None or known.differs(call) else known
 
     def _last(self, opened: _Open, call: Called) -> Growing:
-        """The last call, which takes what comes without id and name; its arguments may be those of another one."""
+        """Return the output's last call for a fragment without id and name, and mark the calls it may belong to."""
         taker = opened.calls[-1]
         if call.text:
             taker.call.stray = True
@@ -178,7 +178,7 @@ class Stream(StreamBase):
         return taker
 
     def finish(self) -> Response:
-        """The response; incomplete where the last output got no finish reason."""
+        """Return the response. It is incomplete after an error, or if finish reasons are missing (see `finished`)."""
         context = self._context
         outputs = [
             Output(

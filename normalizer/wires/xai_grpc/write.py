@@ -1,7 +1,7 @@
-"""A canonical request as a GetCompletionsRequest.
+"""Writer for xAI's requests: it converts a canonical request to a GetCompletionsRequest.
 
-Answers of xAI go back as they came: message by message, with their encrypted state and their server-side calls. The
-answers of others become what xAI would have said: reasoning, words, and the client calls of a turn in one message.
+Assistant turns from xAI are sent back message by message, with their encrypted state and server calls. Assistant turns
+from other wires become messages as xAI writes them: reasoning, text, and the client calls of a turn in one message.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from .proto import (
 from .write_assistant import Spelling
 
 WIRE = "xai.grpc"
-#: No document of xAI's says which ids it takes; its own are of this kind.
+#: xAI does not document which ids it accepts. The ids that it creates match this pattern.
 IDS = IdStyle(r"[!-~]{1,128}", 64)
 NAMES = NameStyle(reserved=RESERVED)
-#: What other wires call a member that xAI has too.
+#: Parameters of other wires, and the field of xAI's request with the same meaning.
 _PARAMS = {
     "temperature": "temperature",
     "top_p": "top_p",
@@ -58,17 +58,18 @@ _MODE_NUMBERS = {mode: number for number, mode in MODES.items()}
 
 
 def write(request: Request, provider: str | None) -> Encoded:
-    """The request, and what could not be carried."""
+    """Convert a request to a GetCompletionsRequest message, and return it with its losses and aliases."""
     writer = Writer(request, provider)
     writer.add(request.turns, 0, len(request.turns))
     return writer.encoded()
 
 
 class Writer:
-    """Writes a request's turns one after the other.
+    """Incremental writer for the turns of a request.
 
-    ``basis``: what the messages depend on beside the turns; null where xAI keeps a part of the history, so that they
-    can only be written in one go. ``settled``: whether those written so far stay as they are, whatever follows.
+    ``basis``: everything except the turns that the messages depend on. It is None if the request continues a response
+    that xAI stores; its turns can then only be written all at once. ``settled``: whether later turns leave the messages
+    so far unchanged.
     """
 
     def __init__(self, request: Request, provider: str | None) -> None:
@@ -78,19 +79,19 @@ class Writer:
         self._chained = request.previous_response_id is not None
         self.basis = None if self._chained else (request.wire, provider)
         self._spelling = Spelling(self._carrying)
-        self._begun = b""  # the messages before those of the body, serialized
+        self._begun = b""  # serialized messages that precede those of the body
         self._body: Any = None
-        #: what is not in the body yet: messages, or the usual ones as their members, which are built at once then
+        #: messages that are not in the body yet; those of the fast path as dicts, which `_built` converts in one call
         self._messages: list[Any] = []
-        self._held: list[Any] = []  # answers that stood behind other turns
-        self._wait = 0  # how many of these are to come
+        self._held: list[Any] = []  # tool messages that have to follow later turns
+        self._wait = 0  # how many such turns are still to come
 
     @property
     def settled(self) -> bool:
         return not self._held
 
     def fork(self, request: Request) -> Writer:
-        """The same so far, for a request of the same basis that begins with the same turns."""
+        """Return an independent copy, for a request of the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
         other._carrying = self._carrying.fork()
@@ -101,7 +102,10 @@ class Writer:
         return other
 
     def add(self, turns: list[Turn], start: int, stop: int) -> None:
-        """Write the turns from one seam to another (`pairing.is_seam`): the usual ones, and between them the rest."""
+        """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_seam`).
+
+        Regular turns take the fast path.
+        """
         if self._chained:
             self._add_unkept()
             return
@@ -112,7 +116,7 @@ class Writer:
             start = end
 
     def encoded(self) -> Encoded:
-        """The request. The writer is of no use after it: the message is given away."""
+        """Return the request with its losses and aliases. Do not use the writer afterwards: the body is not a copy."""
         request, carrying, same = self._request, self._carrying, self._same
         self._messages += self._held
         body = self._built()
@@ -137,7 +141,7 @@ class Writer:
         return carrying.encoded(body)
 
     def _built(self) -> Any:
-        """The body with all messages so far."""
+        """Return the body with all messages so far."""
         more = GetCompletionsRequest(messages=self._messages)
         if self._body is None and self._begun:
             self._body = GetCompletionsRequest.FromString(self._begun)
@@ -149,9 +153,9 @@ class Writer:
         return self._body
 
     def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
-        """The short path: write turns as long as there is nothing odd about them. The place of the first that is odd.
+        """Write regular turns with the fast path, and return the index of the first turn that is not regular.
 
-        Usual are a user's words, and words and function calls with all their answers in words.
+        Regular turns are a user's plain text, and text and function calls with all tool results in plain texts.
         """
         if self._held:
             return place
@@ -187,7 +191,7 @@ class Writer:
         return place
 
     def _add_unkept(self) -> None:
-        """Write what xAI does not hold yet."""
+        """Write the turns that xAI does not store yet."""
         turns, self._chained = _sent(self._request, self._carrying)
         for place, turn in turns:
             self._turn(turn, place)
@@ -236,7 +240,7 @@ class Writer:
         return []
 
     def _results(self, turn: Results, number: int) -> list[Any]:
-        """One tool message a call, by its id; images and files follow them, as a tool message holds only words."""
+        """Return one tool message per result, and a user message with their media, as tool messages hold only text."""
         messages = []
         media: list[Any] = []
         if not self._same and (lost := told(turn.extra)):
@@ -261,9 +265,9 @@ class Writer:
 
 
 def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Turn]], bool]:
-    """The turns to send, with their places: all, or only those that xAI does not hold yet (failure XAI-05).
+    """Return the turns to send, with their indexes, and whether xAI stores the response that the request continues.
 
-    Answers to calls that xAI holds stand without them.
+    If it does, the turns up to that response are not sent (XAI-05), and tool results may come without their calls.
     """
     turns, anchor = request.turns, request.previous_response_id
     kept = request.wire == WIRE or any(_is_anchor(turn, anchor) for turn in turns)
@@ -330,7 +334,7 @@ def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> No
 
 
 def _params(params: dict[str, Any], carrying: Carrying, body: Any) -> None:
-    """The members that have the same meaning here; every other one is a loss."""
+    """Set the parameters of another wire that xAI also has, and report the others as losses."""
     given: dict[str, Any] = {}
     for name, value in params.items():
         target = _PARAMS.get(name)
@@ -345,7 +349,7 @@ def _params(params: dict[str, Any], carrying: Carrying, body: Any) -> None:
 
 
 def _set(body: Any, target: str | None, value: Any) -> bool:
-    """Whether the value could be set."""
+    """Set a field, and report whether that succeeded."""
     if target is None:
         return False
     try:

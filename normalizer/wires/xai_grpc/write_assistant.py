@@ -1,4 +1,4 @@
-"""An assistant turn as xAI's messages."""
+"""Conversion of assistant turns to xAI's messages."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
 
 
 class Spelling:
-    """Spells assistant turns. ``ids``: what stands on the wire for the calls of the turn before."""
+    """Converter for assistant turns. ``ids``: canonical id -> wire id, for the calls of the last turn."""
 
     def __init__(self, carrying: Carrying) -> None:
         self._carrying = carrying
         self.ids: dict[str, str] = {}
 
     def usual(self, turn: Assistant, asked: list[str]) -> dict[str, Any] | None:
-        """The short path: the members of one message of words and calls, whose ids are added to ``asked``.
+        """Return the members of the message for a turn of only text and function calls, or None for any other turn.
 
-        Null for anything else.
+        Part of the fast path. The method appends the ids of the turn's calls to ``asked``, even if it returns None.
         """
         response = turn.response
         choices = response.choices
@@ -82,7 +82,7 @@ class Spelling:
         return message
 
     def spell(self, turn: Assistant, number: int) -> list[Any]:
-        """The messages of one turn."""
+        """Return the messages of one turn. ``number``: index of the turn, for losses."""
         self.ids = {}
         response = turn.response
         if lost := told(turn.extra):
@@ -98,7 +98,7 @@ class Spelling:
             messages = [Message(role=ROLE_ASSISTANT, content=[Content(text="")])]
         return messages
 
-    # Answers of xAI.
+    # Turns from xAI.
 
     def _own(self, blocks: list[Block], told: dict[str, Any]) -> list[Any]:
         messages: list[Any] = []
@@ -112,7 +112,7 @@ class Spelling:
             if isinstance(block, ServerToolCall):
                 served[block.id] = block
                 if index is not None and (block.id, index) in told_of:
-                    continue  # it was not announced before its result told of it
+                    continue  # no output before its result contains it; `_result` adds it
             if current is None or index != place or (index is None and not _takes(current, kind)):
                 if current is not None:
                     _complete(current, told, place)
@@ -159,10 +159,10 @@ class Spelling:
                 made.error_message = call.extra["error_message"]
         return made
 
-    # Answers of others.
+    # Turns from other wires.
 
     def _foreign(self, blocks: list[Block], number: int) -> list[Any]:
-        """Reasoning, then words, then the calls; once something was called, what follows joins it."""
+        """Return messages with reasoning, then text, then calls. Blocks after a call move into the call's message."""
         carrying = self._carrying
         messages: list[Any] = []
         current: Any = None
@@ -222,7 +222,7 @@ class Spelling:
 
 
 def _takes(message: Any, kind: type[Block]) -> bool:
-    """Whether a block of this kind still belongs to the message, where nothing says which output it came from."""
+    """Report whether a block of this kind belongs to the same message, if its output index is not known."""
     if message.role == ROLE_TOOL or kind is ServerToolResult:
         return False
     if kind is Reasoning:
@@ -233,7 +233,10 @@ def _takes(message: Any, kind: type[Block]) -> bool:
 
 
 def _complete(message: Any, told: dict[str, Any], place: int | None) -> None:
-    """At least one content element, and what the message itself said besides."""
+    """Add an empty text if the message has no content, and restore its name and the split of its texts.
+
+    ``told``: the outputs' extra members, by index.
+    """
     if not message.content:
         message.content.append(Content(text=""))
     output = told.get(str(place or 0))
@@ -265,7 +268,7 @@ def _server_call(call: ServerToolCall) -> Any:
 
 
 def _result(message: Any, result: ServerToolResult, call: ServerToolCall | None) -> None:
-    """The call again, and what came of it; xAI pairs them by the id (its SDK replays them so)."""
+    """Add the server call and its result to a tool message. xAI pairs them by id, as its SDK also writes them."""
     if call is not None:
         message.tool_calls.append(_server_call(call))
     if result.call_id and not message.tool_call_id:
