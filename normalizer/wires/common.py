@@ -150,7 +150,7 @@ class CallSite(Struct, gc=False):
             return False
         again = "came twice"
         if first != (name, text):
-            from ..arguments import by_value  # loaded when the first such call comes
+            from ..arguments import by_value  # imported only when needed
 
             value = text if free_text else by_value(text)
             if self.shared is None:
@@ -207,7 +207,7 @@ class CallSite(Struct, gc=False):
     ) -> tuple[dict[str, Any] | None, CallStatus]:
         """Return the arguments and status of a call that needs more than a plain parse, and add its findings."""
         find, choice = self.context.find, self.choice
-        from ..arguments import PSEUDO_PARALLEL, Parsed, parse  # loaded when the first odd call comes
+        from ..arguments import PSEUDO_PARALLEL, Parsed, parse  # imported only when needed
 
         arguments, status, code = Parsed(None) if free_text else parse(text)
         if cut:

@@ -67,7 +67,7 @@ def mended_members(body: dict[str, Any], messages: str, carrying: Carrying) -> d
 
 
 def _is_sayable(value: Any) -> bool:
-    """Report whether UTF-8 can encode all texts of a JSON value. A fast check: False may be a false alarm."""
+    """Report whether UTF-8 can encode all texts of a JSON value. This check is fast; False may be a false alarm."""
     try:
         _encode(value)
     except RecursionError:

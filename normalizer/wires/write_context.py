@@ -178,7 +178,7 @@ def told(extra: dict[str, Any], *known: str) -> list[str]:
 
 
 def detail_of(extra: dict[str, Any]) -> str | None:
-    """Return the requested image detail ("low", "high", "auto") from the ``extra`` of a part, or None.
+    """Return the requested image detail, such as "low" or "high", from the ``extra`` of a part, or None.
 
     Each wire keeps it in a different member.
     """

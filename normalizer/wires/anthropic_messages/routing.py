@@ -43,7 +43,10 @@ class Blocks:
         self._again: list[Open] = []  # blocks whose start repeats the call of another block
 
     def begin(self, block: Wire, index: int | None) -> Open:
-        """Add the block of a start event, and return it. It also takes over text that came before its start."""
+        """Add the block of a start event, and return it.
+
+        If earlier deltas implied a block of this type with this index, that block gets the start's data instead.
+        """
         place = len(self.all) if index is None else index
         held = self.under.get(place)
         opened = Open(block, place, len(self.all), held)

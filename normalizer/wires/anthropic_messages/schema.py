@@ -208,8 +208,8 @@ class Event(Wire):
     p: Any = None
 
 
-# Structs of the fast path, for the most frequent events of a stream: one more fragment of a block. An event with other
-# members does not fit or is passed over, and is then parsed as an `Event`.
+# Structs of the fast path, for the most frequent events of a stream: a text fragment for a block. An event with other
+# members does not fit, and other event types are passed over. The stream then parses them as an `Event`.
 
 
 class TextPiece(Struct, tag_field="type", tag="text_delta", forbid_unknown_fields=True, gc=False):

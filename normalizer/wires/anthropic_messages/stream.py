@@ -228,7 +228,7 @@ class Stream(StreamBase):
         self._count(event.usage, out)
 
     def finish(self) -> Response:
-        """Return the response. It is incomplete if no message_stop came (TERM-01)."""
+        """Return the response. It is incomplete after an error, or without a message_stop event (TERM-01)."""
         context = self._context
         complete = self._ended and self._error is None
         if not complete and self._error is None:

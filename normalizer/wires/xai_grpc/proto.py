@@ -1,6 +1,7 @@
 """Access to xAI's protobuf messages and enums: parsing, conversion to JSON and unknown fields.
 
-Only this module imports the generated classes of the `xai` extra. Importing it without them raises MissingExtra.
+No other module of the wire imports the generated classes of the `xai` extra. Without them the import of this module
+raises MissingExtra.
 """
 
 from __future__ import annotations
