@@ -48,7 +48,8 @@ class Called(Struct, gc=False):
 class Growing:
     """A call while its fragments arrive. They are concatenated only on demand, so the cost stays linear (DOS-01).
 
-    ``home``: the output in which the call began.
+    ``home``: where the call began, compared by identity: the output of a stream, or the wire's call in a complete
+    response.
     """
 
     __slots__ = ("_balance", "_checked", "_parts", "call", "home", "length")
@@ -89,7 +90,7 @@ class Growing:
 
         Returns True if it adds text, False if it replaces the text with a longer one that begins the same, and None if
         the text is not new. Unset values never overwrite set ones. A server-side type overwrites a client type.
-        ``home``: the output of the occurrence.
+        ``home``: where it occurs, as for the class.
         """
         told = self.call
         told.status = news.status or told.status
