@@ -1,11 +1,11 @@
-"""Acting on the calls: rounds, execution, approval, events. On top of the canonical form, and on nothing else.
+"""Turns: run a model's tool calls round by round until it answers, on top of the normalizer's canonical form.
 
     from toolparity.normalizer.turns import Tools, Turn
     outcome = await Turn(provider, tools, policy="all", max_rounds=4).run("What do I owe?")
 
-In pieces: `execution.Executor` runs the calls of a selection; `machine.step` is the turn without any I/O; `turn.Turn`
-drives it over a `provider.Provider`, telling an `observer.Observer` (a log) before anything happens that cannot be
-undone.
+`execution.Executor` runs the calls of a selection. `machine.step` is the state machine of a turn and does no I/O.
+`turn.Turn` drives it over a `provider.Provider`, and notifies each `observer.Observer` (a turn log) before it does
+anything that cannot be undone.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ __all__ = [
     "TurnState",
 ]
 
-#: Name -> the module that has it: loaded when it is first asked for, so that a piece costs no more than itself.
+#: Public name -> the module that defines it. `__getattr__` imports the module on first access.
 _HOMES = {
     "Turn": "turn",
     "Outcome": "outcome",

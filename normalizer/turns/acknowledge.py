@@ -1,15 +1,15 @@
-"""What the user is told while the tools run: one sentence made of their waiting hints, in call order.
+"""Acknowledgements: one sentence for the user while the tools run, built from their waiting hints in call order.
 
     looking up your upcoming appointments, checking your billing
         -> Sure, I'll look up your upcoming appointments and check your billing.
     checking your next appointment
         -> Let me check your next appointment.
 
-Made here, without a model and at once. Where a model is to find the words, it gets the hints (`Writer`), and the
-sentence that is made here stands in for it where it fails. Both go into ``Turn(…, acknowledge=…)``.
+`acknowledge` builds the sentence at once, without a model. `Writer` lets a model write it from the hints, and uses the
+built sentence if the model fails. Pass either as ``Turn(…, acknowledge=…)``.
 
-A model that says something beside its calls has acknowledged them itself: then a turn tells these words, and asks
-nobody for others. Ask it to, where it may (`GUIDANCE`, in its system prompt).
+If the model's answer contains text besides its calls, the turn uses that text as the acknowledgement and calls neither.
+Add `GUIDANCE` to the system prompt to make the model write such a text.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _log = logging.getLogger(__name__)
 
 _ONE = "Let me {}."
 _MANY = "Sure, I'll {}."
-#: For a hint that is no gerund, and no sentence of its own.
+#: For a hint that is neither a gerund phrase nor a sentence.
 _OTHER = "One moment: {}."
 
 _LEADS = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are|now|currently|just|still|please wait,?)\s+", re.IGNORECASE)  # noqa: RUF001
 _ENDS = " \t\n.…!,;:"
 _ADVERBS = frozenset(("also", "first", "then", "now", "next", "again"))
 _LINKS = frozenset(("and", "or", "then", "&"))
-#: What a phrase goes on with where it is no object: it cannot share its verb with another phrase.
+#: Words that start the rest of a phrase that is not an object. Such a phrase cannot share its verb with another.
 _PARTICLES = word_set(
     """about above across after against along among around as at away back before behind below beside between by down
     during for forward from in into of off on onto out over past since through to together toward under until up upon
     using via when where whether while with within without"""
 )
 _UNSHARED = frozenset(("a", "an"))
-#: What the system prompt of the model that calls may say, so that it acknowledges its calls itself.
+#: Text for the system prompt of the model that calls tools, so that it acknowledges its calls itself.
 GUIDANCE = (
     "Whenever you call tools, first tell the user in one short sentence what you are going to do, in the order of the "
     "calls, as in: Sure, I'll look up your appointments and check your billing. Promise no result."
 )
-#: What a model is told that writes the sentence.
+#: The system prompt of a model that writes the sentence (`Writer`).
 INSTRUCTIONS = (
     "A user asked for something, and these things are being done for them now. Write the one short sentence that a "
     "person would say before doing them, in the order given, as in: Sure, I'll look up your appointments and check "
@@ -60,17 +60,17 @@ INSTRUCTIONS = (
 
 
 class Hinted(Protocol):
-    """What is asked of a tool here: ``waiting_hint``, or null."""
+    """The part of a tool that acknowledgements need: its ``waiting_hint``, or None."""
 
     @property
     def waiting_hint(self) -> str | None: ...
 
 
 class Writer:
-    """Lets a model find the words: ``Turn(…, acknowledge=Writer(provider))``.
+    """Lets a model write the acknowledgement: ``Turn(…, acknowledge=Writer(provider))``.
 
-    It gets the hints as JSON, in call order. Where it fails, or takes more than ``patience`` seconds, the sentence is
-    the one that is made here.
+    The model gets the hints as JSON, in call order. If it fails, or takes more than ``patience`` seconds, `sentence`
+    builds the text instead.
     """
 
     def __init__(self, provider: Provider, *, instructions: str = INSTRUCTIONS, patience: float = 3.0) -> None:
@@ -79,7 +79,7 @@ class Writer:
         self.patience = patience
 
     async def __call__(self, calls: Sequence[ToolCall], tools: Mapping[str, Hinted]) -> str | None:
-        """What to say of these calls; null where no tool has a hint. Does not raise."""
+        """Return the acknowledgement of these calls, or None if no tool has a hint. Errors of the model are logged."""
         hints = hints_of(calls, tools)
         if not hints:
             return None
@@ -94,12 +94,12 @@ class Writer:
 
 
 def acknowledge(calls: Sequence[ToolCall], tools: Mapping[str, Hinted]) -> str | None:
-    """What to say of these calls; null where no tool has a hint."""
+    """Return the acknowledgement of these calls, or None if no tool has a hint."""
     return sentence(hints_of(calls, tools))
 
 
 def hints_of(calls: Iterable[ToolCall], tools: Mapping[str, Hinted]) -> list[str]:
-    """The hints of the called tools in call order, each once."""
+    """Return the waiting hints of the called tools in call order, without duplicates."""
     found: dict[str, str] = {}
     for call in calls:
         hint = tools[call.name].waiting_hint if call.name in tools else None
@@ -110,10 +110,10 @@ def hints_of(calls: Iterable[ToolCall], tools: Mapping[str, Hinted]) -> list[str
 
 
 def sentence(hints: Iterable[str]) -> str | None:
-    """Hints, joined as a person would say it; null for none. The same hint counts once.
+    """Return one text built from the hints without duplicates, or None if there are none.
 
-    A hint is said as a verb where it is a gerund phrase; any other comes behind, as it stands. One that begins with a
-    capital letter is a sentence already.
+    Gerund phrases come first, as verb phrases in one sentence. Any other hint follows unchanged. A hint that begins
+    with a capital letter is used as a complete sentence.
     """
     said: list[str] = []
     other: list[str] = []
@@ -129,7 +129,7 @@ def sentence(hints: Iterable[str]) -> str | None:
 
 
 def spoken(hint: str) -> str | None:
-    """A gerund phrase as its verb phrase: "looking up your order" -> "look up your order"; null for any other."""
+    """Convert a gerund phrase to a verb phrase: "looking up your order" -> "look up your order". None for others."""
     text = " ".join(hint.split()).strip(_ENDS)
     while lead := _LEADS.match(text):
         text = text[lead.end() :]
@@ -147,7 +147,7 @@ def spoken(hint: str) -> str | None:
 
 
 def _goes_on(words: list[str], place: int, first: int) -> bool:
-    """Whether the word is another verb of the phrase: "searching and sorting mails", "… and checking its state"."""
+    """Return whether the word is another verb of the phrase, as in "searching and sorting mails"."""
     before = place - 1
     while before > first and _is_adverb(words[before]) and words[before].lower() not in _LINKS:
         before -= 1
@@ -160,7 +160,7 @@ def _goes_on(words: list[str], place: int, first: int) -> bool:
 
 
 def _shared(phrases: list[list[str]]) -> list[str]:
-    """Phrases that follow each other and begin alike say the beginning once."""
+    """Merge consecutive phrases with the same beginning, so that it appears once."""
     groups: list[list[list[str]]] = []
     for phrase in phrases:
         if groups and _common([*groups[-1], phrase]):
@@ -176,15 +176,15 @@ def _shared(phrases: list[list[str]]) -> list[str]:
 
 
 def _common(phrases: list[list[str]]) -> int:
-    """How many words these phrases share so that what is left of each is an object of its own; 0 for none."""
+    """Return how many leading words the phrases can share, so that an object remains of each. 0 if none."""
     shortest = min(map(len, phrases))
     common = next((n for n in range(shortest) if len({phrase[n] for phrase in phrases}) > 1), shortest)
     if common == shortest:
-        # One goes on where another ends ("your calendar", "your calendar of May"): only the verb is shared.
+        # One phrase extends another ("your calendar", "your calendar of May"), so only the verb is shared.
         common = next((n for n, word in enumerate(phrases[0][:common]) if before_noun(word)), 0)
     while common and phrases[0][common - 1].lower() in _UNSHARED:
         common -= 1
-    # What several verbs share is not said by the first of them; and "in Rome" is no object.
+    # Several verbs cannot be shared as a prefix, and a phrase such as "in Rome" is not an object.
     if any(word.lower() in _LINKS or word.endswith(",") for word in phrases[0][:common]):
         return 0
     if any(phrase[common].lower() in _PARTICLES for phrase in phrases):
@@ -193,7 +193,7 @@ def _common(phrases: list[list[str]]) -> int:
 
 
 def listed(parts: list[str]) -> str:
-    """Parts as a list in a sentence: the commas are clear where a part holds an "and" of its own."""
+    """Join the parts as a list in a sentence. Two parts get a comma if one of them contains a list itself."""
     if len(parts) == 1:
         return parts[0]
     inner = any(_LINKS & set(part.split()) or "," in part for part in parts)

@@ -1,10 +1,10 @@
-"""Asking an overloaded provider again: after how long, how often, and what it said about it.
+"""Retries of an overloaded provider: when a round is asked again, how often, and after which wait.
 
     Turn(provider, tools, backoff=Backoff(attempts=6, longest=120))
     Turn(provider, tools, backoff=None)  # an overload ends the turn
 
-A provider passes on what its headers demand: an SDK's exception holds them (``error.response.headers``), and a refusal
-that is a Response gets them from `retry_after.with_retry_after`.
+A provider passes on the wait that its headers demand: in an exception of the SDK (``error.response.headers``), or in an
+error Response with `retry_after.with_retry_after`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from ..model import Error, Response, ServerToolCall, ServerToolResult
 from .happenings import Answered, Broke, Noted
 from .state import TurnState
 
-#: Statuses of a provider that has too much to do: rate limits (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
+#: Statuses of an overloaded provider: rate limited (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
 _OVERLOADED = (429, 503, 529)
-#: Parts of the words that say the same where there is no status: an error inside a stream that began well.
+#: Parts of error types that mean the same, for errors without a status (inside a stream that began with status 200).
 _WORDS = ("overload", "rate_limit", "ratelimit", "resource_exhausted", "too_many_requests", "throttl", "slow_down")
-#: Of a limit that no waiting lifts: `insufficient_quota` and `billing_…` (OpenAI) come with status 429.
+#: Parts of error types for limits that waiting does not lift: OpenAI sends `insufficient_quota`, `billing_…` with 429.
 _SPENT = ("quota", "billing", "credit")
-#: Beyond these a float of seconds overflows.
+#: With more doublings, a float of seconds overflows.
 _DOUBLINGS = 1000
 
 
 class Backoff(Struct, frozen=True):
-    """When a round that a provider was too busy for is asked again.
+    """The backoff policy for rounds that failed because the provider was overloaded.
 
-    ``attempts``: how often a round is asked at most, the first time included. A wait is what the provider demands; else
-    ``first`` seconds, doubled each time, of which a random half is taken off (``jitter``: a number from 0 to 1).
-    ``longest``: seconds; where the provider demands more the round is not asked again. ``left``: called for the seconds
-    that remain, None for no limit. ``sleep`` waits. Raises PolicyError for a negative number.
+    ``attempts``: how often a round is asked at most, including the first time. The wait is the one that the provider
+    demands. Otherwise it is ``first`` seconds, doubled after each attempt, minus a random part of up to one half
+    (``jitter`` returns a number from 0 to 1). ``longest``: maximum wait in seconds; if the provider demands more, the
+    round is not retried. ``left`` returns the seconds that remain, None for no limit. ``sleep`` waits so many seconds.
+    Raises PolicyError for a negative number.
     """
 
     attempts: int = 4
@@ -54,7 +55,10 @@ class Backoff(Struct, frozen=True):
                 raise PolicyError(f"{name} must be >= 0, got {given}", hint="give a number, 0 or more")
 
     def seconds(self, attempt: int, demanded: float | None = None) -> float | None:
-        """Seconds to wait after this attempt (counted from 1); None where the round is not asked again."""
+        """Return the seconds to wait after this attempt (counted from 1), or None if the round is not retried.
+
+        ``demanded``: the seconds that the provider demands.
+        """
         if attempt >= self.attempts:
             return None
         wait = demanded
@@ -64,7 +68,7 @@ class Backoff(Struct, frozen=True):
         return wait if self.allows(wait) else None
 
     def allows(self, wait: float) -> bool:
-        """Whether there is time to wait so long."""
+        """Return whether the wait (in seconds) is within ``longest`` and the time that remains."""
         left = self.left() if self.left is not None else None
         return wait <= self.longest and (left is None or wait < left)
 
@@ -73,17 +77,17 @@ DEFAULT = Backoff()
 
 
 class Retries:
-    """The retries of one turn: which answers are worth one, counted by round."""
+    """The retries of one turn: decides which answers are retried, and counts the attempts by round."""
 
     def __init__(self, backoff: Backoff | None) -> None:
         self._backoff = backoff
         self._asked: Counter[int] = Counter()
 
     def after(self, state: TurnState, happening: Answered | Broke) -> tuple[Noted, float] | None:
-        """The note of a retry, and the seconds to wait before it; None where the answer stays as it is.
+        """Return the note of a retry and the seconds to wait before it, or None if the answer is not retried.
 
-        Nothing of an answer with an error was run here. One that holds calls of the provider's own tools is not asked
-        for again: the provider may have run them.
+        No client call of an answer with an error has run. An answer with server calls is not retried, because the
+        provider may have run them.
         """
         response = happening.response
         error = happening.error if isinstance(happening, Broke) else happening.response.error
@@ -107,13 +111,13 @@ class Retries:
         return Noted(round.round_number, "retry", data), seconds
 
     async def wait(self, seconds: float) -> None:
-        """Until the round may be asked again."""
+        """Wait so many seconds with the ``sleep`` of the backoff."""
         if self._backoff is not None:
             await self._backoff.sleep(seconds)
 
 
 def is_overload(error: Error) -> bool:
-    """Whether the provider has too much to do, so that the same request may succeed later."""
+    """Return whether the provider is overloaded, so that the same request may succeed later."""
     kind = error.type.lower()
     if error.retryable is False or any(word in kind for word in _SPENT):
         return False
@@ -123,5 +127,5 @@ def is_overload(error: Error) -> bool:
 
 
 def ran_elsewhere(response: Response) -> bool:
-    """Whether an answer holds calls of the provider's own tools."""
+    """Return whether an answer contains server calls or their results."""
     return any(isinstance(block, (ServerToolCall, ServerToolResult)) for _, _, block in response.walk())

@@ -1,7 +1,7 @@
-"""What the machine wants done, in order. Whoever drives it does exactly this, and tells what happened.
+"""The effects that the state machine returns. The driver performs them in order, and reports results as inputs.
 
-Of one step: the events first, then (once, where it must not be lost) the state behind them, then what is to be done.
-So a log can write a step in one transaction, and nothing is done that was not written down.
+A step returns its events first, then at most one `Save` with the state after them, then the actions. So a log can write
+a step in one transaction, before any of its actions starts.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from .state import TurnState
 
 
 class Tell(Struct, frozen=True):
-    """Give this event to everybody who listens."""
+    """Emit this event."""
 
     event: TurnEvent
 
 
 class Save(Struct, frozen=True):
-    """Keep this state before doing what follows, which cannot be undone. It knows of every event of its step."""
+    """Save this state before performing the effects after it. It includes every event of its step."""
 
     state: TurnState
 
 
 class Ask(Struct, frozen=True):
-    """Ask the model this. Answer with happenings of blocks, then `Answered` or `Broke`."""
+    """Send this request. Report inputs for the blocks of the answer, then `Answered` or `Broke`.
+
+    ``last``: the model may not call tools any more.
+    """
 
     request: Request
     round: int
@@ -35,26 +38,23 @@ class Ask(Struct, frozen=True):
 
 
 class Execute(Struct, frozen=True):
-    """Run these calls as the policy says. Answer with `Starting` and `Finished` for each.
-
-    Those that are told again run already.
-    """
+    """Run these calls according to the policy. Report `Starting` and `Finished` for each."""
 
     calls: list[ToolCall]
 
 
 class Approve(Struct, frozen=True):
-    """Let somebody decide on these calls, now or later. Answer with `Decided` for each."""
+    """Get a decision on these calls, now or later. Report `Decided` for each."""
 
     call_ids: list[str]
 
 
 class Stop(Struct, frozen=True):
-    """End whatever still runs: nobody waits for it any more."""
+    """End everything that still runs for this turn."""
 
 
 class Wait(Struct, frozen=True):
-    """Nothing runs, and calls wait for a decision or a result: the state may be put away until there is one."""
+    """No call runs, and these calls wait for a decision or a result. The state can be stored until one arrives."""
 
     call_ids: list[str]
 

@@ -1,7 +1,7 @@
-"""What a turn tells while it runs: for showing and for the log. Every event has its type as a tag and a number.
+"""The events that a turn emits while it runs, for display and for the turn log. Each has a type (its tag) and a number.
 
-``seq`` counts the events of a turn from 0 without a gap, so that a reader that lost its connection can say where it
-was. ``round`` counts the model's answers from 1. ``sequence`` is the place of a block among the turn's blocks.
+``seq`` counts the events of a turn from 0 without a gap, so that a client can reconnect after the last event that it
+received. ``round`` counts the model's answers from 1. ``sequence`` is the number of a block among the turn's blocks.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..policies import Ref
 
 
 class TurnBlock(Struct, frozen=True, gc=False):
-    """One row of a turn: what was thought, said, called, or returned.
+    """One block of a turn, as the turn log stores it.
 
-    ``block_type``: thinking, text, tool_use, tool_result, and beside them refusal, server_tool_use,
-    server_tool_result, approval_request, approval_response, opaque. ``text_content``: the words of thinking, text and
-    refusal. ``content``: everything else, as JSON; null where there is nothing else. By type:
+    ``block_type``: thinking, text, tool_use, tool_result, refusal, server_tool_use, server_tool_result,
+    approval_request, approval_response or opaque. ``text_content``: the text of thinking, text and refusal.
+    ``content``: all other data as JSON, None if there is none. For example:
 
-    thinking: {signature}; tool_use: {tool_use_id, tool_name, input} (input null where the arguments are no object:
-    then ``arguments_text`` and ``status`` say more); tool_result: {tool_use_id, content, is_error}.
+    thinking: {signature}; tool_use: {tool_use_id, tool_name, input}, where input is null if the arguments are not a
+    JSON object (``arguments_text`` and ``status`` then describe them); tool_result: {tool_use_id, content, is_error}.
     """
 
     sequence: int
@@ -36,7 +36,7 @@ class _Event(Struct, tag_field="type", frozen=True, gc=False):
 
 
 class TurnStarted(_Event, tag="turn_started", frozen=True, gc=False):
-    """``resumed``: the turn goes on from a state that was kept."""
+    """The turn starts. ``resumed``: it continues from a saved state."""
 
     turn: str
     wire: str
@@ -45,9 +45,9 @@ class TurnStarted(_Event, tag="turn_started", frozen=True, gc=False):
 
 
 class RoundStarted(_Event, tag="round_started", frozen=True, gc=False):
-    """The model is asked. ``attempt`` above 1: it was asked before, and the process ended, the answer broke off, or the
-    provider was overloaded; all blocks from ``first_block`` on are void, and come again under the same numbers.
-    ``last``: it may not call any more.
+    """The model is asked. ``attempt`` above 1: the round is asked again, because the process ended, the answer broke
+    off, or the provider was overloaded. All blocks from ``first_block`` on are then void, and their numbers are used
+    again. ``last``: the model may not call tools any more.
     """
 
     round: int
@@ -57,7 +57,7 @@ class RoundStarted(_Event, tag="round_started", frozen=True, gc=False):
 
 
 class BlockStart(_Event, tag="block_start", frozen=True, gc=False):
-    """A block begins. ``tool_use_id`` and ``tool_name`` where it is a call and they are known, or of a result."""
+    """A block begins. ``tool_use_id`` and ``tool_name``: of a call, if known already, or of a tool result."""
 
     round: int
     sequence: int
@@ -67,7 +67,7 @@ class BlockStart(_Event, tag="block_start", frozen=True, gc=False):
 
 
 class BlockDelta(_Event, tag="block_delta", frozen=True, gc=False):
-    """More of a block: words, the next piece of a call's argument text, or a result's text."""
+    """A delta of a block: text, a fragment of a call's argument text, or the text of a tool result."""
 
     round: int
     sequence: int
@@ -75,7 +75,7 @@ class BlockDelta(_Event, tag="block_delta", frozen=True, gc=False):
 
 
 class BlockReset(_Event, tag="block_reset", frozen=True, gc=False):
-    """All that was shown of the block so far is replaced by ``text``."""
+    """``text`` replaces everything that was shown of the block so far."""
 
     round: int
     sequence: int
@@ -83,7 +83,7 @@ class BlockReset(_Event, tag="block_reset", frozen=True, gc=False):
 
 
 class BlockStop(_Event, tag="block_stop", frozen=True, gc=False):
-    """The block is whole: to be kept now. ``cut``: the answer broke off inside it."""
+    """The block is complete, and a log can store it. ``cut``: the answer broke off inside it."""
 
     round: int
     block: TurnBlock
@@ -91,14 +91,14 @@ class BlockStop(_Event, tag="block_stop", frozen=True, gc=False):
 
 
 class BlockSettled(_Event, tag="block_settled", frozen=True, gc=False):
-    """The whole answer says more of a block that stopped before (its signature, its final id): keep this instead."""
+    """Replaces a block that stopped before: the whole answer contains more of it, such as its signature or final id."""
 
     round: int
     block: TurnBlock
 
 
 class CallsKnown(_Event, tag="calls_known", frozen=True, gc=False):
-    """The answer is whole, and this is what becomes of its calls. Nothing has been started yet."""
+    """The answer is whole, and its calls are selected. None of them has started yet."""
 
     round: int
     policy: str
@@ -108,7 +108,7 @@ class CallsKnown(_Event, tag="calls_known", frozen=True, gc=False):
 
 
 class Dropped(_Event, tag="dropped", frozen=True, gc=False):
-    """The warning: of ``total`` calls these are processed, and these are not. ``reason`` stands in each."""
+    """Warns that some of ``total`` calls are not processed. Each entry of ``dropped`` contains its ``reason``."""
 
     round: int
     total: int
@@ -117,7 +117,7 @@ class Dropped(_Event, tag="dropped", frozen=True, gc=False):
 
 
 class LoopSuspected(_Event, tag="loop_suspected", frozen=True, gc=False):
-    """The same call with the same arguments for the ``times``-th time in this turn. ``stopped``: it is not run."""
+    """The same call with the same arguments, for the ``times``-th time in this turn. ``stopped``: it does not run."""
 
     round: int
     call_id: str
@@ -127,7 +127,7 @@ class LoopSuspected(_Event, tag="loop_suspected", frozen=True, gc=False):
 
 
 class Noted(_Event, tag="noted", frozen=True, gc=False):
-    """A turn, or the caller that directs it, says what it does: ``note`` names it, ``data`` belongs to it.
+    """A note of the turn or of its ``direct`` middleware. ``note``: its name; ``data``: its content.
 
     "retry": the provider is overloaded and is asked again after ``data["seconds"]``. For the other notes, and all of
     them as structs, see `orchestration.messages`.
@@ -139,7 +139,7 @@ class Noted(_Event, tag="noted", frozen=True, gc=False):
 
 
 class Acknowledged(_Event, tag="acknowledged", frozen=True, gc=False):
-    """What to tell the user while the calls run. ``spoken``: the model said it beside its calls, and it was shown."""
+    """Text for the user while the calls run. ``spoken``: the text of the answer itself, which was shown already."""
 
     round: int
     text: str
@@ -147,7 +147,7 @@ class Acknowledged(_Event, tag="acknowledged", frozen=True, gc=False):
 
 
 class ApprovalNeeded(_Event, tag="approval_needed", frozen=True, gc=False):
-    """A call waits for a yes or a no. ``server``: whose tool it is, where the provider would run it (MCP)."""
+    """A call waits for approval. ``server``: the MCP server, if the provider would run the call."""
 
     round: int
     call_id: str
@@ -158,7 +158,7 @@ class ApprovalNeeded(_Event, tag="approval_needed", frozen=True, gc=False):
 
 
 class ApprovalDecided(_Event, tag="approval_decided", frozen=True, gc=False):
-    """Somebody said yes or no."""
+    """A call was approved or denied."""
 
     round: int
     call_id: str
@@ -168,9 +168,9 @@ class ApprovalDecided(_Event, tag="approval_decided", frozen=True, gc=False):
 
 
 class ResultNeeded(_Event, tag="result_needed", frozen=True, gc=False):
-    """A call is handed out: somebody elsewhere runs it and gives its result. Told once, even if the turn is resumed.
+    """A call is handed over: it runs elsewhere, and the turn waits for its result. Emitted once, even after a resume.
 
-    ``arguments`` fit the tool's schema. ``key``: names this call for ever, so that whoever runs it knows a repetition.
+    ``arguments`` fit the tool's schema. ``key``: the permanent key of the call (an idempotency key).
     """
 
     round: int
@@ -182,7 +182,7 @@ class ResultNeeded(_Event, tag="result_needed", frozen=True, gc=False):
 
 
 class CallStarted(_Event, tag="call_started", frozen=True, gc=False):
-    """The tool is about to run: told, and kept, before it does. ``key``: names this call for ever (at most once)."""
+    """The tool is about to run. Observers record this before it does. ``key``: the permanent key of the call."""
 
     round: int
     call_id: str
@@ -192,7 +192,7 @@ class CallStarted(_Event, tag="call_started", frozen=True, gc=False):
 
 
 class CallProgress(_Event, tag="call_progress", frozen=True, gc=False):
-    """What a running tool says of itself; ``data`` is the tool's own."""
+    """Progress that a running tool reports. The tool defines ``data``."""
 
     round: int
     call_id: str
@@ -201,7 +201,7 @@ class CallProgress(_Event, tag="call_progress", frozen=True, gc=False):
 
 
 class CallFinished(_Event, tag="call_finished", frozen=True, gc=False):
-    """A call has its result (the tool_result block before it holds it). ``how``: see `state.How`."""
+    """A call has its result, which the tool_result block before this event contains. ``how``: see `state.How`."""
 
     round: int
     call_id: str
@@ -211,7 +211,7 @@ class CallFinished(_Event, tag="call_finished", frozen=True, gc=False):
 
 
 class RoundFinished(_Event, tag="round_finished", frozen=True, gc=False):
-    """Every call of the round is answered. ``termination_reason``: null where the turn goes on."""
+    """Every call of the round has its result. ``termination_reason``: None if the turn continues."""
 
     round: int
     tools_used: list[str]
@@ -220,9 +220,9 @@ class RoundFinished(_Event, tag="round_finished", frozen=True, gc=False):
 
 
 class TurnWaiting(_Event, tag="turn_waiting", frozen=True, gc=False, omit_defaults=True):
-    """All that can be done is done; these calls wait. The turn goes on when somebody says what it waits for.
+    """No call can run now, and the calls in ``waiting`` wait for a decision or a result from outside.
 
-    ``results``: those of them that wait for a result; the others wait for a decision.
+    ``results``: those that wait for a result. The others wait for a decision.
     """
 
     waiting: list[str]
@@ -230,7 +230,7 @@ class TurnWaiting(_Event, tag="turn_waiting", frozen=True, gc=False, omit_defaul
 
 
 class TurnComplete(_Event, tag="turn_complete", frozen=True, gc=False):
-    """The turn is over. ``written``: whether the model wrote the text, or the turn itself for want of words."""
+    """The turn is over. ``written``: whether the model wrote the text. If not, the turn generated it."""
 
     termination_reason: str
     text: str
@@ -239,7 +239,7 @@ class TurnComplete(_Event, tag="turn_complete", frozen=True, gc=False):
 
 
 class TurnFailed(_Event, tag="turn_failed", frozen=True, gc=False):
-    """The turn is over without an answer of the model; ``text`` says what is known all the same."""
+    """The turn is over without an answer of the model. ``text`` states the reason and the results known so far."""
 
     termination_reason: str
     text: str

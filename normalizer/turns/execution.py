@@ -1,12 +1,12 @@
-"""Running the calls of a selection: one, all at once, or in order; exactly one result each, in call order.
+"""Execution of the calls of a selection, in parallel or in sequence: exactly one result each, in call order.
 
     executor = Executor(tools)
     ran = await executor.run(kept(response, selection), policy=selection.policy)
     turns = answer(response, selection, [one.result for one in ran])
 
-A failing, hanging or cancelled call never takes its siblings' results along. asyncio, and not anyio, because a task
-that does not end when it is cancelled has to be left behind (a structured task group would wait for it for ever), and
-because grpc.aio, which xAI's SDK needs, runs on asyncio alone.
+A failing, hanging or cancelled call does not affect the results of the other calls. The module uses asyncio instead of
+anyio for two reasons. It must abandon a task that does not end when it is cancelled, and a structured task group would
+wait for that task forever. And xAI's SDK needs grpc.aio, which runs on asyncio only.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ from .threads import Threads
 from .tools import Tool
 from .validation import problems
 
-#: The result of a call that was given up while it ran.
+#: The result text of a call that was cancelled while it ran.
 CANCELLED = "This call was cancelled while it ran."
 _UNKNOWN_OUTCOME = "This call was started before, and whether it took effect is not known. It was not run again."
 
 
 class Ran(Struct, frozen=True):
-    """What came of a call."""
+    """A call with its result, and how it came to it."""
 
     call: ToolCall
     result: Result
     how: How
 
 
-#: Asked before a call starts: false forbids it. Told when it has its result. Told what it says meanwhile.
+#: Hooks of `Executor.run`: before a call starts (False prevents it), when it has its result, and on its progress.
 Starting = Callable[[ToolCall], Awaitable[bool]]
 Finished = Callable[[Ran], Awaitable[None]]
 Progress = Callable[[ToolCall, Any], None]
-#: Asked just before a call would start: its answer where it must not, null where it may.
+#: Called just before a call starts: returns None to let it run, or the result that replaces the run.
 Admit = Callable[[ToolCall], Ran | None]
-#: Runs a call, or something in its place: ``around(call, run)`` may call ``run`` once, never, or with another call.
+#: Wraps the run of a call: ``around(call, run)`` may call ``run`` once, never, or with another call.
 Run = Callable[[ToolCall], Awaitable[Ran]]
 Around = Callable[[ToolCall, Run], Awaitable[Ran]]
-#: What is known of calls by their key: a result, or null for one that was started and never seen again.
+#: Call key (`state.key_of`) -> the result, or None for a call that was started and has no result.
 Ledger = MutableMapping[str, Result | None]
 
 
 class Executor:
-    """Runs calls of these tools. One for all turns of an event loop shares their threads. A call of a tool without a
-    function is answered as not executed: it is a turn that waits for others to run it.
+    """Runs calls of these tools. Several turns of one event loop can share an executor, and with it the threads.
 
-    ``most``: characters of a result. ``grace``: seconds that a call has to clean up after it was given up.
-    ``admit``: keeps a call from starting (limits, circuit breakers); ``around``: wraps each that starts (substitutes).
+    A call of a tool without a function gets the result "not executed", because only a `Turn` can hand it over.
+    ``most``: maximum characters of a result. ``grace``: seconds that a cancelled call has to clean up. ``admit`` can
+    prevent a call from starting (limits, circuit breakers). ``around`` wraps each call that starts (substitutes).
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Executor:
 
     @property
     def grace(self) -> float:
-        """Seconds that a call has to clean up after it was given up."""
+        """Seconds that a cancelled call has to clean up."""
         return self._grace
 
     @property
     def abandoned(self) -> int:
-        """Threads and tasks that were given up and run still."""
+        """The number of threads and tasks that were abandoned and still run."""
         return self._threads.abandoned + len(self._left)
 
     async def run(
@@ -109,13 +109,13 @@ class Executor:
         finished: Finished | None = None,
         progress: Progress | None = None,
     ) -> list[Ran]:
-        """The results in call order.
+        """Run the calls and return their results in call order.
 
-        `batch` runs one after the other, and with ``on_error`` "stop" none behind a failed one; every other policy
-        runs all at once, but for tools that must be alone. ``gate``: where several runs must not be beside each other.
-        ``turn`` and ``round`` name the calls in the ledger: one that stands there is not run again, unless its tool
-        is idempotent and nobody knows its result. ``unwanted``: futures by call id; a call is cancelled when its
-        future is set. Cancelling this cancels every call.
+        The policy `batch` runs them in sequence, and with ``on_error`` "stop" skips the calls after a failed one. Every
+        other policy runs them in parallel, except for tools that are not ``parallel``. ``gate``: shared by runs that
+        must respect each other's barriers. ``turn`` and ``round`` are part of the keys in the ``ledger``. A call in
+        the ledger is not run again, unless it has no result there and its tool is idempotent. ``unwanted``: futures by
+        call id; setting one cancels its call. Cancelling this coroutine cancels every call.
         """
         one = _One(self, turn, round, gate or Gate(), ledger, unwanted or {}, starting, finished, progress)
         if policy != "batch":
@@ -136,7 +136,7 @@ class Executor:
         return ran
 
     async def call(self, call: ToolCall, context: CallContext, unwanted: asyncio.Future[None]) -> Ran:
-        """Run one call now, whatever it is beside. A call that cannot be run here is answered all the same."""
+        """Run one call now, without waiting for a barrier or a thread slot. Return a result even if it cannot run."""
         tool = self._tools.get(call.name)
         refused = self.refused(call)
         if refused is not None or tool is None:
@@ -151,12 +151,12 @@ class Executor:
         return self.ran(call, outcome.returned if outcome.raised is None else outcome.raised)
 
     def ran(self, call: ToolCall, outcome: Any) -> Ran:
-        """What came of a call whose tool gave this, here or elsewhere: anything that a tool returns, or raises."""
+        """Render the value that a tool returned, or the exception that it raised, as the result of the call."""
         result, how = rendered(call, outcome, self._most)
         return Ran(call, result, how)
 
     def refused(self, call: ToolCall) -> Ran | None:
-        """The answer to a call that cannot be run: nobody knows the tool, or the arguments do not fit its schema."""
+        """The error result of a call that cannot run: unknown tool, or arguments that do not fit. None if it can."""
         tool = self._tools.get(call.name)
         if tool is None:
             return self._unknown(call)
@@ -206,10 +206,10 @@ class _One:
         self._began: set[str] = set()
 
     async def all(self, calls: Sequence[ToolCall]) -> list[Ran]:
-        """All results in order. An error that is not a tool's ends the other calls and is raised.
+        """Run the calls in parallel. An error that no tool raised ends the other calls and is raised.
 
-        A call whose task other code cancels has a result all the same, and its siblings run on. Each task is cancelled
-        once: a second time would cut the clean-up of its tool short.
+        A call whose task is cancelled by other code still gets a result, and the other calls continue. Each task is
+        cancelled at most once, because a second cancellation would interrupt the tool's clean-up.
         """
         tasks = {asyncio.create_task(self.execute(call)): call for call in calls}
         ran: dict[asyncio.Task[Ran], Ran] = {}
@@ -225,7 +225,7 @@ class _One:
         return [ran[task] for task in tasks]
 
     async def execute(self, call: ToolCall) -> Ran:
-        """The call's one result."""
+        """Return the one result of the call, and run it if it may run."""
         refused = self._executor.refused(call)
         if refused is not None:
             return await self.told(refused)
@@ -254,7 +254,7 @@ class _One:
             return await self.told(ran)
 
     def _lost(self, call: ToolCall) -> Ran:
-        """The result of a call whose task other code cancelled."""
+        """The result of a call whose task was cancelled by other code."""
         if call.id in self._began:
             return Ran(call, failure(call, CANCELLED), "cancelled")
         return Ran(call, failure(call, "This call was not executed: it was cancelled before it began."), "skipped")
@@ -264,7 +264,7 @@ class _One:
         return admit(call) if admit is not None else None
 
     async def told(self, ran: Ran) -> Ran:
-        """The same, told to whoever wants to know."""
+        """Pass the result to the ``finished`` hook and return it."""
         if self._finished is not None:
             await self._finished(ran)
         return ran
@@ -288,7 +288,7 @@ class _One:
         async def execute(wanted: ToolCall) -> Ran:
             context = CallContext(wanted.id, wanted.name, key, self._turn, self._round, tell)
             async with AsyncExitStack() as stack:
-                if self._blocks(wanted) and not self._blocks(call):  # a substitute waits for a thread as any call does
+                if self._blocks(wanted) and not self._blocks(call):  # a blocking substitute needs a slot, too
                     await stack.enter_async_context(self._executor._threads)
                 return await self._executor.call(wanted, context, unwanted)
 
@@ -309,7 +309,7 @@ class _One:
 
 
 async def _end_all(tasks: Iterable[asyncio.Task[Ran]]) -> None:
-    """Cancel the tasks that run, once, and wait until they have cleaned up."""
+    """Cancel each running task once, and wait until all have cleaned up."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
@@ -317,11 +317,11 @@ async def _end_all(tasks: Iterable[asyncio.Task[Ran]]) -> None:
         await asyncio.wait(running)
     for task in tasks:
         if not task.cancelled():
-            task.exception()  # one is raised; asyncio would log the others
+            task.exception()  # mark it as retrieved, or asyncio logs it
 
 
 def kept(response: Response, selection: Selection) -> list[ToolCall]:
-    """The calls that a selection keeps, in order."""
+    """Return the calls of the response that the selection keeps, in order."""
     blocks = next((choice.blocks for choice in response.choices if choice.index == selection.choice), [])
     return [call for ref in selection.kept if isinstance(call := blocks[ref.block], ToolCall)]
 

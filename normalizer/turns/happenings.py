@@ -1,8 +1,8 @@
-"""What the machine is told: everything that comes from outside, as data, so that a turn can be played again.
+"""The inputs of the state machine: everything that reaches a turn from outside, as data.
 
-    happening --machine.step--> new state, effects (`effects`)
+    input --machine.step--> new state, effects (`effects`)
 
-A list of happenings is a recording of a turn: the same happenings give the same states, events and effects.
+The list of inputs is a recording of a turn: replaying it gives the same states, events and effects.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class _Happening(Struct, tag_field="type", frozen=True, gc=False, omit_defaults=
 
 
 class Begun(_Happening, tag="begun", frozen=True, gc=False):
-    """The turn is to be run."""
+    """Start the turn."""
 
 
 class Resumed(_Happening, tag="resumed", frozen=True, gc=False):
-    """A state that was kept is to be gone on with; whoever ran it before runs it no more.
+    """Resume the turn from a saved state that no other process runs any more.
 
-    ``rerun``: the ids of calls that had been started and may be run again, because their tool is idempotent.
+    ``rerun``: the ids of calls that were started and may run again, because their tool is idempotent.
     """
 
     rerun: list[str] = []
@@ -43,21 +43,21 @@ class Opened(_Happening, tag="opened", frozen=True, gc=False):
 
 
 class Grew(_Happening, tag="grew", frozen=True, gc=False):
-    """More of a block."""
+    """A delta of a block."""
 
     key: int
     text: str
 
 
 class Replaced(_Happening, tag="replaced", frozen=True, gc=False):
-    """What was shown of a block is void; this holds instead."""
+    """``text`` replaces everything that was shown of a block."""
 
     key: int
     text: str
 
 
 class Closed(_Happening, tag="closed", frozen=True, gc=False):
-    """A block is whole, or the answer broke off inside it (``cut``)."""
+    """A block is complete, or the answer broke off inside it (``cut``)."""
 
     key: int
     block_type: str
@@ -67,7 +67,7 @@ class Closed(_Happening, tag="closed", frozen=True, gc=False):
 
 
 class Settled(_Happening, tag="settled", frozen=True, gc=False):
-    """The whole answer says more of a block that was closed."""
+    """Replaces a block that was closed before: the whole answer contains more of it."""
 
     key: int
     block_type: str
@@ -76,8 +76,9 @@ class Settled(_Happening, tag="settled", frozen=True, gc=False):
 
 
 class Answered(_Happening, tag="answered", frozen=True, gc=False):
-    """The answer arrived, whole or not: it says so itself. ``needs_approval``: ids of calls that wait for a yes.
-    ``deferred``: ids of calls that are run elsewhere. ``retry_after``: seconds that a refusal demands to wait.
+    """The answer arrived; its ``complete`` and ``error`` state whether it is whole. ``needs_approval``: ids of calls
+    that need approval. ``deferred``: ids of calls to hand over. ``retry_after``: the wait that an error response
+    demands, in seconds.
     """
 
     response: Response
@@ -87,9 +88,9 @@ class Answered(_Happening, tag="answered", frozen=True, gc=False):
 
 
 class Broke(_Happening, tag="broke", frozen=True, gc=False):
-    """The provider could not be asked, or the connection broke. ``response``: what had arrived, where any had.
+    """The request or the connection failed. ``response``: the partial answer, None if nothing arrived.
 
-    ``retry_after``: seconds that a refusal demands to wait.
+    ``retry_after``: the wait that the provider demands, in seconds.
     """
 
     error: Error
@@ -98,22 +99,22 @@ class Broke(_Happening, tag="broke", frozen=True, gc=False):
 
 
 class Again(_Happening, tag="again", frozen=True, gc=False):
-    """The answer that is awaited broke, or is worth nothing: the same round is asked again, its blocks are void.
+    """Ask the current round again. The blocks of its answer so far are void.
 
-    ``usage``: what it cost all the same.
+    ``usage``: the usage of the discarded answer.
     """
 
     usage: Usage | None = None
 
 
 class Bounded(_Happening, tag="bounded", frozen=True, gc=False):
-    """Somebody above the turn had enough: what is asked next is asked for the last time, because of ``ending``."""
+    """Make the next round the last one. Sent by the ``direct`` middleware. ``ending``: the reason."""
 
     ending: Termination
 
 
 class Noted(_Happening, tag="noted", frozen=True, gc=False):
-    """Somebody above the turn says what it does; nothing else changes. ``keep``: the state is to know of it, too."""
+    """Emit a note, such as one of the ``direct`` middleware. ``keep``: add it to the state's ``notes``, too."""
 
     round: int
     note: str
@@ -122,9 +123,9 @@ class Noted(_Happening, tag="noted", frozen=True, gc=False):
 
 
 class Acknowledging(_Happening, tag="acknowledging", frozen=True, gc=False):
-    """Somebody wrote what the user is told while the calls of a round run. ``spoken``: the model, beside its calls.
+    """The acknowledgement of a round's calls is ready. ``spoken``: the model's answer itself contained it.
 
-    ``round``: 0 for whichever it is.
+    ``round``: 0 for the current round.
     """
 
     text: str
@@ -133,7 +134,7 @@ class Acknowledging(_Happening, tag="acknowledging", frozen=True, gc=False):
 
 
 class Decided(_Happening, tag="decided", frozen=True, gc=False):
-    """Somebody allowed a call, or did not; ``reason`` is told to the model."""
+    """A call was approved or denied. ``reason``: of a denial, it appears in the tool result."""
 
     call_id: str
     approved: bool
@@ -141,13 +142,13 @@ class Decided(_Happening, tag="decided", frozen=True, gc=False):
 
 
 class Starting(_Happening, tag="starting", frozen=True, gc=False):
-    """A call that may run is about to be started."""
+    """The executor is about to start a call."""
 
     call_id: str
 
 
 class Progressed(_Happening, tag="progressed", frozen=True, gc=False):
-    """A running tool says something of itself."""
+    """A running tool reports progress."""
 
     call_id: str
     data: Any = None
@@ -162,7 +163,7 @@ class Finished(_Happening, tag="finished", frozen=True, gc=False):
 
 
 class Supplied(_Happening, tag="supplied", frozen=True, gc=False):
-    """Somebody elsewhere ran a call that was handed out, and this came of it."""
+    """A call that was handed over has its result."""
 
     call_id: str
     result: Result
@@ -170,9 +171,9 @@ class Supplied(_Happening, tag="supplied", frozen=True, gc=False):
 
 
 class Cancelled(_Happening, tag="cancelled", frozen=True, gc=False):
-    """The turn is not wanted any more. ``reason`` is told to the model where the conversation goes on.
+    """Cancel the turn. ``reason`` appears in the results of calls that did not start.
 
-    ``response``: what had arrived of an answer that is awaited no longer.
+    ``response``: the partial answer of the current round, None if nothing arrived.
     """
 
     reason: str | None = None

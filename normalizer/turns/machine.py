@@ -1,14 +1,13 @@
-"""The turn without any I/O: what was, and what happened, give what is, and what is to be done.
+"""The state machine of a turn, without I/O: ``step`` returns the next state and its effects.
 
     state, effects = step(state, happening)
 
     new --Begun--> asking --Answered--> acting --all calls answered--> asking … --> over
-                     |                    |  (waits, while calls want approval, or a result from elsewhere)
+                     |                    |  (waits, while calls need approval or a result from outside)
                      +--Broke, Cancelled--+--------------------------------------> over
 
-A function of its arguments and of nothing else: no clock, no chance, no SDK. Playing the same happenings again gives
-the same states and effects. Happenings that come too late (a tool that returns after the turn was cancelled) change
-nothing.
+``step`` is deterministic: it uses no clock, no random numbers and no SDK. A replay of the same inputs returns the same
+states and effects. Inputs that come too late change nothing, such as a result after the turn was cancelled.
 """
 
 from __future__ import annotations
@@ -50,8 +49,10 @@ from .work import Work
 
 
 def step(state: TurnState, happening: Happening) -> tuple[TurnState, list[Effect]]:
-    """Raises TurnMisused where the happening cannot be: a turn that begins twice, a decision or a result
-    that nobody waits for.
+    """Apply an input to a state. Return the next state and the effects, in the order in which to perform them.
+
+    Raises TurnMisused for an input that the state does not allow: a second beginning, or a decision or result for a
+    call that does not wait for it.
     """
     work = Work(state)
     _STEPS[type(happening)](work, happening)
@@ -149,7 +150,7 @@ def _broke(work: Work, happening: Broke) -> None:
 
 
 def _acknowledging(work: Work, happening: Acknowledging) -> None:
-    """Words about calls that are long answered are nobody's any more."""
+    """Emit the acknowledgement, unless its round is over."""
     if work.state.phase == "acting" and happening.round in (0, work.round.round_number):
         work.tell(Acknowledged, work.round.round_number, happening.text, happening.spoken)
 

@@ -1,11 +1,11 @@
-"""One model decides what to call, another one tells what came of it: a provider made of the two.
+"""A provider made of two models: the first decides which tools to call, and the second narrates the results.
 
     narrated = Narrated(provider, Narrator(other), tools)
     await Turn(narrated, tools, limit=4, acknowledge=acknowledge).run(message)
 
-The first model is asked until tools have returned; then the narrator answers, and the turn is over. So the decision is
-made once: for research in several rounds, let one model do both. Where every tool failed the narrator answers, too,
-unless ``on_all_failed`` is "stop".
+The first model is asked until there are tool results. Then the narrator answers, and the turn is over. So the first
+model gets only one round of calls. For research in several rounds, use a single model. The narrator also answers if
+every tool failed, unless ``on_all_failed`` is "stop".
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .provider import Provider
 
 
 class Narrated:
-    """A provider of the first model's wire. ``tools``: for their hints.
+    """A provider on the first model's wire. ``tools``: used for their names and waiting hints.
 
-    Of the narrator's answer the words stand in the turn, as they come, and what it cost: what it thought, and the ids
-    of its items, mean nothing to the first model. Where it fails the results follow as they are.
+    Only the text and the usage of the narrator's answer enter the turn, because its reasoning and item ids mean
+    nothing to the first model. If the narrator fails, the plain results follow.
     """
 
     def __init__(self, provider: Provider, narrator: Narrator, tools: Mapping[str, Hinted] | None = None) -> None:
@@ -43,11 +43,11 @@ class Narrated:
         self._tools = tools or {}
         declared = [Tool(name, parameters={"type": "object", "properties": {}}) for name in self._tools]
         bare = Request("", None, [User([TextPart("?")])], declared)
-        #: What stands on the wire for names that it does not take.
+        #: The alias on the wire -> the tool's name, for names that the wire does not accept.
         self._names = write_request(bare, self.wire, provider=self.name).names
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """What the one or the other says."""
+        """Yield the narrator's answer if the request ends with tool results, else the first model's answer."""
         given = given_by(read_request(body, self.wire, provider=self.name), self._tools, self._names)
         answer = self.provider.ask(body) if given is None else self._told(given)
         async with aclosing(cast(AsyncGenerator[Any, None], answer)) as pieces:
@@ -55,13 +55,13 @@ class Narrated:
                 yield piece
 
     async def _told(self, given: NarratorInput) -> AsyncGenerator[Event | Response, None]:
-        """The narrator's words as an answer of the first model's wire: each piece, and with it all that was said."""
+        """Yield the narrator's text as canonical events, each with a Response of the text so far."""
         said, heard = "", list[Response]()
         yield BlockStart(0, 0, "text")
         async with aclosing(self.narrator.stream(given, heard.append)) as words:
             async for piece in words:
                 said += piece
-                yield self._answer(said, "unknown", complete=False)  # what is kept of it if nobody wants the rest
+                yield self._answer(said, "unknown", complete=False)  # the partial answer, if the turn is cancelled here
                 yield BlockDelta(0, 0, piece)
         yield self._answer(said, "end_turn", heard[0].usage if heard else None)
 
@@ -74,16 +74,17 @@ class Narrated:
 def given_by(
     request: Request, tools: Mapping[str, Hinted] | None = None, names: Mapping[str, str] | None = None
 ) -> NarratorInput | None:
-    """The narrator's input where a request brings results: all calls since the user spoke, and what came of them.
+    """Return the narrator's input if the request ends with tool results, else None.
 
-    ``names``: those of tools that stand in the request under others (`Encoded.names`).
+    It contains all calls since the last user message, with their results. ``names``: tool names by their alias in the
+    request (`Encoded.names`).
     """
     turns = request.turns
     if not turns or not isinstance(turns[-1], Results):
         return None
     spoke = max((place for place, turn in enumerate(turns) if isinstance(turn, User)), default=-1)
     since = turns[spoke + 1 :]
-    messages = list(takewhile(lambda turn: isinstance(turn, User), reversed(turns[: spoke + 1])))  # or a briefing
+    messages = list(takewhile(lambda turn: isinstance(turn, User), reversed(turns[: spoke + 1])))  # may be several
     words = [part.text for turn in reversed(messages) for part in _parts(turn) if isinstance(part, TextPart)]
     said = [call for turn in since if isinstance(turn, Assistant) for call in turn.response.calls]
     calls = [replace(call, name=(names or {}).get(call.name, call.name)) for call in said]
@@ -96,7 +97,7 @@ def _parts(turn: Turn) -> list[Part]:
 
 
 def _valued(result: Result) -> Result:
-    """A value stands as its text on most wires: it is a value again."""
+    """Parse a JSON text result into a value: most wires carry values as text."""
     [part] = result.parts if len(result.parts) == 1 else [None]
     if not isinstance(part, TextPart) or not part.text.lstrip().startswith(("{", "[")):
         return result

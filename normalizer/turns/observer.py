@@ -1,12 +1,12 @@
-"""Who is told what happens in a turn, and when: what a turn log implements.
+"""The observer interface of a turn, which a turn log implements.
 
     class Log(Observer):
         async def save(self, state): ...    # write it down; when this returns, it is on disk
         async def event(self, event): ...
 
-The order is the promise: `save` has returned before the model is asked, before a tool is started, and after it
-finished; `event` has returned before anybody else sees the event. Where either raises, the turn stops: nothing is run
-that could not be written down.
+The order of the calls is guaranteed. `save` returns before the model is asked, before a tool starts, and after it
+finished. `event` returns before the consumer of the stream gets the event. If either raises, the turn stops, so that
+nothing runs that was not recorded.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from .state import TurnState
 
 
 class Observer:
-    """Hears everything and does nothing: override what you need."""
+    """Receives every input, event and state of a turn, and does nothing. Override the methods that you need."""
 
     async def happened(self, happening: Happening) -> None:
-        """What the machine was told, before what came of it: all of them, in order, are a recording of the turn.
+        """Receive an input of the machine, before the events that follow from it.
 
-        ``machine.step`` over them, from the state before, gives the same states, events and effects again.
+        All inputs in order are a recording of the turn: ``machine.step`` over them, from the first state, returns the
+        same states, events and effects again.
         """
 
     async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
-        """What one step told, in order, and where it must not be lost the state behind it (``state.seq`` is the number
-        after the last of ``events``). A log overrides this to write both in one transaction: a process that ends
-        between them would leave a state that knows of events which nobody ever saw, or the other way round.
+        """Receive the events of one step in order, and the state after them if it must be saved.
+
+        ``state.seq`` is the number after the last of ``events``. The default calls `event` for each, then `save`. A log
+        overrides this to write both in one transaction. Otherwise a process that ends between the writes leaves a
+        state and events that do not match.
         """
         for event in events:
             await self.event(event)
@@ -38,12 +41,12 @@ class Observer:
             await self.save(state)
 
     async def event(self, event: TurnEvent) -> None:
-        """Every event, in the order of its number. `block_stop` and `block_settled` hold what is to be kept."""
+        """Receive an event, in the order of ``seq``. `block_stop` and `block_settled` contain the blocks to store."""
 
     async def save(self, state: TurnState) -> None:
-        """The state, whenever it must not be lost.
+        """Save the state.
 
-        ``state.seq`` is the number of the next event: the state knows of all events before it. A log that holds later
-        ones when a turn is gone on with (the process ended before the next save) gives it ``replace(state, seq=…)``,
-        so that no number is used twice; their blocks come again under the same sequence.
+        ``state.seq`` is the number of the next event. If the process ends before the next save, a log may hold later
+        events. It then resumes the turn with ``replace(state, seq=…)``, so that no event number is used twice. The
+        blocks of these events are emitted again with the same ``sequence``.
         """

@@ -1,4 +1,4 @@
-"""How a turn ended, and how the conversation goes on from there."""
+"""The outcome of a turn, and the request that continues the conversation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _WENT_ON = "the conversation went on without it"
 
 
 class Waiting(Struct, frozen=True):
-    """A call that waits for somebody outside. ``wants``: "decision" (`Turn.decide`), or "result" (`Turn.answer`).
+    """A call that waits for the caller. ``wants``: "decision" (`Turn.decide`) or "result" (`Turn.answer`).
 
-    ``arguments``: null where the call has a text and no object. ``server``: whose tool it is, where the provider would
-    run it. ``key``: names this call for ever, for whoever runs it elsewhere; "" where the provider would.
+    ``arguments``: None if the argument text is not a JSON object. ``key``: the permanent key of the call, "" if the
+    provider would run it. ``server``: the MCP server, if the provider would run it.
     """
 
     id: str
@@ -34,9 +34,10 @@ class Waiting(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """``text``: the answer; ``written``: by the model, or by the turn itself for want of one.
+    """The result of running a turn. ``text``: the answer. ``written``: whether the model wrote it, not the turn.
 
-    ``waiting``: the calls that want a decision or a result; then the turn is not over. ``state``: all of it.
+    ``waiting``: the calls that wait for a decision or a result; while there are any, the turn is not over. ``state``:
+    the complete state, which can be saved and resumed.
     """
 
     state: TurnState
@@ -48,9 +49,10 @@ class Outcome(Struct, frozen=True):
     error: Error | None
 
     def next(self, message: str) -> Request:
-        """The request with which the conversation goes on: the whole history, and what the user says next.
+        """Return the request that continues the conversation: the whole history and the next user message.
 
-        Of a turn that waits, the calls that ran keep their results, and those that wait are answered as not executed.
+        If the turn still waits, it is cancelled in the history: calls with results keep them, and a waiting call gets
+        an error result.
         """
         said = User([TextPart(message)])
         closed, _ = step(self.state, Cancelled(_WENT_ON))
@@ -58,7 +60,7 @@ class Outcome(Struct, frozen=True):
 
 
 def outcome_of(state: TurnState) -> Outcome:
-    """The outcome of a state."""
+    """Return the outcome of a state."""
     waiting = _waiting(state) if state.phase == "acting" else []
     return Outcome(state, state.text, state.written, state.termination, waiting, state.usage, state.error)
 

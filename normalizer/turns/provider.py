@@ -1,18 +1,18 @@
-"""What a turn needs of a provider: one request, and the pieces of its answer as they arrive.
+"""The provider interface of a turn: send one request and yield the chunks of its answer as they arrive.
 
-A client over an official SDK is a few lines: it sends the body, yields what comes, and keeps to these rules.
+A client over an official SDK needs a few lines. It sends the body, yields what arrives, and follows these rules.
 
-- Each piece is what `normalizer.StreamDecoder.feed` takes: bytes of the body (SSE, plain JSON) or the SDK's own event
-  objects; on `xai.grpc` one message each.
-- An answer that is not streamed is one piece: the body's bytes, or a canonical `Response`. A refusal of the provider
-  (HTTP 400 and above) is best given as ``normalize(body, wire=…, status=…)``, which is a Response with an error.
-- Whoever has no bytes of the wire gives canonical events (`normalizer.events`) as they come, and a `Response` of all
-  that was said: the last one holds, and while it is not ``complete`` nothing of it is acted on.
-- What goes wrong otherwise (no connection, a broken stream) is raised, as any exception: the turn ends as
-  `provider_failed`, and what had arrived is kept but not acted on.
-- A refusal says how long to wait, where its headers do: `retry_after.with_retry_after(response, headers)`, or an
-  exception that holds them as ``error.response.headers``. The turn waits, and asks again (`backoff.Backoff`). Retries
-  of the SDK come before that; ``max_retries=0`` leaves all of them to the turn, which reports each as an event.
+- Each chunk is a valid argument of `normalizer.StreamDecoder.feed`: bytes of the body (SSE, plain JSON) or an event
+  object of the SDK. On `xai.grpc` it is one message.
+- An answer that is not streamed is one chunk: the bytes of the body, or a canonical `Response`. For an HTTP error
+  (status 400 and above) yield ``normalize(body, wire=…, status=…)``, which is a Response with an error.
+- A provider without bytes of the wire yields canonical events (`normalizer.events`) as they come, and a `Response` of
+  the whole answer. The last Response counts, and its calls are acted on only if it is ``complete``.
+- For any other failure (no connection, a broken stream) raise any exception. The turn then ends as `provider_failed`,
+  and keeps the partial answer without acting on it.
+- Pass on the wait that the headers of an error demand: with `retry_after.with_retry_after(response, headers)`, or with
+  an exception that has ``error.response.headers``. The turn waits and asks again (`backoff.Backoff`). Retries of the
+  SDK come first. With ``max_retries=0`` the turn makes all retries, and emits an event for each.
 - Closing the iterator (`aclose`) closes the connection.
 """
 
@@ -24,23 +24,23 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Provider(Protocol):
-    """``wire`` and ``name`` as the normalizer calls them ("openai.chat", "openai")."""
+    """A model's API. ``wire`` and ``name``: as in the normalizer ("openai.chat", "openai")."""
 
     @property
     def wire(self) -> str:
-        """The format that requests and answers have."""
+        """The wire of requests and answers."""
 
     @property
     def name(self) -> str | None:
-        """Who answers, where dialects differ."""
+        """The provider's name, which selects the dialect of the wire. None for the default."""
 
     @property
     def model(self) -> str | None:
-        """Whom to ask where the request names nobody."""
+        """The model to use if the request names none."""
 
     def ask(self, body: Any) -> AsyncIterator[Any]:
-        """Send one request and yield the pieces of its answer.
+        """Send one request and yield the chunks of its answer.
 
-        ``body``: parsed JSON, or a protobuf message on `xai.grpc`; legal by `normalizer.requests.check_request`. It is
-        shared with the bodies before and after it: add members to a copy (``stream``, for one).
+        ``body``: parsed JSON, or a protobuf message on `xai.grpc`. It passes `normalizer.requests.check_request`. It
+        shares objects with earlier and later bodies, so add fields such as ``stream`` to a copy.
         """

@@ -1,10 +1,10 @@
-"""The state of a turn: everything that is needed to go on with it, in this process or in another.
+"""The state of a turn: everything that is needed to resume it, in this process or in another.
 
     text = state.dump(turn_state)       # JSON
     turn_state = state.load(text)       # the same
 
-It holds no function, no clock and no connection. A state that is kept before each call starts and after each call
-finished (`observer.Observer`) is enough for running nothing twice and leaving nothing unanswered.
+It holds no function, no clock and no connection. If the state is saved before each call starts and after each call
+finishes (`observer.Observer`), a resumed turn runs no call twice and leaves no call unanswered.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..errors import InvalidState, PolicyError
 from ..model import Block, Error, Response, ToolCall, Usage
 from ..policies import POLICIES, Ref
 
-#: Of the JSON. A later version reads all earlier ones; a state of one keeps its number until it holds what that one
-#: could not read. 2: calls whose results come from outside.
+#: Version of the JSON. A program reads all earlier versions. A state keeps an earlier number until it holds data that
+#: the earlier version could not read. 2: calls that are handed over (`CallState.deferred`).
 VERSION = 2
 
 Phase = Literal["new", "asking", "acting", "over"]
@@ -42,12 +42,12 @@ Termination = Literal[
     "provider_failed",
 ]
 
-#: What a call is at: it waits for approval, may be run, must not, runs (or ran when the process ended), was handed out
-#: and waits for its result, has its result, was given up while it ran, or was never started.
+#: Status of a call, in this order: it waits for approval, may run, was denied, runs (or ran when the process ended),
+#: was handed over and waits for its result, has its result, was abandoned while it ran, or was never started.
 Status = Literal["waiting_approval", "approved", "denied", "started", "waiting_result", "done", "abandoned", "skipped"]
 
-#: How a call came to its result. The first four ran to an end of their own; ``timeout``, ``cancelled`` and
-#: ``unknown_outcome`` were given up while they ran; the others never ran.
+#: How a call came to its result. The first four ran to their end; ``timeout``, ``cancelled`` and ``unknown_outcome``
+#: were abandoned while they ran; the others never ran.
 How = Literal[
     "returned",
     "failed",
@@ -62,21 +62,22 @@ How = Literal[
     "skipped",
 ]
 
-#: Ways of having failed that are the tool's, not the model's: if every kept call of a round has one, all tools failed.
+#: Failures that the tool caused, not the model. If every kept call of a round has one of these, all tools failed.
 TOOL_FAILURES: frozenset[How] = frozenset(("failed", "raised", "unsayable", "timeout"))
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What the caller decided for a turn; kept with it, so that it goes on alike elsewhere.
+    """The caller's settings for a turn. The state holds them, so that a resumed turn keeps them.
 
-    ``max_rounds``: answers with calls that are acted on, before the model is asked a last time and may not call.
-    ``limit``: kept calls of one answer. ``on_error``: under `batch`, whether the calls behind a failed one are run.
-    ``on_all_failed``: where all tools of a round failed, "continue" lets the model see the errors and go on, "answer"
-    asks a last time, "stop" ends the turn. A `Turn` continues unless its caller says otherwise; "stop" is the value of
-    a kept state that names none, because earlier versions did not write it.
-    ``budget``: tokens of all rounds; above it nothing is run or asked any more. ``loop_after``: from which identical
-    call on `loop_suspected` is told; ``loop_limit``: from which one on it is not run. ``max_pauses``: how often in a
-    turn a provider's pause is gone on from.
+    ``max_rounds``: how many answers with calls are acted on. Then the model is asked a last time and may not call.
+    ``limit``: maximum kept calls of one answer. ``on_error``: under the policy `batch`, whether the calls after a
+    failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
+    the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
+    default here is "stop", because earlier versions did not write the field.
+    ``budget``: tokens of all rounds; once they are used up, no call runs and the turn ends. ``loop_after``: the number
+    of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
+    ``max_pauses``: how many pauses of a provider the turn continues from. ``choice``: the index of the choice that the
+    turn acts on.
     """
 
     policy: str = "all"
@@ -91,7 +92,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     choice: int = 0
 
     def __post_init__(self) -> None:
-        """Raises PolicyError: what cannot be is better known before anybody is asked."""
+        """Raises PolicyError for an unknown policy or a negative number."""
         if self.policy not in POLICIES:
             raise PolicyError(f"no policy is called {self.policy!r}", hint=f"one of {', '.join(POLICIES)}")
         for name in ("max_rounds", "limit", "budget", "loop_after", "loop_limit", "max_pauses"):
@@ -101,11 +102,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class CallState(Struct, frozen=True, omit_defaults=True):
-    """A kept call of a round. ``key``: names it for ever (see `key_of`). ``block``: its place in the answer.
+    """A kept call of a round. ``key``: its permanent key (`key_of`). ``block``: the index of its block in the answer.
 
-    ``server``: the provider asks whether it may run this on a server of its own; nothing is executed here.
-    ``given``: whoever executes has it. ``deferred``: nobody here executes it; its result is given from outside.
-    ``result``: its answer, until the round is over and it stands in the round's turns.
+    ``server``: the MCP server on which the provider asks to run the call; it does not run here. ``given``: the call
+    was passed to the executor. ``deferred``: the call is handed over, and its result comes from outside. ``result``:
+    the tool result, until the round is over and the round's ``turns`` hold it.
     """
 
     id: str
@@ -123,21 +124,22 @@ class CallState(Struct, frozen=True, omit_defaults=True):
 
     @property
     def waits(self) -> bool:
-        """Whether somebody outside has to say something: yes or no, or what came of it."""
+        """Whether the call waits for a decision or a result from outside."""
         return self.status in ("waiting_approval", "waiting_result")
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is to be done for it any more."""
+        """Whether the call has reached a final status."""
         return self.status in ("done", "denied", "abandoned", "skipped")
 
 
 class RoundState(Struct, frozen=True, omit_defaults=True):
-    """One answer of the model and what became of its calls.
+    """One answer of the model and its calls.
 
-    ``response``: the answer while its calls are acted on, and for good where it does not stand in the history as it
-    came (it broke off). ``turns``: what the round adds to the history; empty until it is over. ``first_block``: the
-    sequence of its first block; ``result_block``: that of the answer to its first call.
+    ``response``: the answer while its calls are open. After that it is None, unless the history does not contain the
+    answer unchanged (it was incomplete or had an error). ``turns``: the messages that the round adds to the history,
+    empty until it is over. ``first_block``: the sequence number of its first block. ``result_block``: the sequence
+    number of the result of its first call.
     """
 
     round_number: int
@@ -155,25 +157,25 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
 
     @property
     def answered(self) -> Response | None:
-        """The model's answer, null while it is awaited."""
+        """The model's answer, None before it has arrived."""
         if self.response is None and self.turns and isinstance(self.turns[0], Assistant):
             return self.turns[0].response
         return self.response
 
     @property
     def ai_response_content(self) -> list[Block]:
-        """The blocks of the answer."""
+        """The blocks of the answer's first choice, empty if there is none."""
         response = self.answered
         return response.choices[0].blocks if response is not None and response.choices else []
 
     @property
     def tools_used(self) -> list[str]:
-        """The names of the tools that were run, here or elsewhere, in call order, each as often as it was."""
+        """The names of the tools whose calls started, here or elsewhere: one entry for each call, in call order."""
         return [call.name for call in self.calls if call.attempts]
 
     @property
     def tool_results(self) -> list[Result]:
-        """The answers to its calls in call order; while the round is open, those that are known."""
+        """The tool results in call order. While the round is open, only the results known so far."""
         for turn in self.turns:
             if isinstance(turn, Results):
                 return turn.results
@@ -181,17 +183,17 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
 
     @property
     def all_failed(self) -> bool:
-        """Whether every call that was to run here or elsewhere failed, and there was one."""
+        """Whether there were client calls and each failed in a way of `TOOL_FAILURES`."""
         own = [call for call in self.calls if call.server is None]
         return bool(own) and all(call.how in TOOL_FAILURES for call in own)
 
     def call(self, id: str) -> CallState | None:
-        """The kept call of that id."""
+        """Return the kept call with this id, or None."""
         return next((call for call in self.calls if call.id == id), None)
 
 
 class Note(Struct, frozen=True):
-    """Something that whoever directs a turn did in a round; ``data`` is his own."""
+    """A record of what the ``direct`` middleware of a turn did in a round. The middleware defines ``data``."""
 
     round: int
     note: str
@@ -199,12 +201,13 @@ class Note(Struct, frozen=True):
 
 
 class TurnState(Struct, frozen=True):
-    """A turn. ``wire``: that of its provider. ``request``: what it began with, of any wire; what was said since stands
-    in the rounds (`history`).
+    """The immutable state of a turn. ``wire``: the wire of its provider. ``request``: the first request, of any wire.
+    The rounds hold the messages that were added since (`history`).
 
-    ``seq`` and ``block``: the numbers of the next event and of the next block. ``ending``: why the model is being
-    asked a last time. ``notes``: what whoever directs the turn has to know where it is gone on with. ``text``: what the
-    turn answers, once it is over; ``written``: whether the model wrote it.
+    ``seq`` and ``block``: the numbers of the next event and of the next block. ``repeats``: how often each call was
+    made, by `likeness`. ``ending``: why the model is asked a last time. ``notes``: data that the ``direct`` middleware
+    needs when the turn is resumed. ``text``: the answer of a turn that is over. ``written``: whether the model wrote
+    it.
     """
 
     id: str
@@ -228,18 +231,18 @@ class TurnState(Struct, frozen=True):
 
     @property
     def round(self) -> RoundState | None:
-        """The round that the turn is in, or was in last."""
+        """The current or last round, None before the first one."""
         return self.rounds[-1] if self.rounds else None
 
     @property
     def waiting(self) -> list[CallState]:
-        """The calls that wait: for approval, or for a result from outside. Their status says which."""
+        """The calls that wait for approval or for a result from outside (see their ``status``)."""
         return [call for call in self.rounds[-1].calls if call.waits] if self.rounds else []
 
     def history(self) -> list[Turn]:
-        """What was said up to the last round that is over: legal for the provider, every call answered.
+        """Return the conversation up to the last round that is over. Every call in it has a result.
 
-        The turns are the same objects each time, so `normalizer.requests.RequestWriter` writes only what is new.
+        Each call returns the same message objects, so that `normalizer.requests.RequestWriter` encodes only new ones.
         """
         return [*self.request.turns, *(turn for round in self.rounds for turn in round.turns)]
 
@@ -249,12 +252,12 @@ _decoder = msgspec.json.Decoder(TurnState)
 
 
 def dump(state: TurnState) -> bytes:
-    """The state as JSON."""
+    """Return the state as JSON."""
     return json_codec.encode(state)
 
 
 def load(data: bytes | str) -> TurnState:
-    """The state of a JSON text. Raises InvalidState for what is none, or is of a later version."""
+    """Return the state from JSON. Raises InvalidState for invalid JSON, an invalid state, or a later version."""
     try:
         head = json_codec.decode(data)
         version = head.get("version", VERSION) if isinstance(head, dict) else None
@@ -270,20 +273,26 @@ def load(data: bytes | str) -> TurnState:
 
 
 def key_of(turn: str, round: int, call: ToolCall) -> str:
-    """What names a call for ever: the turn, the round (providers use ids again, failure ID-10), id and arguments."""
+    """Return the permanent key of a call: a hash of turn, round, id, name and argument text.
+
+    The round is part of it because providers reuse ids (failure ID-10).
+    """
     text = "\0".join((turn, str(round), call.id, call.name, call.arguments_text))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def likeness(call: ToolCall) -> str:
-    """The same for calls of the same tool with the same arguments, whatever their ids and spelling."""
+    """Return a fingerprint that is equal for calls of the same tool with the same arguments.
+
+    It ignores the id and, for parsed arguments, spelling and key order.
+    """
     said: Any = call.arguments if call.arguments is not None else call.arguments_text
     text = json_codec.text([call.name, msgspec.to_builtins(said, order="deterministic")])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def added(before: Usage | None, more: Usage | None) -> Usage | None:
-    """The sum of two figures, member by member; what nobody told stays null."""
+    """Return the sum of two usages, field by field. A field that is None in both stays None."""
     if before is None or more is None:
         return before if more is None else msgspec.structs.replace(more, raw=None)
     sums: dict[str, int | None] = {}

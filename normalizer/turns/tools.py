@@ -1,4 +1,4 @@
-"""The tools of a caller: what they are called, what they take, how they are run.
+"""Declaration of the caller's tools: their names, their parameters, and how they run.
 
 tools = Tools()
 
@@ -23,12 +23,12 @@ from .validation import check_schema
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: How long a tool may take where nobody says, in seconds.
+#: Default timeout of a tool, in seconds.
 TIMEOUT = 30.0
 
 
 class Fallback(Struct, frozen=True):
-    """Another tool to try when one fails. ``arguments``: makes its arguments of those of the call; default the same."""
+    """Another tool to try when one fails. ``arguments`` maps the call's arguments to its own; default unchanged."""
 
     tool: str
     arguments: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -37,20 +37,20 @@ class Fallback(Struct, frozen=True):
 class Tool(Struct, frozen=True, kw_only=True):
     """One tool.
 
-    ``function``: sync (it gets a thread of its own) or async. The arguments come as keywords; as one mapping where
-    ``mapping`` is set, for names that Python does not take; the text of a ``kind`` "custom" comes as the one argument.
-    Null for a tool that is run elsewhere: its calls are handed out, and the turn waits for their results
-    (`Turn.answer`). ``timeout`` and ``idempotent`` say nothing of it.
+    ``function``: async, or sync, in which case each call runs in a separate thread. It gets the arguments as keywords.
+    With ``mapping`` it gets them as one mapping, for names that are not valid in Python. With ``kind`` "custom" it gets
+    the text as its one argument. None for a tool that runs elsewhere: its calls are handed over, the turn waits for
+    their results (`Turn.answer`), and ``timeout`` and ``idempotent`` have no effect.
     ``parameters``: the JSON schema of the arguments. None for a function that takes no named parameters, or any
-    (``**arguments``): nothing is derived from annotations.
-    ``waiting_hint``: what it does, said to the user while it runs ("checking your billing").
-    ``timeout``: seconds, null for none. ``parallel`` false: never beside another call of the same answer.
-    ``idempotent``: it may be run again where nobody knows whether it ran.
-    ``approval``: somebody has to allow the call; a function of the arguments decides by call.
-    ``fallback``: for whoever recovers from failures; execution itself does not use it.
-    ``strict``, ``kind``, ``wire`` and ``raw``: as `toolparity.normalizer.conversation.Tool` has them.
+    (``**arguments``). Nothing is derived from annotations.
+    ``waiting_hint``: a phrase shown to the user while the tool runs ("checking your billing").
+    ``timeout``: seconds, None for no limit. ``parallel``: if False, no other call of the same answer runs meanwhile.
+    ``idempotent``: the tool may run again when it is unknown whether the call took effect.
+    ``approval``: True if each call needs approval, or a function that decides by the arguments.
+    ``fallback``: used by `orchestration`; the executor ignores it.
+    ``strict``, ``kind``, ``wire`` and ``raw``: see `toolparity.normalizer.conversation.Tool`.
 
-    Raises InvalidTool where the function cannot take the calls that the schema allows (`signatures`).
+    Raises InvalidTool if the function cannot take every call that the schema allows (`signatures`).
     """
 
     name: str
@@ -74,7 +74,10 @@ class Tool(Struct, frozen=True, kw_only=True):
             check_function(self.name, self.function, self.parameters, kind=self.kind, mapping=self.mapping)
 
     def declared(self) -> conversation.Tool:
-        """What the model is told of it. Not every wire takes a function without a schema."""
+        """Return the tool definition for a request.
+
+        A function without ``parameters`` gets an empty object schema, because not every wire takes one without.
+        """
         parameters = self.parameters
         if parameters is None and self.kind == "function":
             parameters = {"type": "object", "properties": {}}
@@ -90,7 +93,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         )
 
     def needs_approval(self, arguments: dict[str, Any]) -> bool:
-        """Whether this call has to be allowed. A rule that fails asks."""
+        """Return whether a call with these arguments needs approval. True if the rule itself raises."""
         if isinstance(self.approval, bool):
             return self.approval
         try:
@@ -102,10 +105,10 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class Tools(Mapping[str, Tool]):
-    """Tools by name, in the order in which they are declared.
+    """Tools by name, in the order of declaration.
 
-    Raises InvalidTool for a name that is taken and for a schema that is none; MissingExtra where jsonschema is needed
-    and not there.
+    Raises InvalidTool for a duplicate name or an invalid JSON schema, and MissingExtra if a tool has a schema and
+    jsonschema is not installed.
     """
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
@@ -114,7 +117,7 @@ class Tools(Mapping[str, Tool]):
             self.add(tool)
 
     def add(self, tool: Tool) -> Tool:
-        """Take one more."""
+        """Add a tool and return it. Raises InvalidTool and MissingExtra."""
         if not tool.name:
             raise InvalidTool("a tool without a name")
         if tool.name in self._tools:
@@ -130,10 +133,10 @@ class Tools(Mapping[str, Tool]):
         return tool
 
     def tool(self, function: _Function | None = None, /, **options: Any) -> Any:
-        """Decorates a function as a tool. ``options``: the members of `Tool`.
+        """Decorate a function as a tool. ``options``: the fields of `Tool`.
 
-        The name is the function's own where none is given, the description the first paragraph of its docstring. The
-        function stays what it was. Raises InvalidTool, as `Tool` and `add` do.
+        The default name is the name of the function, and the default description is the first paragraph of its
+        docstring. Returns the function unchanged. Raises InvalidTool and MissingExtra, as `Tool` and `add` do.
         """
 
         def take(made: _Function) -> _Function:
@@ -148,7 +151,7 @@ class Tools(Mapping[str, Tool]):
         return take if function is None else take(function)
 
     def declared(self) -> list[conversation.Tool]:
-        """What a request declares."""
+        """Return the tool definitions for a request."""
         return [tool.declared() for tool in self._tools.values()]
 
     def __getitem__(self, name: str) -> Tool:

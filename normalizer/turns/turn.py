@@ -1,11 +1,12 @@
-"""A turn, driven: from what the user says to the answer, through as many rounds of calls as it takes.
+"""The driver of a turn: it takes the user's message to the answer, through as many rounds of calls as needed.
 
     outcome = await Turn(provider, tools, policy="all", max_rounds=4).run("What do I owe?")
 
     async for event in Turn(provider, tools).stream("What do I owe?"): ...
 
-The machine decides (`machine`), and this does what it wants done: asks, executes, tells. Everything that happens goes
-through one queue, so there is one order of events, and nothing starts before it was written down.
+The state machine (`machine`) decides, and `Turn` performs its effects: it asks the provider, executes calls and emits
+events. All inputs of the machine pass through one queue. So the events have one order, and the observers have recorded
+a step before any of its effects starts.
 """
 
 from __future__ import annotations
@@ -68,23 +69,23 @@ from .tools import Tool, Tools
 _log = logging.getLogger("toolparity")
 _LOST = "This call was not executed: it was cancelled before it began."
 _INTERRUPTED = "the program was interrupted"
-#: What was shown, and what has its result: so it is, though the program is interrupted before the machine is told.
+#: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
 _KNOWN = (Opened, Grew, Replaced, Closed, Settled, Finished, Supplied)
 
-#: Makes of what happened what the machine is told: the same, something before it, or something else.
+#: Middleware over the machine's inputs: maps an input to the inputs that the machine gets in its place.
 Direct = Callable[[TurnState, Happening], Awaitable[list[Happening]]]
 
 
 class Turn:
-    """One turn: run once, from its beginning or from a state that was kept.
+    """One turn, run once: from its beginning, or resumed from a saved state.
 
-    ``tools``: beside those that the request declares itself. ``approve`` decides on calls that want it; without it, or
-    where it returns null, the turn waits: `decide`, then run again. ``acknowledge`` writes what the user is told while
-    calls run. ``observers`` are told before anything happens (`Observer`). ``executor``: to share threads among turns,
-    or to wrap calls. ``prepare`` makes of each request what is sent, ``reader`` reads its answer (`asking`).
-    ``backoff``: when an overloaded provider is asked again, None for never. ``direct`` hears whatever happens before
-    the machine does, and says what that is told instead. ``state``: of a turn to go on with, of any provider; its
-    settings hold then. For the rest, see `state.Settings`.
+    ``tools``: declared in addition to those of the request. ``approve`` decides on calls that need approval. Without
+    it, or where it returns None, the turn waits: call `decide`, then run the turn again. ``acknowledge`` returns the
+    text for the user while calls run. ``observers`` record each step before its effects run (`Observer`).
+    ``executor``: pass one to share threads among turns, or to wrap calls. ``prepare`` changes each request before it
+    is sent, and ``reader`` wraps the decoder of its answer (`asking`). ``backoff``: when to retry an overloaded
+    provider, None for never. ``direct``: middleware over the machine's inputs. ``state``: a saved state to resume, of
+    any wire; its own settings then apply. For the other arguments see `state.Settings`.
     """
 
     def __init__(
@@ -124,10 +125,10 @@ class Turn:
         self._direct = direct
         self._state = state
         self._retries = Retries(backoff)
-        self._refused: Response | None = None  # what had arrived of the answer that is asked for again
+        self._refused: Response | None = None  # the partial answer of the round to be retried
         self._writer = RequestWriter(provider.wire, provider=provider.name)
-        self._said: list[Decided | Supplied] = []  # while it was not running
-        self._answered: set[str] = set()  # calls whose results the machine has still to be told
+        self._said: list[Decided | Supplied] = []  # inputs given while the turn was not running
+        self._answered: set[str] = set()  # calls whose result is still queued for the machine
         self._untold: deque[tuple[Happening, list[Effect]]] = deque()
         self._mail: Mail | None = None
         self._gate = Gate()
@@ -139,43 +140,44 @@ class Turn:
 
     @property
     def state(self) -> TurnState:
-        """All of the turn, as it is now. Raises TurnMisused before it has begun."""
+        """The current state. Raises TurnMisused before the turn has begun."""
         if self._state is None:
             raise TurnMisused("the turn has not begun", hint="run it with a message")
         return self._state
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended, or that it waits."""
+        """The outcome of the current state: how the turn ended, or which calls it waits for."""
         return outcome_of(self.state)
 
     async def run(self, message: str | Request | None = None) -> Outcome:
-        """Run the turn until it is over, or waits.
+        """Run the turn until it is over or waits.
 
-        ``message``: what the user says, or a whole request; null goes on with the state.
+        ``message``: the user's text, or a complete request. None resumes the state.
         """
         async for _ in self.stream(message):
             pass
         return self.outcome
 
     def run_sync(self, message: str | Request | None = None) -> Outcome:
-        """The same, where no event loop runs."""
+        """Do the same as `run` from code without a running event loop."""
         return asyncio.run(self.run(message))
 
     def decide(self, call_id: str, approved: bool, reason: str | None = None) -> None:
-        """Allow a call that waits, or do not. A turn that is not running goes on when it is run again. The first of
-        several decisions about a call counts.
+        """Approve or deny a call that waits for approval. The first of several decisions about a call counts.
 
-        Raises TurnMisused for a call that waits for nobody.
+        A turn that is not running applies the decision when it is run again. Raises TurnMisused for a call that does
+        not wait for approval.
         """
         awaited(self.state, call_id, "waiting_approval")
         self._say(Decided(call_id, approved, reason))
 
     def answer(self, call_id: str, outcome: Any) -> None:
-        """Give the result of a call that was handed out (`Outcome.waiting`): anything that a tool returns, or an
-        exception, as if it had raised it (`ToolFailed`). A turn that is not running goes on when it is run again.
+        """Supply the result of a call that was handed over (`Outcome.waiting`).
 
-        Raises TurnMisused for a call that waits for no result, and for a second one.
+        ``outcome``: any value that a tool may return, or an exception, handled as if a tool had raised it
+        (`ToolFailed`). A turn that is not running applies it when it is run again. Raises TurnMisused for a call that
+        does not wait for a result, and for a second result.
         """
         call = awaited(self.state, call_id, "waiting_result")
         if call_id in self._answered:
@@ -185,9 +187,10 @@ class Turn:
         self._say(Supplied(call_id, ran.result, ran.how))
 
     def cancel(self, reason: str | None = None, *, call_id: str | None = None) -> None:
-        """End the turn, every call answered. With ``call_id``: one running call, and nothing else.
+        """End the turn and answer every open call. With ``call_id``, cancel only that running call.
 
-        Of a turn that is not running the observers learn it when it is run again.
+        ``reason`` appears in the results of calls that did not start. If the turn is not running, its observers are
+        notified when it is run again. Raises TurnMisused if ``call_id`` is not running in this process.
         """
         if call_id is not None:
             unwanted = self._unwanted.get(call_id)
@@ -204,9 +207,10 @@ class Turn:
             self._said.clear()
 
     async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
-        """The same as `run`, event by event. Close it (``aclose``) to cancel the turn.
+        """Do the same as `run`, and yield each event. Close the iterator (``aclose``) to cancel the turn.
 
-        However it ends, nothing of it runs on, and the state's history is one that the provider accepts.
+        However the stream ends, its tasks are cancelled, and the provider accepts the history of the state. Raises
+        TurnMisused if the turn is running already, or if ``message`` is given for a turn that has begun.
         """
         if self._mail is not None:
             raise TurnMisused("the turn is running")
@@ -234,7 +238,7 @@ class Turn:
                     yield event
                 posted.taken()
         except Exception:
-            with suppress(Exception):  # of the observer that failed before
+            with suppress(Exception):  # the observer that failed before fails again
                 await _each(self._tell_result, (*taking, *mail.rest()))
             raise
         except (asyncio.CancelledError, GeneratorExit, *EXITS):
@@ -254,7 +258,7 @@ class Turn:
             self._unwanted.clear()
             await self._tasks.stop()
 
-    # what happens
+    # inputs
 
     def _beginning(self, message: str | Request | None) -> list[Happening]:
         if message is not None:
@@ -278,14 +282,14 @@ class Turn:
             self._mail.post([happening])
 
     def _post(self, *happenings: Happening, paced: bool = False) -> asyncio.Future[None]:
-        """Tell the run that is on; after its end nobody hears it."""
+        """Queue inputs for the current run. After its end they are discarded."""
         return (self._mail or Mail()).post(happenings, paced=paced)
 
     def _is_over(self, mail: Mail) -> bool:
         return self.state.phase == "over" or (self._waits and not self._deciding and mail.empty)
 
     async def _take(self, happening: Happening) -> list[TurnEvent]:
-        """The events of what happened, for whoever reads the stream."""
+        """Apply one input and return its events. Schedule a retry instead where the backoff allows one."""
         if isinstance(happening, Supplied):
             self._answered.discard(happening.call_id)
         elif isinstance(happening, (Answered, Broke)):
@@ -312,7 +316,7 @@ class Turn:
         return events
 
     def _later(self, seconds: float, happenings: list[Happening]) -> None:
-        """The provider is asked again, when it has had the time that it demands."""
+        """Post the inputs after so many seconds, to ask the provider again."""
 
         def ask(_: BaseException | None = None) -> None:
             self._refused = None
@@ -325,7 +329,7 @@ class Turn:
         self._tasks.spawn(wait, lost=ask)
 
     async def _step(self, happening: Happening) -> list[TurnEvent]:
-        """One step of the machine, told and kept, and then what it wants done."""
+        """Run one step of the machine: the observers record it, then its effects start."""
         effects = self._stepped(happening)
         events = await self._tell(happening, effects)
         for effect in effects:
@@ -339,12 +343,12 @@ class Turn:
         return events
 
     def _stepped(self, happening: Happening) -> list[Effect]:
-        """The machine is told, and nobody else."""
+        """Run one step of the machine without notifying the observers."""
         self._state, effects = step(self.state, happening)
         return effects
 
     async def _tell(self, happening: Happening, effects: Sequence[Effect]) -> list[TurnEvent]:
-        """A step, told to the observers: nothing of it was done yet."""
+        """Report a step to the observers, before its effects start, and return its events."""
         events = [effect.event for effect in effects if isinstance(effect, Tell)]
         kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         for observer in self._observers:
@@ -352,7 +356,7 @@ class Turn:
                 await observer.happened(happening)
                 if effects:
                     await observer.keep(events, kept)
-            except GeneratorExit as error:  # raised here it would end the reader
+            except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
         return events
 
@@ -361,17 +365,17 @@ class Turn:
             await self._tell(happening, self._stepped(happening))
 
     async def _tell_result(self, happening: Happening) -> None:
-        if isinstance(happening, Finished):  # nobody else has it: who supplied a result can do so again
+        if isinstance(happening, Finished):  # no other copy exists; a supplied result can be supplied again
             await self._tell_known(happening)
 
     async def _tell_untold(self) -> list[TurnEvent]:
-        """What was done to the turn while it was not running: all of it, before anybody who listens may go away."""
+        """Report the steps made while the turn was not running, all before the first event is yielded."""
         events: list[TurnEvent] = []
         while self._untold:
             events += await self._tell(*self._untold.popleft())
         return events
 
-    # what is done
+    # effects
 
     def _do(self, effect: Effect) -> None:
         self._waits = isinstance(effect, Wait)
@@ -388,7 +392,7 @@ class Turn:
         settings, hooks = self.state.settings, (self._prepare, self._reader)
         try:
             asking = self._asking = Asking(self.provider, self._writer, ask.request, settings.choice, *hooks)
-        except BaseException as error:  # a conversation that the wire cannot say at all
+        except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):
                 raise
             self._post(Broke(broken(error)))
@@ -409,7 +413,7 @@ class Turn:
         self._post(Answered(response, wants, fit, asking.retry_after))
 
     def _lost_answer(self, error: BaseException) -> None:
-        """The provider, or a hook beside it, cancelled the task that asks."""
+        """Report the answer as broken: the provider or a hook cancelled the task that asks."""
         self._post(*(self._asking.broke(error) if self._asking is not None else [Broke(broken(error))]))
 
     async def _execute(self, calls: list[ToolCall]) -> None:
@@ -443,7 +447,7 @@ class Turn:
         )
 
     def _lost_calls(self, calls: list[ToolCall], _: BaseException) -> None:
-        """A tool, or a hook beside it, cancelled the task that executes these."""
+        """Answer the open calls: a tool or a hook cancelled the task that executes them."""
         round = self.state.rounds[-1]
         for asked in calls:
             call = round.call(asked.id)
@@ -452,7 +456,7 @@ class Turn:
                 self._post(Finished(call.id, unanswered(asked, CANCELLED_RUNNING if call.attempts else _LOST), how))
 
     def _lost_decision(self, id: str, error: BaseException) -> None:
-        """The approver cancelled the task that it decides in."""
+        """Deny the call: the approver cancelled the task that it decides in."""
         self._deciding.discard(id)
         self._post(Decided(id, False, f"the approval failed: {type(error).__name__}"))
 
@@ -463,16 +467,16 @@ class Turn:
             decided = await decide(approve, place(call, round, state.settings)[1]) if call is not None else None
         finally:
             self._deciding.discard(id)
-        self._post(*([decided] if decided is not None else []))  # nothing: to see that nobody decides any more
+        self._post(*([decided] if decided is not None else []))  # an empty post lets `_is_over` run again
 
     def _acknowledged(self) -> None:
-        """Let the user be told what is being done: before any tool starts, or as soon as somebody wrote it."""
+        """Post the acknowledgement of the round's calls: at once, or when the awaitable that writes it is done."""
         state, round = self.state, self.state.rounds[-1]
         calls = [called(call, round, state.settings) for call in round.calls if call.server is None]
         if self._acknowledge is None or not calls:
             return
         choice = chosen(round.response, state.settings) if round.response is not None else None
-        spoken = choice.text.strip() if choice is not None else ""  # the model did so itself: nobody is told twice
+        spoken = choice.text.strip() if choice is not None else ""  # the model acknowledged its calls itself
         text = spoken or acknowledgement(self._acknowledge, calls, self.tools)
         if inspect.isawaitable(text):
             writing = asyncio.ensure_future(text)
@@ -488,7 +492,7 @@ class Turn:
 
 
 async def _each(take: Callable[[Happening], Awaitable[object]], happened: Sequence[Happening]) -> None:
-    """Take each, even where an observer fails at one: a log that cannot write yet keeps what it is given."""
+    """Call ``take`` with each input, even after an observer failed. Raise the first error at the end."""
     failed: Exception | None = None
     for happening in happened:
         try:
