@@ -1,4 +1,7 @@
-"""The calls of a round: known, allowed, run, answered. Each has exactly one result when the round is over."""
+"""Transitions of the calls of a round: selection, approval, execution and results.
+
+Each call has exactly one result when the round is over.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from .places import called, place
 from .state import CallState, How, Status, TurnState
 from .work import Work
 
-#: What a call is at when it came to its result in some way.
+#: How a call came to its result -> its final status.
 _STATUS: dict[How, Status] = {
     "returned": "done",
     "failed": "done",
@@ -58,7 +61,7 @@ CANCELLED_ELSEWHERE = (
 
 
 def know(work: Work, selection: Selection, calls: list[CallState]) -> None:
-    """The selection is made: tell it, answer what is not kept, and ask for the approvals that are needed."""
+    """Record the selection, answer the calls that are not kept, and ask for the approvals that are needed."""
     round = work.round
     kept, dropped, rejected = selection.kept, selection.dropped, selection.rejected
     work.set_round(calls=calls, dropped=dropped, rejected=rejected)
@@ -73,7 +76,7 @@ def know(work: Work, selection: Selection, calls: list[CallState]) -> None:
 
 
 def need(work: Work) -> None:
-    """Ask for the approvals that are missing."""
+    """Emit an event for each call that waits for approval, and request the decisions."""
     waiting = [call for call in work.state.waiting if call.status == "waiting_approval"]
     for call in waiting:
         asked = place(call, work.round, work.state.settings)[1]
@@ -86,8 +89,9 @@ def need(work: Work) -> None:
 
 
 def advance(work: Work) -> None:
-    """Run what may be run, here or elsewhere; where all is answered, go on; where nothing runs and something waits,
-    wait.
+    """Start the calls that may run, here or elsewhere.
+
+    If no call starts here, finish the round once all calls are settled, or wait if none runs and some wait.
     """
     settings, calls = work.state.settings, work.round.calls
     if settings.policy == "batch":
@@ -115,7 +119,7 @@ def advance(work: Work) -> None:
 
 
 def _hand_out(work: Work, call: CallState) -> None:
-    """From here on somebody elsewhere may be running it: it counts as started, and is handed out no second time."""
+    """Hand a call over, once. It counts as started, because it may run elsewhere from now on."""
     asked = _called(work, call)
     work.set_call(call.id, status="waiting_result", attempts=call.attempts + 1)
     work.tell(
@@ -125,7 +129,10 @@ def _hand_out(work: Work, call: CallState) -> None:
 
 
 def _next_of_batch(work: Work) -> list[CallState]:
-    """The next call, once all before it are settled; after a failure, where that stops the batch, none ever."""
+    """Return the next call of a batch, once all calls before it are settled.
+
+    With ``on_error`` "stop", a failed call settles all open calls as skipped.
+    """
     if work.state.settings.on_error == "stop":
         own = [call for call in work.round.calls if call.server is None]
         failed = next((call for call in own if call.settled and call.result is not None and call.result.is_error), None)
@@ -139,7 +146,7 @@ def _next_of_batch(work: Work) -> list[CallState]:
 
 
 def decided(work: Work, happening: Decided) -> None:
-    """Somebody allowed a call, or did not. Raises TurnMisused for a call that waits for nobody."""
+    """Approve or deny a call. Raises TurnMisused for a call that does not wait for approval."""
     call = awaited(work.state, happening.call_id, "waiting_approval")
     approved, reason = happening.approved, happening.reason
     work.tell(ApprovalDecided, work.round.round_number, call.id, call.name, approved, reason)
@@ -159,7 +166,7 @@ def decided(work: Work, happening: Decided) -> None:
 
 
 def supplied(work: Work, happening: Supplied) -> None:
-    """A call that was handed out has its result. Raises TurnMisused for a call that waits for none."""
+    """Settle a call that was handed over. Raises TurnMisused for a call that does not wait for a result."""
     call = awaited(work.state, happening.call_id, "waiting_result")
     settle(work, call, happening.result, happening.how)
     work.save()
@@ -167,7 +174,7 @@ def supplied(work: Work, happening: Supplied) -> None:
 
 
 def awaited(state: TurnState, id: str, status: Status) -> CallState:
-    """The call of that id, if that is what it waits for. Raises TurnMisused."""
+    """Return the call with this id and waiting status. Raises TurnMisused if there is none."""
     waiting = [call for call in state.waiting if call.status == status]
     found = next((call for call in waiting if call.id == id), None)
     if found is None:
@@ -178,7 +185,7 @@ def awaited(state: TurnState, id: str, status: Status) -> CallState:
 
 
 def is_late(state: TurnState, happening: Happening) -> bool:
-    """Whether somebody says what nobody waits for any more: another one was quicker, or the turn was cancelled."""
+    """Return whether a decision or result is too late: an earlier one counted, or the turn was cancelled."""
     if not isinstance(happening, (Decided, Supplied)):
         return False
     wanted = "waiting_approval" if isinstance(happening, Decided) else "waiting_result"
@@ -186,7 +193,7 @@ def is_late(state: TurnState, happening: Happening) -> bool:
 
 
 def starting(work: Work, happening: Starting) -> None:
-    """A call is about to run: it counts as started from here on. One that may not run (any more) is left as it is."""
+    """Mark an approved call as started. A call with any other status may not run and stays unchanged."""
     call = work.round.call(happening.call_id) if work.state.phase == "acting" else None
     if call is None or call.status != "approved":
         return
@@ -196,14 +203,14 @@ def starting(work: Work, happening: Starting) -> None:
 
 
 def progressed(work: Work, happening: Progressed) -> None:
-    """A running tool says something; after its end nobody listens."""
+    """Emit the progress of a started call. Progress of any other call is ignored."""
     call = work.round.call(happening.call_id) if work.state.phase == "acting" else None
     if call is not None and call.status == "started":
         work.tell(CallProgress, work.round.round_number, call.id, call.name, happening.data)
 
 
 def finished(work: Work, happening: Finished) -> None:
-    """A call has its result. A second one, or one that comes after the turn was over, is of no account."""
+    """Settle a call that ran here. A second result, or one after the end of the turn, is ignored."""
     call = work.round.call(happening.call_id) if work.state.phase == "acting" else None
     if call is None or call.settled or call.status == "waiting_result":
         return
@@ -213,21 +220,21 @@ def finished(work: Work, happening: Finished) -> None:
 
 
 def settle(work: Work, call: CallState, result: Result, how: How) -> None:
-    """Give a call its one result."""
+    """Set the one result of a call, and emit its block and `call_finished`."""
     work.set_call(call.id, status=_STATUS[how], how=how, result=result)
     _tell_result(work, work.round.result_block + _number(work, call), result)
     work.tell(CallFinished, work.round.round_number, call.id, call.name, how, result.is_error)
 
 
 def give_up(work: Work, reason: str | None) -> None:
-    """Answer whatever is open: nobody will run it, or wait for it, any more (failure CANC-01)."""
+    """Answer every open call, because the turn is cancelled (failure CANC-01)."""
     why = f": {reason}" if reason else "."
     for call in work.round.calls:
         if call.settled:
             continue
         if call.server is not None:
             work.set_call(call.id, status="denied", reason=reason or "cancelled")
-        elif call.attempts:  # also one that was to be run again when the turn ended
+        elif call.attempts:  # also a call that was to run again after a resume
             said = CANCELLED_ELSEWHERE if call.deferred else CANCELLED_RUNNING
             settle(work, call, unanswered(_called(work, call), said), "cancelled")
         else:
@@ -236,7 +243,10 @@ def give_up(work: Work, reason: str | None) -> None:
 
 
 def recover(work: Work, rerun: list[str]) -> None:
-    """Whoever ran the calls is gone: what had been started is run again only where it may be (failure DUP-01)."""
+    """Resume the open calls after the process that ran them ended (failure DUP-01).
+
+    A started call runs again only if its id is in ``rerun``. Otherwise it is settled as `unknown_outcome`.
+    """
     for call in work.round.calls:
         if call.settled:
             continue
@@ -251,7 +261,7 @@ def recover(work: Work, rerun: list[str]) -> None:
 
 
 def _finish(work: Work) -> None:
-    """All calls are answered: on to the next round, unless every tool failed."""
+    """Close the round and ask the next one. If every tool failed, act as ``on_all_failed`` says."""
     settings = work.state.settings
     failed = work.round.all_failed
     if failed and settings.on_all_failed == "stop":

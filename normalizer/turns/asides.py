@@ -1,6 +1,6 @@
-"""What people and models say beside a turn: who allows a call, and what the user is told meanwhile.
+"""Calls of the approval and acknowledgement hooks of a turn.
 
-What fails here fails nothing else: an approval that cannot be had is none, and an acknowledgement is left out.
+An error in a hook does not fail the turn: a failed approver denies the call, and a failed acknowledgement is omitted.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from .cancelling import is_failure
 from .happenings import Decided
 from .tools import Tool
 
-#: Yes, no, no with a reason, or null: later.
+#: True approves, False denies, a string denies with this reason, None postpones the decision.
 Verdict = bool | str | None
 Approver = Callable[[ToolCall | ApprovalRequest], Verdict | Awaitable[Verdict]]
-#: What to tell the user while these calls run, null for nothing. A coroutine is awaited beside the tools.
+#: Returns the text for the user while these calls run, None for no text. An awaitable is awaited while the tools run.
 Acknowledger = Callable[[Sequence[ToolCall], Mapping[str, Tool]], str | Awaitable[str | None] | None]
 
 _log = logging.getLogger("toolparity")
 
 
 async def decide(approve: Approver, asked: ToolCall | ApprovalRequest) -> Decided | None:
-    """The decision; null for later. An approver that fails allows nothing."""
+    """Return the approver's decision, or None if it is postponed. An approver that raises denies the call."""
     try:
         verdict = approve(asked)
         if inspect.isawaitable(verdict):
@@ -42,7 +42,7 @@ async def decide(approve: Approver, asked: ToolCall | ApprovalRequest) -> Decide
 def acknowledgement(
     acknowledge: Acknowledger, calls: Sequence[ToolCall], tools: Mapping[str, Tool]
 ) -> str | Awaitable[str | None] | None:
-    """What there is to say at once, or will be; null for nothing."""
+    """Return the text, an awaitable of it, or None if there is none or the hook raises."""
     try:
         return acknowledge(calls, tools)
     except BaseException as error:
@@ -53,7 +53,7 @@ def acknowledgement(
 
 
 async def written(text: Awaitable[str | None]) -> str | None:
-    """What somebody takes time to write; null for nothing."""
+    """Await the text of an acknowledgement. None if there is none or the awaitable raises."""
     try:
         return await text
     except BaseException as error:

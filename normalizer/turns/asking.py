@@ -1,4 +1,4 @@
-"""One request and its answer, as happenings: what a provider brings, or how it fails, made known to the machine."""
+"""One request to the provider: sends a request and turns its answer, or its failure, into inputs of the machine."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ from .retry_after import demanded
 
 _log = logging.getLogger("toolparity")
 
-#: Takes what happened; returns when it was dealt with, so that a fast provider does not outrun a slow listener.
+#: Takes inputs and returns when they are processed, so that a fast provider waits for a slow consumer.
 Post = Callable[[list[Happening]], Awaitable[None]]
 
 
 class Decoder(Protocol):
-    """What reads an answer: a `StreamDecoder`, or something in its shape around one (`textmode.TextReader`).
+    """The decoder of an answer: a `StreamDecoder`, or a wrapper around one (`textmode.TextReader`).
 
-    Where its ``feed`` raises ToolLimitReached, the answer is whole there. Where it has ``read`` (Response in, Response
-    out), that is asked for answers that come whole.
+    ``feed`` may raise ToolLimitReached to end the answer as whole at that point. If the decoder has a method ``read``
+    (Response in, Response out), it is called for answers that arrive as a Response.
     """
 
     def feed(self, data: Any, /) -> list[Event]:
-        """Take the next piece."""
+        """Decode the next chunk and return its events."""
 
     def finish(self) -> Response:
-        """The response."""
+        """Return the response at the end of the answer."""
 
 
-#: Makes another request of the whole one before it is sent: a shorter history, calls as text. It has to be legal.
+#: Changes a request before it is sent, such as to shorten its history or write calls as text. The result must be legal.
 Prepare = Callable[[Request], Request]
-#: Puts something around the decoder of an answer. The request is the whole one, with its tools.
+#: Wraps the decoder of an answer. The request is the complete one, with its tools, before `Prepare` changed it.
 Reader = Callable[[StreamDecoder, Request], Decoder]
 
 
 class Asking:
-    """Asks one request. ``arrived`` tells what had arrived of the answer, where it is given up."""
+    """Sends one request and decodes its answer. ``arrived`` returns the partial answer if the turn is cancelled.
+
+    ``choice``: the index of the choice whose blocks become inputs.
+    """
 
     def __init__(
         self,
@@ -65,11 +68,14 @@ class Asking:
         self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
-        #: Seconds that a refusal demands to wait.
+        #: The wait in seconds that an error response demands.
         self.retry_after: float | None = None
 
     async def run(self, post: Post) -> Response | list[Happening]:
-        """The whole answer, its blocks told before; or what is to be told where it broke, `Broke` at its end."""
+        """Post the blocks of the answer as they arrive and return the whole answer.
+
+        If the provider fails, return the inputs that remain to be posted instead. The last one is `Broke`.
+        """
         pieces: AsyncIterator[Any] | None = None
         try:
             pieces = self._provider.ask(self.encoded.body)
@@ -83,7 +89,7 @@ class Asking:
                     await post(happened)
             response = self._finish()
         except ToolLimitReached as reached:
-            await close(pieces)  # first: whoever listens may take its time
+            await close(pieces)  # before `post`, which waits for the consumer
             await post(self._listener.feed(cast(tuple[Event, ...], reached.events)))
             response = self._finish()
         except BaseException as error:
@@ -96,19 +102,20 @@ class Asking:
         return response
 
     def arrived(self) -> tuple[list[Happening], Response | None]:
-        """What had arrived when it was given up; the rows that were open are closed as cut. An answer that is at its
-        end had its rows told, or on their way.
+        """Return the inputs that close the open blocks as cut, and the partial answer.
+
+        If the answer has ended already, its inputs were posted before, and the list is empty.
         """
         if self._finished:
             return [], self._response
         try:
             response = self._finish()
         except Exception:
-            return [], None  # nothing that could be read
+            return [], None  # the partial answer cannot be decoded
         return self._listener.finish(response), response
 
     def broke(self, error: BaseException) -> list[Happening]:
-        """What is to be told where this ended the answer: the rows that were open, and that it broke."""
+        """Return the inputs for an answer that this error ended: the open blocks are closed, then `Broke`."""
         happened, response = self.arrived()
         return [*happened, Broke(broken(error), response, demanded(error))]
 
@@ -124,7 +131,7 @@ class Asking:
 
 
 async def close(pieces: AsyncIterator[Any] | None) -> None:
-    """Close the connection of an answer. A client that fails at that takes nothing from what arrived."""
+    """Close the connection of an answer. An error of the client is logged."""
     ending = getattr(pieces, "aclose", None)
     if ending is None:
         return
@@ -137,7 +144,7 @@ async def close(pieces: AsyncIterator[Any] | None) -> None:
 
 
 def broken(error: BaseException) -> Error:
-    """The error that a client raised. ``retryable``: by its status, None where it has none."""
+    """Convert an exception of a client. ``retryable`` follows from its HTTP status, None if it has none."""
     status = _status(error)
     retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None
     return Error(type(error).__name__, shortened(message(error)), status, retryable)

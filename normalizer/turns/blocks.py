@@ -1,7 +1,7 @@
-"""Canonical blocks and results as the rows of a turn: block type, words, and everything else as JSON.
+"""Conversion of canonical blocks and tool results to the rows of a turn: block type, text, and other data as JSON.
 
-The names and shapes are those of the turn log's document; what that does not name (refusals, the provider's own
-calls, approvals) has a type beside them.
+The names and shapes are those of the turn log's document. Refusals, server calls and approvals, which the document does
+not name, have additional types.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..model import (
     ToolCall,
 )
 
-#: Canonical block type -> that of a row.
+#: Canonical block type -> block type of a row.
 ROW_TYPES = {
     "text": "text",
     "reasoning": "thinking",
@@ -34,12 +34,12 @@ ROW_TYPES = {
     "approval_request": "approval_request",
     "opaque": "opaque",
 }
-#: Rows that are words.
+#: Block types of rows that consist of text.
 WORDS = ("text", "thinking", "refusal")
 
 
 class Row(NamedTuple):
-    """What a block is as a row, but for its place."""
+    """The fields of a row except its sequence number."""
 
     block_type: str
     text_content: str | None = None
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 def row(block: Block) -> Row:
-    """The row of a block of an answer."""
+    """Return the row of a block of an answer."""
     if isinstance(block, Text):
         return Row("text", block.text, {"annotations": block.annotations} if block.annotations else None)
     if isinstance(block, Reasoning):
@@ -71,13 +71,13 @@ def row(block: Block) -> Row:
 
 
 def result_row(result: Result) -> Row:
-    """The row of the answer to a call."""
+    """Return the row of a tool result."""
     content = {"tool_use_id": result.call_id, "content": result_content(result), "is_error": result.is_error}
     return Row("tool_result", None, content)
 
 
 def result_content(result: Result) -> Any:
-    """What a result says: its text, its value where it is one, else its parts."""
+    """Return the content of a result: its text if all parts are text, the value of a single JSON part, or its parts."""
     parts = result.parts
     if all(isinstance(part, TextPart) for part in parts):
         return "".join(part.text for part in parts if isinstance(part, TextPart))

@@ -1,4 +1,4 @@
-"""What a round leaves in the history, and what a turn answers when the model has no words. Every call is answered."""
+"""The messages that a round adds to the history, and the text of a turn without an answer of the model."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..policies import Ref, Selection
 from .places import chosen
 from .state import CallState, RoundState, Settings, TurnState
 
-#: Stop reasons after which the provider wants to be asked again, with what it said.
+#: Stop reasons after which the provider expects a request that continues from its answer.
 PAUSES = ("pause", "compaction")
-#: Of a result that is quoted where the model has no words.
+#: Maximum characters of each result that `note` quotes.
 _QUOTED = 200
 
 
 def selection_of(round: RoundState, settings: Settings) -> Selection:
-    """What became of the round's calls."""
+    """Return the selection of the round's client calls."""
     kept = [Ref(call.block, settings.choice, call.id, call.name) for call in round.calls if call.server is None]
     return Selection(settings.policy, settings.limit, settings.choice, kept, round.dropped, round.rejected)
 
 
 def closed(round: RoundState, settings: Settings) -> list[Turn]:
-    """The turns with which the round goes into the history.
+    """Return the messages that the round adds to the history. Every call in them has a result.
 
-    Of an answer that broke off only the words are kept that were shown: the provider would refuse a half signature,
-    and nobody may act on a half call.
+    Of an answer that is incomplete or has an error, only the text is kept. The provider would reject a partial
+    signature, and partial calls must not run.
     """
     response = round.response
     if response is None:
@@ -47,7 +47,7 @@ def closed(round: RoundState, settings: Settings) -> list[Turn]:
 
 
 def refused_results(round: RoundState, settings: Settings) -> Iterator[tuple[int, Result]]:
-    """The answers to the calls that are not kept, each with the number of its call in the answer."""
+    """Yield the results of the calls that are not kept, each with the number of its call in the answer."""
     choice = chosen(round.response, settings) if round.response is not None else None
     reasons = {ref.block: ref.reason for ref in (*round.dropped, *round.rejected) if ref.choice == settings.choice}
     number = 0
@@ -59,7 +59,7 @@ def refused_results(round: RoundState, settings: Settings) -> Iterator[tuple[int
 
 
 def words(state: TurnState) -> str:
-    """The model's words in its last answer, with those before its pauses; "" where it has none."""
+    """Return the text of the model's last answer, with the text of the paused answers before it. "" if none."""
     said: list[str] = []
     for round in reversed(state.rounds):
         response = round.answered
@@ -72,7 +72,7 @@ def words(state: TurnState) -> str:
 
 
 def note(state: TurnState, termination: str) -> str:
-    """What is known, where the model gave no answer: never nothing, and nothing that nobody said."""
+    """Return the text of a turn without an answer of the model: the reason, and the tool results so far."""
     error = f" ({state.error.type}: {state.error.message})" if state.error is not None else ""
     known = [_quoted(result) for round in state.rounds for result in round.tool_results]
     if termination == "all_tools_failed":
@@ -94,7 +94,7 @@ def _words(choice: Choice) -> str:
 
 
 def _approval(wire: str, call: CallState) -> Turn:
-    """The answer to a provider that asks whether it may run a call (`openai.responses` alone asks, failure RSP-06)."""
+    """Return the answer to an approval request of the provider. Only `openai.responses` sends them (failure RSP-06)."""
     allowed = call.status == "done"
     item = {"type": "mcp_approval_response", "approval_request_id": call.id, "approve": allowed}
     if not allowed and call.reason:
@@ -112,5 +112,5 @@ def _quoted(result: Result) -> str:
 
 
 def without_result(round: RoundState) -> RoundState:
-    """The round, its answers only in its turns."""
+    """Return the round with the results removed from its calls, since its ``turns`` contain them."""
     return replace(round, calls=[replace(call, result=None) for call in round.calls])

@@ -1,7 +1,7 @@
-"""What a model decided, in a few words: to say something, or to call tools.
+"""A summary of a model's answer for routing: a final text or tool calls.
 
 JSON: ``{"type": "final", "text"}`` or ``{"type": "tool_calls", "calls": [{"toolName", "arguments"}],
-"acknowledgement"}``. A shorthand for whoever routes by it: a selection says which calls may run, not this.
+"acknowledgement"}``. It does not decide which calls may run. That is the task of a selection (`policies`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ..model import Choice, Refusal, Response
 
 
 class Final(Struct, frozen=True, tag="final", tag_field="type", rename="camel"):
-    """No tool is wanted: ``text`` is the answer, or the refusal."""
+    """An answer without calls. ``text``: the answer, or the refusal."""
 
     text: str
 
 
 class Called(Struct, frozen=True, rename="camel"):
-    """One call. ``arguments``: null where the model wrote no object."""
+    """One call. ``arguments``: None if the argument text is not a JSON object."""
 
     tool_name: str
     arguments: dict[str, Any] | None
 
 
 class ToolCalls(Struct, frozen=True, tag="tool_calls", tag_field="type", rename="camel"):
-    """Tools are wanted, in this order. ``acknowledgement``: what the model said beside its calls, if anything."""
+    """An answer with calls, in call order. ``acknowledgement``: the text besides the calls, if any."""
 
     calls: list[Called]
     acknowledgement: str | UnsetType = UNSET
@@ -38,7 +38,7 @@ Decision = Final | ToolCalls
 
 
 def decision(response: Response, *, choice: int = 0) -> Decision:
-    """What a choice of a response says. Raises PolicyError where there is no such choice, or nothing whole in it."""
+    """Summarize a choice of a response. Raises PolicyError if it does not exist, or the response failed or is cut."""
     found = next((one for one in response.choices if one.index == choice), None)
     if found is None or response.error is not None or not response.complete:
         raise PolicyError("the response decides nothing: it failed, broke off, or has no such choice")

@@ -1,4 +1,4 @@
-"""Going on and coming to an end: asking the model, asking it a last time, and being over."""
+"""Transitions between rounds: asking the model, asking it a last time, and ending the turn."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .events import RoundFinished, RoundStarted, TurnComplete, TurnFailed
 from .state import RoundState, Termination, TurnState
 from .work import Work
 
-#: Ends without an answer of the model.
+#: Termination reasons without an answer of the model.
 _FAILURES = ("provider_failed", "cancelled")
 
 
 def ask(work: Work, ending: Termination | None = None) -> None:
-    """Ask the model. ``ending``: for the last time, because of this; it may not call any more."""
+    """Start a round. ``ending``: makes it the last one, in which the model may not call tools, for this reason."""
     state = work.state
     if ending is not None:
         work.set(ending=ending)
@@ -29,7 +29,7 @@ def ask(work: Work, ending: Termination | None = None) -> None:
 
 
 def ask_again(work: Work) -> None:
-    """Ask what the open round asks."""
+    """Send the request of the open round, for the first time or as a retry."""
     round = work.round
     work.tell(RoundStarted, round.round_number, round.attempt, round.first_block, round.last)
     work.save()
@@ -37,9 +37,9 @@ def ask_again(work: Work) -> None:
 
 
 def request_of(state: TurnState) -> Request:
-    """The request of the open round: tools always declared, in the last one not to be called.
+    """Return the request of the open round. It always declares the tools, but the last one forbids to call them.
 
-    A choice that forces a call holds for the first round only: else the turn could never end.
+    A tool choice that forces a call applies to the first round only. Otherwise the turn could never end.
     """
     request = with_policy(state.request, state.settings.policy)
     round, choice = state.rounds[-1], request.tool_choice
@@ -51,7 +51,7 @@ def request_of(state: TurnState) -> Request:
 
 
 def close_round(work: Work, termination: Termination | None = None) -> None:
-    """The round is over: what it adds to the history is settled."""
+    """Close the open round: compute the messages that it adds to the history, and emit `round_finished`."""
     round = work.round
     turns = closed(round, work.state.settings)
     response = round.response
@@ -62,14 +62,14 @@ def close_round(work: Work, termination: Termination | None = None) -> None:
 
 
 def go_on(work: Work) -> None:
-    """Ask the next round, or the last one where there were enough."""
+    """Ask the next round. It is the last one if ``max_rounds`` rounds had calls."""
     state = work.state
     acted = sum(bool(round.calls or round.rejected or round.dropped) for round in state.rounds)
     ask(work, "max_rounds_reached" if acted >= state.settings.max_rounds else None)
 
 
 def end(work: Work, termination: Termination, error: Error | None = None, *, is_closed: bool = False) -> None:
-    """The turn is over. Whatever the round's calls are at is what the history tells of them."""
+    """End the turn: close its round unless ``is_closed``, set its text, and emit the final event."""
     if work.state.rounds and not is_closed:
         close_round(work, termination)
     elif work.state.rounds:
@@ -77,7 +77,7 @@ def end(work: Work, termination: Termination, error: Error | None = None, *, is_
     work.set(phase="over", termination=termination, error=error)
     text = "" if termination in _FAILURES else words(work.state)
     if termination == "all_tools_failed" and not work.round.last:
-        text = ""  # what it said before it called is no answer
+        text = ""  # text besides calls is not an answer
     state = work.state
     work.set(text=text or note(state, termination), written=bool(text))
     state = work.state

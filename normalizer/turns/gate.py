@@ -1,6 +1,6 @@
-"""Who may run beside whom: a tool that is not parallel is a barrier (failure BATCH-02).
+"""The barrier between calls that run in parallel and tools that must run alone (failure BATCH-02).
 
-[f1, alone, f2] runs f1, then alone, then f2; everything else runs at once.
+[f1, alone, f2] runs f1, then alone, then f2. Calls without such a tool between them run in parallel.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 
 class Gate:
-    """Lets calls through in the order in which they came: many at once, or one that is alone."""
+    """Admits calls in order of arrival: any number of parallel calls, or a single call that must run alone."""
 
     def __init__(self) -> None:
         self._inside = 0
@@ -21,7 +21,10 @@ class Gate:
 
     @asynccontextmanager
     async def through(self, *, alone: bool) -> AsyncIterator[None]:
-        """Be inside, once nobody is there who must not be beside."""
+        """Wait until no conflicting call is running or queued earlier, and hold the place for the block.
+
+        ``alone``: conflicts with every other call.
+        """
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((alone, turn))
         self._admit()

@@ -1,7 +1,7 @@
-"""English gerunds and the verbs they are made of: "looking up" -> "look up", "planning" -> "plan", "making" -> "make".
+"""Conversion of English gerunds to their verbs: "looking up" -> "look up", "planning" -> "plan", "making" -> "make".
 
-The rules are those of spelling (what is doubled, dropped or changed before "-ing"), each with the words that do not
-follow it. A word of which nobody can tell is left alone: `base` gives null.
+The rules are spelling rules (letters doubled, dropped or changed before "-ing"), each with its exceptions. `base`
+returns None for a word that is not a gerund.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the set of words in a text."""
     return frozenset(text.split())
 
 
@@ -45,20 +45,20 @@ _IRREGULAR = {
     "permeating": "permeate",
 }
 
-#: Words in -ing that are no verbs, whatever follows.
+#: Words in -ing that are never verbs.
 _NEVER = word_set(
     """according anything ceiling concerning darling during evening everything excluding existing following incoming
     inning including missing morning nothing notwithstanding ongoing outgoing outstanding pending regarding remaining
     sibling something upcoming"""
 )
-#: Words in -ing that are mostly nouns: verbs only where an article, a pronoun or the like follows.
+#: Words in -ing that are mostly nouns. They are verbs only before an article, a pronoun or the like.
 _NOUNS = word_set(
     """accounting advertising banking billing booking branding briefing building clothing engineering funding
     hearing housing landing lighting manufacturing marketing meeting onboarding opening packaging parking pricing
     programming roaming seating shipping spending staffing standing string ticketing trading training understanding
     warning wedding weighting"""
 )
-#: What stands before a noun, or in its place, and shows that the word before it is a verb.
+#: Words that precede or replace a noun, and show that the word before them is a verb.
 _BEFORE_NOUNS = word_set(
     """a an the this that these those my your his her its our their me you him us them it some any all each every both
     no whether what which who how when where if another one"""
@@ -67,14 +67,14 @@ _BEFORE_NOUNS = word_set(
 _DOUBLED = re.compile(r"([bdgkmnprtv])\1$")
 #: Verbs that end in a double letter themselves.
 _KEEP_DOUBLE = word_set("""add readd egg err purr butt boycott ebb""")
-#: In -l they double it where the last syllable is not stressed, in British spelling, or where it is.
+#: Verbs in -l that double it before "-ing": British spelling, or a stressed last syllable.
 _UNDOUBLE_L = re.compile(
     r"(cance|trave|labe|relabe|mode|remode|chan+e|tunne|fue|refue|counse|unrave|leve|exce|expe|prope|repe|rebe|compe|"
     r"impe|dispe|quarre|parce|contro|patro|exto|signa|tota|equa|initia|marsha|dia|tria|journa|reta|pena|penci|stenci)ll$"
 )
 
-#: Which ends of a stem want an "e", read from above: the first that fits decides. V is a vowel, C a consonant, and the
-#: "u" of "qu" is one of these.
+#: Stem endings, and whether the verb adds an "e". The first matching pattern decides. V is a vowel, C a consonant or
+#: "qu".
 _ENDINGS: tuple[tuple[str, bool], ...] = tuple(
     (pattern.replace("V", "[aeiouy]").replace("C", "(?:[bcdfghjklmnpqrstvwxz]|qu|^)"), wants)
     for pattern, wants in (
@@ -142,7 +142,7 @@ _VOWEL = re.compile(r"[aeiouy]")
 
 
 def base(word: str) -> str | None:
-    """The verb of a gerund, in small letters; null for a word that is none.
+    """Return the verb of a gerund in lower case, or None for a word that is not a gerund.
 
     >>> base("planning"), base("re-running"), base("string")
     ('plan', 're-run', None)
@@ -160,7 +160,9 @@ def base(word: str) -> str | None:
 
 
 def starts_verb(word: str, after: str) -> bool:
-    """Whether a word before ``after`` (the next word, or "") is a gerund that acts: not "billing" in "billing history".
+    """Return whether a word is a gerund used as a verb, unlike "billing" in "billing history".
+
+    ``after``: the next word, or "".
 
     >>> starts_verb("booking", "a"), starts_verb("booking", "details"), starts_verb("checking", "prices")
     (True, False, True)
@@ -171,7 +173,7 @@ def starts_verb(word: str, after: str) -> bool:
 
 
 def before_noun(word: str) -> bool:
-    """Whether the word is an article, a pronoun or the like."""
+    """Return whether the word is an article, a pronoun or the like."""
     return word.lower() in _BEFORE_NOUNS
 
 

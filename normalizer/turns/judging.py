@@ -1,6 +1,6 @@
-"""What an answer means for the turn: acted on, gone on from, or its end (laws `incomplete`, `stop`, `answered`).
+"""The consequence of an answer: run its calls, ask again, or end the turn (laws `incomplete`, `stop`, `answered`).
 
-Decided by what is there, not by the provider's word for why it stopped: client calls that can run are run (FIN-02).
+The content of the answer decides before its stop reason: client calls that can run are run (FIN-02).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .work import Work
 
 _LAST = "the turn is at its end and runs no more tools"
 _BUDGET = "the token budget of this turn is used up"
-#: How often the model is asked for its last answer, where it calls instead.
+#: How often the model is asked for its last answer if it calls tools instead.
 _LAST_ANSWERS = 2
 _REFUSALS = ("refusal", "content_filter")
 _BROKEN = ("malformed_call", "error")
 
 
 def answered(work: Work, happening: Answered) -> None:
-    """The answer of the open round is there."""
+    """Process the answer of the open round."""
     if work.state.phase != "asking":
-        return  # it came after the turn was cancelled
+        return  # arrived after the turn was cancelled
     response, state = happening.response, work.state
     work.set_round(response=response, usage=response.usage, result_block=state.block)
     work.set(usage=added(state.usage, response.usage), phase="acting")
@@ -46,7 +46,7 @@ def answered(work: Work, happening: Answered) -> None:
 
 
 def refuse(work: Work, response: Response, reason: str) -> None:
-    """Nothing of an answer that is whole is to be run: its calls are told, and answered."""
+    """Reject and answer all calls of a whole answer. ``reason`` appears in their results."""
     choice = chosen(response, work.state.settings)
     if choice is not None and choice.calls and response.complete and response.error is None:
         settings = work.state.settings
@@ -88,7 +88,7 @@ def _judge(work: Work, happening: Answered, choice: Choice) -> None:
 
 
 def _last(work: Work, response: Response, choice: Choice) -> None:
-    """The last answer: calls made all the same are rejected and answered, and nobody ends without words for them."""
+    """Process a last answer. Calls in it are rejected, and if there is no text, the model is asked once more."""
     settings = work.state.settings
     selection = select(response, settings.policy, settings.limit, settings.choice)
     if choice.calls:
@@ -105,7 +105,7 @@ def _last(work: Work, response: Response, choice: Choice) -> None:
 
 
 def _pause(work: Work) -> None:
-    """The provider wants to go on with its own tools: it is asked again, with what it said (failure SRV-01)."""
+    """Ask again after a pause, with the answer so far, so that the provider continues (failure SRV-01)."""
     pauses = work.state.pauses + 1
     work.set(pauses=pauses)
     if pauses > work.state.settings.max_pauses:
@@ -125,14 +125,14 @@ def _spent(work: Work) -> bool:
 
 
 def _rejecting(selection: Selection, reason: str) -> Selection:
-    """The selection with nothing kept."""
+    """Return the selection with all kept calls rejected for this reason."""
     refused = [replace(ref, reason=reason) for ref in selection.kept]
     rejected = sorted([*selection.rejected, *refused], key=lambda ref: (ref.choice, ref.block))
     return replace(selection, kept=[], rejected=rejected)
 
 
 def _unlooped(work: Work, selection: Selection, choice: Choice) -> Selection:
-    """The selection without the calls that were made too often; repeated ones are told (REQ: report, do not drop)."""
+    """Return the selection without calls beyond ``loop_limit``. Report repeated calls (REQ: report, do not drop)."""
     settings = work.state.settings
     repeats = dict(work.state.repeats)
     stopped: dict[int, str] = {}

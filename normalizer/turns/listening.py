@@ -1,8 +1,8 @@
-"""An answer as it arrives: the decoder's events as happenings of rows, and at its end what the whole says of them.
+"""Conversion of the decoder's events to inputs of the machine while an answer arrives, and revisions at its end.
 
-Rows are numbered in the order in which they appear. Wires that do not say when a block is whole (`openai.chat`,
-`xai.grpc`) leave that to be told here: words end where another block begins, calls with the answer. Words that come
-after that are a row of their own, as they were shown.
+Rows are numbered in order of appearance. Some wires do not mark the end of a block (`openai.chat`, `xai.grpc`). There,
+text ends where another block begins, and calls end with the answer. Text deltas after the end of their row start a new
+row, in the order in which they were shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .happenings import Closed, Grew, Happening, Opened, Replaced, Settled
 
 
 class _Shown(Struct):
-    """A row that was announced. ``key``: its number in the answer; ``block``: the decoder's number of its block."""
+    """A row that was started. ``key``: its number in the answer. ``block``: the decoder's key of its block."""
 
     key: int
     block: int
@@ -28,7 +28,7 @@ class _Shown(Struct):
     id: str | None
     name: str | None
     parts: list[str]
-    row: Row | None = None  # as it was closed
+    row: Row | None = None  # its content when it was closed
 
     @property
     def text(self) -> str:
@@ -36,17 +36,20 @@ class _Shown(Struct):
 
 
 class Listener:
-    """Follows one answer. ``encoded``: the request, whose aliases of names and ids are put right."""
+    """Converts the events of one answer. ``encoded``: the request, whose aliases of names and ids are resolved.
+
+    ``choice``: the index of the choice whose blocks are converted.
+    """
 
     def __init__(self, encoded: Encoded | None = None, choice: int = 0) -> None:
         self._choice = choice
         self._ids = encoded.ids if encoded is not None else {}
         self._names = encoded.names if encoded is not None else {}
         self._shown: list[_Shown] = []
-        self._now: dict[int, _Shown] = {}  # the row that a block of the decoder grows in
+        self._now: dict[int, _Shown] = {}  # decoder's block key -> its current row
 
     def feed(self, events: Iterable[Event]) -> list[Happening]:
-        """What a piece of the answer brought."""
+        """Convert the events of a chunk to inputs."""
         happened: list[Happening] = []
         for event in events:
             if isinstance(event, (BlockStart, BlockDelta, BlockReset, BlockStop)) and event.choice == self._choice:
@@ -54,7 +57,7 @@ class Listener:
         return happened
 
     def finish(self, response: Response) -> list[Happening]:
-        """The answer is at its end: every row is closed, and what the whole says of it is told."""
+        """Return the inputs that close every open row, revise changed rows, and add blocks that were not streamed."""
         choice = next((one for one in response.choices if one.index == self._choice), None)
         broken = not response.complete or response.error is not None
         found = self._found(choice) if choice is not None else {}
@@ -66,7 +69,7 @@ class Listener:
                 happened.append(Closed(shown.key, *made, cut=broken))
             elif final is not None and final != shown.row:
                 happened.append(Settled(shown.key, *final))
-        for made in found.values():  # never announced
+        for made in found.values():  # not streamed
             key = len(self._shown)
             content = made.content if isinstance(made.content, dict) else {}
             id, name = content.get("tool_use_id"), content.get("tool_name")
@@ -92,7 +95,7 @@ class Listener:
         elif isinstance(event, BlockDelta):
             if shown.row is not None:
                 if shown.block_type not in WORDS:
-                    return  # the whole answer will tell
+                    return  # `finish` revises the row
                 shown = self._open(event.key, shown.block_type, None, None, happened)
             shown.parts.append(event.text)
             happened.append(Grew(shown.key, event.text))
@@ -114,7 +117,7 @@ class Listener:
         happened.append(Closed(shown.key, *shown.row))
 
     def _own(self, shown: _Shown) -> Row:
-        """A row by what was shown of it."""
+        """Build a row from its deltas."""
         if shown.block_type in WORDS:
             return Row(shown.block_type, shown.text)
         if shown.block_type == "tool_use":
@@ -127,9 +130,9 @@ class Listener:
         )
 
     def _found(self, choice: Choice) -> dict[int, Row]:
-        """What the whole says, by key: the blocks of a type are those that were shown of it, in order.
+        """Return the final rows by key. Blocks match the started rows of the same type, in order.
 
-        What was not shown stands behind all that was.
+        Blocks without a row get the keys after the last row.
         """
         left: dict[str, list[list[_Shown]]] = {}
         pieces: dict[int, list[_Shown]] = {}
@@ -151,7 +154,7 @@ class Listener:
 
 
 def _spread(made: Row, pieces: list[_Shown]) -> dict[int, Row]:
-    """A block over the rows in which it was shown."""
+    """Distribute the final row of a block over the rows in which it was shown."""
     if len(pieces) == 1:
         return {pieces[0].key: made}
     if "".join(piece.text for piece in pieces) == made.text_content:

@@ -1,4 +1,4 @@
-"""What happens, on its way to the machine: in one order, and whoever tells it can wait until it was dealt with."""
+"""The queue of inputs for the machine. A sender can wait until its inputs are processed."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from .happenings import Happening
 
 
 class Posted(Struct):
-    """Happenings on their way. ``dealt``: is set when all is told; ``paced``: and taken by whoever reads the stream."""
+    """Queued inputs. ``dealt`` is set when all are processed; if ``paced``, when the consumer has their events, too."""
 
     happenings: Sequence[Happening]
     dealt: asyncio.Future[None]
     paced: bool = False
 
     def told(self) -> None:
-        """All of it is told."""
+        """Mark the inputs as processed. Sets ``dealt`` unless ``paced``."""
         if not self.paced:
             self.taken()
 
     def taken(self) -> None:
-        """Whoever reads the stream has all that came of it."""
+        """Mark the events of the inputs as delivered to the consumer of the stream. Sets ``dealt``."""
         if not self.dealt.done():
             self.dealt.set_result(None)
 
 
 class Mail:
-    """For one run of a turn. After its end nobody reads it, and whoever waits for an answer is ended with the turn."""
+    """The queue of one run of a turn. After the run it is not read, and tasks that wait on it are cancelled."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Posted] = asyncio.Queue()
 
     def post(self, happenings: Sequence[Happening], *, paced: bool = False) -> asyncio.Future[None]:
-        """Tell it. Wait for what is returned, or do not."""
+        """Queue inputs. Return a future that is set when they are processed. Awaiting it is optional."""
         posted = Posted(happenings, asyncio.get_running_loop().create_future(), paced)
         self._queue.put_nowait(posted)
         return posted.dealt
 
     async def take(self) -> Posted:
-        """What was told first, once there is anything."""
+        """Wait for the oldest entry, and remove and return it."""
         return await self._queue.get()
 
     def rest(self) -> list[Happening]:
-        """All that nobody has taken yet."""
+        """Remove and return all queued inputs."""
         found: list[Happening] = []
         while self._queue.qsize():
             found.extend(self._queue.get_nowait().happenings)
@@ -53,5 +53,5 @@ class Mail:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits to be taken."""
+        """Whether the queue is empty."""
         return self._queue.empty()

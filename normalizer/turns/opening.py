@@ -1,4 +1,4 @@
-"""How a turn begins, with a sentence and whatever the provider's wire demands beside it, and how it is gone on with."""
+"""The first request of a turn, with the fields that the provider's wire requires, and how a saved turn is resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .provider import Provider
 from .state import TurnState
 from .tools import Tools
 
-#: What a system prompt may say of rounds; without it, models that were told to call once do so.
+#: Text for the system prompt about rounds. Without it, a model may call tools only once.
 GUIDANCE = (
     "You can make several tool calls, at once and one after the other, to gather what you need: after you have seen "
     "the results of a round you can call again in the next one, in up to {rounds} rounds. Then answer."
@@ -19,9 +19,10 @@ GUIDANCE = (
 
 
 def first_request(message: str | Request, provider: Provider, tools: Tools) -> Request:
-    """What a turn begins with: tools that the request declares itself go before the others of the same name.
+    """Return the first request of a turn, with the tools declared. Tools of the request itself win over equal names.
 
-    A request of another wire stays one: the writer turns it into the provider's.
+    A request of another wire is not converted here, because the request writer does that. The model is the one of the
+    request if it has the provider's wire, else the provider's.
     """
     request = opening(message, provider) if isinstance(message, str) else message
     own = {tool.name for tool in request.tools}
@@ -31,18 +32,22 @@ def first_request(message: str | Request, provider: Provider, tools: Tools) -> R
 
 
 def opening(message: str, provider: Provider, *, system: str | None = None, rounds: int | None = None) -> Request:
-    """The request for a user's words. ``rounds``: tell the model that it may call in as many (`GUIDANCE`)."""
+    """Return the request for a user message. ``rounds``: add `GUIDANCE` with this number to the system prompt."""
     told = [text for text in (system, GUIDANCE.format(rounds=rounds) if rounds is not None else None) if text]
     turns: list[Turn] = [System([TextPart("\n\n".join(told))])] if told else []
     turns.append(User([TextPart(message)]))
-    # Written from no wire and read from the provider's: so it holds what the wire demands (a limit of tokens, …).
+    # Writing and reading the request adds the fields that the wire requires, such as a token limit.
     bare = write_request(Request("", None, turns), provider.wire, provider=provider.name)
     return replace(read_request(bare.body, provider.wire, provider=provider.name), turns=turns)
 
 
 def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resumed]:
-    """The state with which this provider goes on, and what the machine is told: which calls may be run again."""
-    if state.wire != provider.wire:  # the rest of the turn is another's: whom that is asked for is known there
+    """Return the state for resuming a turn with this provider, and the input that resumes it.
+
+    The input lists the started calls that may run again because their tool is idempotent. If the provider has another
+    wire than the state, the state gets the provider's wire and model.
+    """
+    if state.wire != provider.wire:  # the state's model belongs to another wire
         state = replace(state, wire=provider.wire, request=replace(state.request, model=provider.model))
     calls = state.round.calls if state.round is not None else []
     started = [call for call in calls if call.status == "started"]

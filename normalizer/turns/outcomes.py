@@ -1,4 +1,4 @@
-"""Whatever a tool gives, or does, becomes one result with a known end: never a crash, never nothing.
+"""Conversion of everything that a tool returns or raises to exactly one tool result.
 
 | the tool                                   | the result                                              | `How` |
 |---|---|---|
@@ -8,7 +8,7 @@
 | returns a Result with ``is_error``         | that                                                    | failed |
 | raises ToolFailed                          | its words, as an error                                  | failed |
 | raises anything, SystemExit too            | "Tool 'x' failed: KeyError: 'y'", as an error           | raised |
-| returns what JSON cannot say               | an error that says so                                   | unsayable |
+| returns a value that JSON cannot represent | an error that says so                                   | unsayable |
 | returns more than the limit                | its beginning, and a note of how much there was         | returned |
 """
 
@@ -26,16 +26,19 @@ from ..model import ToolCall
 from .raised import described, message
 from .state import How
 
-#: Characters of one result, where nobody says: more than any context takes.
+#: Default maximum characters of one result, more than any context takes.
 MOST = 1_000_000
 
 
 class ToolFailed(Exception):
-    """Raise it in a tool to tell the model in your own words that, and why, the call failed."""
+    """Raise this in a tool to report a failure to the model. The message becomes the error result unchanged."""
 
 
 def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[Result, How]:
-    """The result of a call from what its tool gave. Never raises."""
+    """Return the result of a call for the value that its tool returned or the exception that it raised. Never raises.
+
+    ``most``: maximum characters of the result.
+    """
     if isinstance(outcome, BaseException):
         return failure(call, _told(call, outcome), most), "failed" if isinstance(outcome, ToolFailed) else "raised"
     if isinstance(outcome, (bytes, bytearray, memoryview)):
@@ -49,19 +52,19 @@ def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[Result, Ho
         json_codec.encode(result)
     except UnsayableOutcome as error:
         return failure(call, f"Tool {call.name!r} returned something that cannot be told: {error.what}"), "unsayable"
-    except BaseException as error:  # raised by the object itself
+    except BaseException as error:  # a method of the returned object raised
         said = f"Tool {call.name!r} returned something that cannot be read: {described(error)}"
         return failure(call, said, most), "unsayable"
     return result, "failed" if result.is_error else "returned"
 
 
 def failure(call: ToolCall, text: str, most: int = MOST) -> Result:
-    """An error as the answer to a call."""
+    """Return an error result for a call, with at most ``most`` characters of the text."""
     return limited(Result(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind), most)
 
 
 def limited(result: Result, most: int) -> Result:
-    """The result, its parts cut where they are longer than ``most`` characters together. The cut is told."""
+    """Return the result with at most ``most`` characters in all parts together. A note states what was cut."""
     parts: list[Part] = []
     room = most
     for part in result.parts:

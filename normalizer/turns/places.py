@@ -1,21 +1,21 @@
-"""Where things stand in an answer: the choice that is acted on, and the blocks in it that want an answer."""
+"""Lookup in an answer: the choice that the turn acts on, and the blocks in it that need an answer."""
 
 from __future__ import annotations
 
 from ..model import ApprovalRequest, Choice, Response, ToolCall
 from .state import CallState, RoundState, Settings
 
-#: What wants an answer.
+#: A block that needs an answer.
 Wanting = ToolCall | ApprovalRequest
 
 
 def chosen(response: Response, settings: Settings) -> Choice | None:
-    """The alternative that the turn acts on."""
+    """Return the choice that the turn acts on, or None if the response does not contain it."""
     return next((choice for choice in response.choices if choice.index == settings.choice), None)
 
 
 def wanting(round: RoundState, settings: Settings) -> list[Wanting]:
-    """The blocks that want an answer, in the order in which it is given: calls, then requests for approval."""
+    """Return the blocks that need an answer, in the order of the answers: client calls, then approval requests."""
     response = round.answered
     choice = chosen(response, settings) if response is not None else None
     blocks = choice.blocks if choice is not None else []
@@ -24,14 +24,14 @@ def wanting(round: RoundState, settings: Settings) -> list[Wanting]:
 
 
 def place(call: CallState, round: RoundState, settings: Settings) -> tuple[int, Wanting]:
-    """A call's block, and its number among those that want an answer."""
+    """Return the number of a call's block among those of `wanting`, and the block."""
     kind = ToolCall if call.server is None else ApprovalRequest
     found = enumerate(wanting(round, settings))
     return next((n, block) for n, block in found if isinstance(block, kind) and block.id == call.id)
 
 
 def called(call: CallState, round: RoundState, settings: Settings) -> ToolCall:
-    """The block of a client call."""
+    """Return the block of a client call."""
     block = place(call, round, settings)[1]
     assert isinstance(block, ToolCall)
     return block

@@ -1,13 +1,13 @@
-"""Exceptions as text that can be sent, kept and logged, whatever their `str()` does."""
+"""Conversion of exceptions to text that can be encoded, stored and logged, even if their `str()` raises."""
 
 from __future__ import annotations
 
-#: Characters of a message where an exception is quoted in an error or a log.
+#: Maximum characters of an exception's message in an error or a log.
 _MOST = 10_000
 
 
 def message(error: BaseException) -> str:
-    """The message of an exception, "" where it has none, or where ``str()`` raises. Half surrogates are escaped."""
+    """Return the message of an exception, "" if it is empty or ``str()`` raises. Lone surrogates are escaped."""
     try:
         text = str(error)
         return text.encode("utf-8", "backslashreplace").decode()
@@ -16,12 +16,12 @@ def message(error: BaseException) -> str:
 
 
 def shortened(text: str, most: int | None = _MOST) -> str:
-    """The text, cut to ``most`` characters, with a note of how many it had."""
+    """Return the text, cut to ``most`` characters with a note of its length. None: no limit."""
     return text if most is None or len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def described(error: BaseException, most: int | None = _MOST) -> str:
-    """Its type and its message, cut to ``most`` characters."""
+    """Return the type and the message of an exception, the message cut to ``most`` characters. None: no limit."""
     text = shortened(message(error), most)
     name = type(error).__name__
     return f"{name}: {text}" if text else name

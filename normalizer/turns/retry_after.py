@@ -1,4 +1,4 @@
-"""How long a provider demands to wait before it is asked again: read from headers, and kept beside a refusal."""
+"""The wait before a retry that a provider demands, read from response headers and attached to an error response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _KEY = "retry_after"
 
 
 def with_retry_after(response: Response, headers: Any) -> Response:
-    """The response of a refusal; a turn waits as long as these headers demand. It is kept beside the canonical form."""
+    """Attach the wait that these headers demand to an error response, and return the response.
+
+    The wait is not part of the canonical form. A `Turn` reads it with `demanded`.
+    """
     seconds = retry_after(headers)
     if seconds is not None:
         response.__dict__[_KEY] = seconds
@@ -22,7 +25,7 @@ def with_retry_after(response: Response, headers: Any) -> Response:
 
 
 def demanded(source: Response | BaseException) -> float | None:
-    """Seconds that a refusal, or an SDK's exception, demands; None where it does not say."""
+    """Return the wait in seconds that an error response or an SDK's exception demands, or None."""
     if isinstance(source, Response):
         seconds: float | None = source.__dict__.get(_KEY)
         return seconds
@@ -30,18 +33,19 @@ def demanded(source: Response | BaseException) -> float | None:
         answer = getattr(source, "response", None)
         headers = getattr(answer if answer is not None else source, "headers", None)
         if headers is None and hasattr(source, "trailing_metadata"):
-            headers = source.trailing_metadata()  # of gRPC
+            headers = source.trailing_metadata()  # gRPC
         return retry_after(headers)
-    except Exception:  # a property that fails
+    except Exception:  # a property raised
         return None
 
 
 def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | None:
-    """Seconds that a response's headers demand to wait; None where they do not say, or say nothing that can be read.
+    """Return the wait in seconds that response headers demand, or None if they demand none or are invalid.
 
-    ``headers``: a mapping, or pairs; whatever the case of its names. ``retry-after-ms`` (OpenAI, Azure) and
-    ``grpc-retry-pushback-ms`` go before ``retry-after``, which is a number of seconds or an HTTP date (RFC 9110,
-    10.2.3), counted from the server's ``date`` where there is one. A negative pushback forbids to ask again: infinity.
+    ``headers``: a mapping or pairs; the case of names is ignored. ``grpc-retry-pushback-ms`` and ``retry-after-ms``
+    (OpenAI, Azure) take precedence over ``retry-after``, which is a number of seconds or an HTTP date (RFC 9110,
+    10.2.3). A date is relative to the server's ``date`` header, or to ``now`` without one. A negative pushback forbids
+    a retry and returns infinity.
     """
     pairs: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers or ()
     found = {_text(name).lower(): _text(value) for name, value in pairs}

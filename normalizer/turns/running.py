@@ -1,4 +1,4 @@
-"""One call of one tool: its function run until it returns, its time is up, or nobody wants it any more."""
+"""Invocation of a tool's function for one call, until it returns, times out, or is cancelled."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _log = logging.getLogger("toolparity")
 
 
 class CallContext(Struct, frozen=True):
-    """What a tool may know of its call: `current_call.get()`, in its own thread too.
+    """Information for a tool about its call. Get it with `current_call.get()`, also in the tool's thread.
 
-    ``key``: the same whenever this call is run, so that whoever is called next can tell a repetition (an idempotency
-    key). ``progress(data)`` tells how far it is (`call_progress`).
+    ``key``: the same each time this call runs, for use as an idempotency key. ``progress(data)`` reports progress
+    (`call_progress`).
     """
 
     call_id: str
@@ -39,7 +39,7 @@ current_call: ContextVar[CallContext] = ContextVar("toolparity_call")
 
 
 class Run(Struct, frozen=True):
-    """How it went: what was ``returned``, or ``raised``, or that it was given up: ``timeout`` or ``cancelled``."""
+    """The end of an invocation: a value, an exception, or ``given_up`` as "timeout" or "cancelled"."""
 
     returned: Any = None
     raised: BaseException | None = None
@@ -55,10 +55,11 @@ async def run(
     grace: float,
     left: set[asyncio.Task[Any]],
 ) -> Run:
-    """Run it. ``unwanted`` is set by whoever does not want it any more.
+    """Run the tool's function for a call. Setting ``unwanted`` cancels the call.
 
-    What is given up is cancelled, and has ``grace`` seconds to clean up; a task that goes on all the same is left to
-    itself, in ``left`` until it ends. Cancelling this does the same and raises CancelledError.
+    After a timeout or a cancellation the task is cancelled and has ``grace`` seconds to clean up. A task that does not
+    end is abandoned, and stays in ``left`` until it ends. Cancelling this coroutine does the same and raises
+    CancelledError.
     """
     token = current_call.set(context)
     try:
@@ -71,7 +72,7 @@ async def run(
     except asyncio.CancelledError:
         await _end(task, grace, left)
         raise
-    if task.cancelled():  # by another one's doing, before it began
+    if task.cancelled():  # by other code, before it began
         return Run(given_up="cancelled")
     if task.done():
         return task.result()
@@ -87,9 +88,9 @@ async def _end(task: asyncio.Task[Run], grace: float, left: set[asyncio.Task[Any
 
 
 async def _invoke(tool: Tool, call: ToolCall, threads: Threads) -> Run:
-    """Never raises: SystemExit and KeyboardInterrupt would end the loop from within a task, and all other turns."""
+    """Call the function. Never raises, because SystemExit or KeyboardInterrupt in a task would end the event loop."""
     own = tool.function
-    assert own is not None  # whoever has none is run elsewhere
+    assert own is not None  # calls of tools without a function are handed over
     try:
         function = _bound(tool, own, call)
         if is_async(own):
@@ -106,14 +107,14 @@ async def _invoke(tool: Tool, call: ToolCall, threads: Threads) -> Run:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to be awaited, as far as it can be told without calling it."""
+    """Return whether the function is a coroutine function, or an object or partial of one."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _bound(tool: Tool, function: Callable[..., Any], call: ToolCall) -> Callable[[], Any]:
-    """The function with the call's arguments: a copy, so that no tool changes the history."""
+    """Bind a copy of the call's arguments to the function, so that the tool cannot change the history."""
     if tool.kind == "custom" or call.kind == "custom":
         return functools.partial(function, call.arguments_text)
     arguments = copy.deepcopy(call.arguments or {})

@@ -1,4 +1,4 @@
-"""The words of one answer as they arrive: for models that are to put something into words, and do nothing else."""
+"""The text of one answer, streamed as it arrives, for models that write a text and call no tools."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .raised import described
 
 
 def asked(provider: Provider, system: str, message: str) -> Request:
-    """A request of two messages, without tools: what the model is to do, and with what."""
+    """Return a request without tools that consists of a system prompt and a user message."""
     return replace(opening(message, provider, system=system), model=provider.model)
 
 
 async def saying(
     provider: Provider, request: Request, heard: Callable[[Response], object] | None = None
 ) -> AsyncGenerator[str, None]:
-    """The words, piece by piece. Close it to close the connection. ``heard`` gets the whole answer.
+    """Send the request and yield the text of its answer as it arrives. Close the iterator to close the connection.
 
-    Raises NothingSaid where the model declined, called a tool, or said nothing, and where its answer broke off; what
-    the provider raises is raised.
+    ``heard`` is called with the whole response. Raises NothingSaid if the model refused, called a tool or returned no
+    text, and if the answer failed or broke off. Errors of the provider propagate.
     """
     encoded = write_request(request, provider.wire, provider=provider.name)
     decoder = StreamDecoder(provider.wire, provider=provider.name, request=encoded.body)
@@ -53,7 +53,7 @@ async def saying(
 
 
 async def _arriving(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
-    """The pieces of an answer. Whatever the provider raises is an Exception: GeneratorExit would end the readers."""
+    """Yield the chunks of an answer. Convert a GeneratorExit and the like to NothingSaid: it would close the stream."""
     async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(body))) as pieces:
         while True:
             try:
@@ -68,14 +68,14 @@ async def _arriving(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
 
 
 class _Words:
-    """What was said so far. ``said``: the text that whoever reads along has seen."""
+    """Collects the text of an answer. ``said``: the text that was yielded so far."""
 
     def __init__(self) -> None:
         self.said = ""
         self._texts: set[int] = set()
 
     def of(self, events: list[Event]) -> list[str]:
-        """The new words of these events."""
+        """Return the new text of these events."""
         new: list[str] = []
         for event in events:
             if isinstance(event, BlockStart) and event.choice == 0 and event.block == "text":
@@ -88,7 +88,7 @@ class _Words:
         return new
 
     def rest(self, text: str) -> list[str]:
-        """What is missing of the whole text. What was said cannot be unsaid: a text that differs is left aside."""
+        """Return the rest of the whole text, nothing if it does not start with the text that was yielded already."""
         if len(text) <= len(self.said) or not text.startswith(self.said):
             return []
         more = text[len(self.said) :]

@@ -1,7 +1,7 @@
-"""A tool's function against its schema: every call that fits the schema has to be one that the function can take.
+"""Check of a tool's function against its schema: the function must accept every call that the schema allows.
 
-The model knows a tool by its schema alone. A function whose parameters the schema does not declare fails on a model
-that does what it was asked, so a tool like that is refused where it is declared.
+The model knows a tool by its schema only. If the function requires other parameters, even a correct call fails.
+Therefore the declaration of such a tool raises an error.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from msgspec import Struct
 from ..errors import InvalidTool
 
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-#: How the schema of a tool is spelled that takes nothing.
+#: The schema of a tool without parameters, for hints.
 _NOTHING = '{"type": "object", "properties": {}}'
 
 
 def check_function(
     name: str, function: Callable[..., Any], parameters: Any, *, kind: str = "function", mapping: bool = False
 ) -> None:
-    """Raises InvalidTool for a function that cannot take the calls that its tool declares.
+    """Raises InvalidTool for a function that cannot accept the calls that its tool declares.
 
-    ``mapping`` and the kind "custom" pass one positional argument, the kind "function" passes keywords. Other kinds
-    have the arguments of their provider, and are not checked; nor is a builtin that has no signature.
+    ``mapping`` and the kind "custom" pass one positional argument, and the kind "function" passes keywords. Not
+    checked are other kinds, whose provider defines the arguments, and builtins without a signature.
     """
     if not callable(function):
         raise InvalidTool(f"its function is not callable: {function!r}", where=name, hint="pass a function")
@@ -47,7 +47,7 @@ def check_function(
 
 
 def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str | None:
-    """Why a function cannot take these keywords; None where it can, or where it has no signature."""
+    """Return why a function cannot accept these keywords, or None if it can or has no signature."""
     taken = _signature(function)
     if taken is None:
         return None
@@ -60,7 +60,7 @@ def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str | 
 
 
 def _keywords(taken: inspect.Signature) -> tuple[dict[str, inspect.Parameter], bool]:
-    """The parameters that are passed by keyword, and whether any other keyword is taken, too."""
+    """Return the parameters that can be passed by keyword, and whether the function accepts any other keyword."""
     parameters = taken.parameters.values()
     anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     return {one.name: one for one in parameters if one.kind in _KEYWORD}, anything
@@ -74,7 +74,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _bound_keywords(function: Callable[..., Any]) -> frozenset[str]:
-    """The parameters for which a partial holds a value."""
+    """Return the parameters that a partial binds by keyword."""
     return frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset()
 
 
@@ -92,7 +92,7 @@ def _check_one_argument(name: str, taken: inspect.Signature) -> None:
 
 
 def _check_by_keyword(name: str, taken: inspect.Signature) -> None:
-    """Arguments are passed as keywords."""
+    """Raises InvalidTool for required positional-only parameters, because arguments are passed as keywords."""
     positional = [
         one.name
         for one in taken.parameters.values()
@@ -104,7 +104,7 @@ def _check_by_keyword(name: str, taken: inspect.Signature) -> None:
 
 
 def _check_nothing_undeclared(name: str, taken: inspect.Signature, bound: frozenset[str]) -> None:
-    """Without a schema the model is offered a tool that takes nothing."""
+    """Raises InvalidTool for named parameters without a schema, because the model then passes no arguments."""
     undeclared = [name for name in _keywords(taken)[0] if name not in bound]
     if undeclared:
         said = f"its function takes {_quoted(undeclared)}, and no parameters are declared, so the model passes none"
@@ -132,8 +132,8 @@ def _check_declared(name: str, taken: inspect.Signature, declared: _Declared) ->
 
 
 class _Declared(Struct, frozen=True):
-    """``properties``: those that arguments may have. ``required``: those that all have. ``is_known`` is false where
-    a part of the schema cannot be read here.
+    """The declarations of an object schema. ``properties``: those that arguments may have. ``required``: those that
+    all arguments have. ``is_known``: False if a part of the schema cannot be resolved here.
     """
 
     properties: dict[str, None] = {}
@@ -142,7 +142,7 @@ class _Declared(Struct, frozen=True):
 
 
 def _declared(schema: Any, root: Any, above: frozenset[str]) -> _Declared:
-    """What a schema says of the members of an object. ``above``: the references that lead here."""
+    """Collect the declarations of a schema. ``above``: the references on the way here, to stop at cycles."""
     if not isinstance(schema, Mapping):
         return _Declared()
     own = schema.get("properties")

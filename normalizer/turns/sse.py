@@ -1,4 +1,4 @@
-"""A turn as server-sent events, from a log: from where a reader was, and on while the turn runs.
+"""A stream of server-sent events for a turn, read from its log: resumable, and live while the turn runs.
 
     headers = sse.HEADERS
     body = sse.events(log, turn, request.headers.get("last-event-id"))
@@ -7,9 +7,9 @@
     event: block_delta
     data: {"type":"block_delta","seq":7,"round":1,"sequence":0,"text":"Let me"}
 
-Each event of the turn (`turns.events`) is one event of the stream: `id` is its number, `event` its type, `data` the
-event as JSON. A browser that lost its connection comes back with the number of the last event that it saw, and gets
-what follows it, nothing lost and nothing twice: the log held every event before anybody saw it.
+Each event of the turn (`turns.events`) is one event of the stream: `id` is its number, `event` its type, and `data` the
+event as JSON. A browser that reconnects sends the number of its last event and gets the events after it. None is lost
+or repeated, because the log stores every event before the stream sends it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Protocol
 from .. import json_codec
 from .events import TurnEvent
 
-#: Of the response: what is streamed is neither kept by caches nor held back by proxies.
+#: Headers of the response. They disable caches, and buffering in proxies.
 HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
-#: Seconds between comments that keep a silent connection open.
+#: Seconds between comments that keep an idle connection open.
 HEARTBEAT = 15.0
-#: Seconds after which the log is asked again, for what other processes wrote.
+#: Seconds between reads of the log, which find events that other processes wrote.
 POLL = 0.5
 _COMMENT = b":\n\n"
 
 
 class Row(Protocol):
-    """An event as a log keeps it. ``data``: its JSON."""
+    """An event as a log stores it. ``data``: its JSON."""
 
     @property
     def seq(self) -> int: ...
@@ -43,7 +43,7 @@ class Row(Protocol):
 
 
 class Page(Protocol):
-    """Some events in order. ``seq``: the number of the turn's next event; ``over``: it will never come."""
+    """Some events in order. ``seq``: the number of the turn's next event. ``over``: there will be no next event."""
 
     @property
     def events(self) -> Sequence[Row]: ...
@@ -54,22 +54,22 @@ class Page(Protocol):
 
 
 class Source(Protocol):
-    """What a log has to offer: `log.Log` does."""
+    """The interface of a log that the stream needs. `log.Log` implements it."""
 
     async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> Page:
-        """The events behind number ``after``."""
+        """Return up to ``limit`` events with numbers above ``after``."""
 
     def listen(self, turn: str) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set when something of the turn was written."""
+        """Return a context manager whose asyncio event is set when an event of the turn is written."""
 
 
 def encode(event: TurnEvent) -> bytes:
-    """One event, as it stands in the stream."""
+    """Return an event as bytes of the stream."""
     return frame(event.seq, str(event.__struct_config__.tag), json_codec.text(event))
 
 
 def frame(seq: int, type: str, data: str) -> bytes:
-    """The same of its parts. ``data``: compact JSON, which holds no line end."""
+    """Return the bytes of an event from its fields. ``data``: compact JSON without line breaks."""
     return f"id: {seq}\nevent: {type}\ndata: {data}\n\n".encode()
 
 
@@ -82,12 +82,12 @@ async def events(
     poll: float = POLL,
     retry: int | None = 1000,
 ) -> AsyncIterator[bytes]:
-    """The stream, from behind ``last_event_id`` (the header as it came) until the turn is over.
+    """Yield the stream after ``last_event_id`` (the unchanged header) until the turn is over.
 
-    A reader that is slow holds up nobody: it is given what the log holds when it asks. One that comes back after the
-    end gets an empty stream, and a browser comes back for ever: `over` tells to answer 204 instead. ``heartbeat``,
-    ``poll``: seconds; ``retry``: milliseconds until a browser comes back. Raises what the source raises (UnknownTurn)
-    before the first piece.
+    A slow client delays nothing else, because each client reads the log at its own pace. A client that reconnects
+    after the end gets no events, and browsers reconnect forever. If `over` returns True, respond with 204 instead.
+    ``heartbeat`` and ``poll``: seconds. ``retry``: milliseconds until a browser reconnects. Errors of the source
+    (UnknownTurn) are raised before the first chunk.
     """
     loop = asyncio.get_running_loop()
     after = await _place(source, turn, last_event_id)
@@ -113,14 +113,14 @@ async def events(
 
 
 async def over(source: Source, turn: str, last_event_id: str | int | None = None) -> bool:
-    """Whether a reader that saw that event has seen the whole turn."""
+    """Return whether the turn is over and has no event after ``last_event_id``."""
     after = await _place(source, turn, last_event_id)
     page = await source.events(turn, after, limit=1)
     return page.over and not page.events
 
 
 async def _place(source: Source, turn: str, last_event_id: str | int | None) -> int:
-    """The number behind which to begin; from the beginning for an id that is no number of an event of this turn."""
+    """Return the number after which to start, -1 if the id is not the number of an event of this turn."""
     text = "" if last_event_id is None else str(last_event_id).strip()
     after = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     page = await source.events(turn, after, limit=0)

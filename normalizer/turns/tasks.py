@@ -1,4 +1,4 @@
-"""What runs beside a turn, as tasks that end with it."""
+"""The background tasks of a turn, which end with it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from weakref import WeakSet
 
-#: Seconds beyond the grace of tools that tasks have to end when the turn does.
+#: Seconds, in addition to the grace of tools, that tasks have to end when the turn ends.
 _PATIENCE = 4.0
 
 
 class Tasks:
-    """``wake`` is called when a task raised: the reader of the turn gets that as `fault`.
+    """The tasks of one turn. ``wake`` is called when a task raised; the turn then raises its error, `fault`.
 
     ``grace``: seconds that tools have to clean up when the turn ends.
     """
@@ -31,9 +31,9 @@ class Tasks:
         *arguments: Any,
         lost: Callable[[BaseException], object] | None = None,
     ) -> None:
-        """Start a task. ``lost`` is called where other code than this cancelled it: the turn waits for its result.
+        """Start a task. ``lost`` is called if other code cancels it, so that the turn does not wait for it forever.
 
-        A GeneratorExit out of a future ends a task in the same way: no coroutine inside the task can stop it.
+        A GeneratorExit from an awaited future also ends the task, and no coroutine inside the task can prevent that.
         """
         task = asyncio.create_task(self._watched(work, *arguments))
 
@@ -46,12 +46,12 @@ class Tasks:
         self.keep(task)
 
     def keep(self, task: asyncio.Future[Any]) -> None:
-        """End it with the rest."""
+        """Add a task or future, to be cancelled by `stop`."""
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     async def stop(self) -> None:
-        """End whatever runs."""
+        """Cancel all running tasks, and wait until they end or their time is up."""
         tasks = list(self._running)
         for task in tasks:
             self._ended.add(task)
@@ -64,6 +64,6 @@ class Tasks:
             await work(*arguments)
         except (CancelledError, GeneratorExit):
             raise
-        except BaseException as error:  # what ends the program is raised where the turn is read
+        except BaseException as error:  # also KeyboardInterrupt: the turn's stream raises it
             self.fault = error
             self._wake()

@@ -1,7 +1,7 @@
-"""Threads for tools that block: a daemon each, so that one that hangs keeps neither the turn nor the program.
+"""Daemon threads for blocking tools, so that a hanging tool blocks neither the turn nor the end of the program.
 
-asyncio's and anyio's worker threads are joined at the end of the program, and a hanging tool would hold it for ever.
-A thread cannot be ended from outside: one that is given up runs on, unheard, and is counted while it does.
+The worker threads of asyncio and anyio are joined at the end of the program, so a hanging tool would block it forever.
+A thread cannot be stopped from outside. An abandoned thread continues, its result is ignored, and it is counted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..errors import TooManyAbandoned
 
 
 class Threads:
-    """At most ``most`` threads that somebody waits for, and ``most_abandoned`` that nobody does.
+    """A limit on tool threads: ``most`` slots, and ``most_abandoned`` threads that were given up.
 
-    For one event loop at a time.
+    Usable in one event loop at a time.
     """
 
     def __init__(self, most: int = 64, most_abandoned: int = 64) -> None:
@@ -28,13 +28,13 @@ class Threads:
         self._slots = asyncio.Semaphore(most)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
-        #: Threads that were given up and run still.
+        #: Number of abandoned threads that still run.
         self.abandoned = 0
 
     async def __aenter__(self) -> Threads:
         """Wait for a slot."""
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # whoever had a slot in another loop is gone with it
+        if loop is not self._loop:  # slots of another loop ended with it
             self._loop, self._slots = loop, asyncio.Semaphore(self._most)
         await self._slots.acquire()
         return self
@@ -43,9 +43,10 @@ class Threads:
         self._slots.release()
 
     async def run(self, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-        """What the function returned, and what it raised. Hold a slot meanwhile. Cancelled, it gives the thread up.
+        """Run the function in a thread. Return its value and None, or None and the exception that it raised.
 
-        Raises TooManyAbandoned.
+        The caller must hold a slot (``async with``). Cancellation abandons the thread. Raises TooManyAbandoned if
+        ``most_abandoned`` threads are abandoned already.
         """
         if self.abandoned >= self._most_abandoned:
             raise TooManyAbandoned(f"{self.abandoned} threads hang in tools that were given up")
@@ -65,7 +66,7 @@ class Threads:
                 if given_up:
                     self.abandoned -= 1
                     return
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_give, future, outcome)
 
         threading.Thread(target=work, name="toolparity tool", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Arguments against the schema of their tool. jsonschema is the judge; it is loaded when a schema is first met."""
+"""Validation of arguments against the JSON schema of their tool, with jsonschema, imported on first use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .. import json_codec
 from ..errors import InvalidTool, MissingExtra
 from .raised import described
 
-#: How much is said of what does not fit: problems, and characters of each (it may quote the arguments).
+#: Maximum number of reported problems, and characters of each (a problem may quote the arguments).
 _MOST = 5
 _LONGEST = 300
 
 
 def check_schema(tool: str, schema: dict[str, Any]) -> None:
-    """Raises InvalidTool for what is no JSON schema, MissingExtra without jsonschema."""
+    """Raises InvalidTool for an invalid JSON schema, and MissingExtra if jsonschema is not installed."""
     exceptions = _jsonschema().exceptions
     try:
         _judge(schema).check_schema(schema)
@@ -27,7 +27,7 @@ def check_schema(tool: str, schema: dict[str, Any]) -> None:
 
 
 def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
-    """What does not fit, each with its place; empty where all does. Never raises for any arguments."""
+    """Return the problems of the arguments, each with its path, or an empty list. No arguments make it raise."""
     try:
         found = islice(_validator(json_codec.text(schema)).iter_errors(arguments), _MOST)
         return [_told(error) for error in sorted(found, key=lambda error: [str(step) for step in error.absolute_path])]
@@ -35,7 +35,7 @@ def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
         return ["the arguments are nested too deep"]
     except import_module("referencing.exceptions").Unresolvable as error:
         return [f"the schema refers to what is not there: {error}"[:_LONGEST]]
-    except Exception as error:  # a part of the schema that its metaschema lets through
+    except Exception as error:  # an error in the schema that its metaschema does not find
         return [f"the schema cannot be applied: {described(error)}"[:_LONGEST]]
 
 
@@ -52,7 +52,7 @@ def _judge(schema: dict[str, Any]) -> Any:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
-    """``schema`` as its text: dicts have no hash. Nothing that it refers to is fetched from anywhere."""
+    """Return the validator of a schema, given as text to be hashable. References are never fetched."""
     registry = import_module("referencing").Registry()
     parsed = json_codec.decode(schema)
     return _judge(parsed)(parsed, registry=registry)

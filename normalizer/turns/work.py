@@ -1,4 +1,4 @@
-"""One step in the making: the new state and what is to be done, gathered in order. Nobody outside a step sees it."""
+"""The builder of one step of the machine: collects the new state and the effects in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .state import CallState, RoundState, TurnState
 
 
 class Work:
-    """``state`` is replaced, never changed: whoever holds the one before still has it."""
+    """Collects one step. ``state`` is replaced and never mutated, so that the previous state stays valid."""
 
     __slots__ = ("_done", "_kept", "_told", "state")
 
@@ -24,43 +24,43 @@ class Work:
 
     @property
     def effects(self) -> list[Effect]:
-        """What is told, then the state that knows of all of it, then what is done."""
+        """The effects in order: events, then at most one `Save` of the state after them, then actions."""
         return [*self._told, *([Save(self.state)] if self._kept else []), *self._done]
 
     @property
     def round(self) -> RoundState:
-        """The round that the turn is in."""
+        """The current round."""
         return self.state.rounds[-1]
 
     def tell(self, event: type[TurnEvent], *members: Any, **named: Any) -> None:
-        """An event, under the next number."""
+        """Emit an event with the next number. ``members``: its fields after ``seq``."""
         self._told.append(Tell(event(self.state.seq, *members, **named)))
         self.state = replace(self.state, seq=self.state.seq + 1)
 
     def save(self) -> None:
-        """Let the state be kept before anything is done."""
+        """Save the final state of the step before its actions."""
         self._kept = True
 
     def do(self, effect: Ask | Execute | Approve | Stop | Wait) -> None:
-        """Something to be done."""
+        """Add an action."""
         self._done.append(effect)
 
     def set(self, **members: Any) -> None:
-        """Other members of the state."""
+        """Replace fields of the state."""
         self.state = replace(self.state, **members)
 
     def set_round(self, **members: Any) -> None:
-        """Other members of the round."""
+        """Replace fields of the current round."""
         self.set(rounds=[*self.state.rounds[:-1], replace(self.round, **members)])
 
     def set_call(self, id: str, **members: Any) -> CallState:
-        """Other members of a call of the round."""
+        """Replace fields of a call of the current round, and return the new call."""
         calls = [replace(call, **members) if call.id == id else call for call in self.round.calls]
         self.set_round(calls=calls)
         return next(call for call in calls if call.id == id)
 
     def block(self, sequence: int, block_type: str, text_content: str | None, content: Any) -> TurnBlock:
-        """A row of the turn; rows behind it get later numbers."""
+        """Return a block with this number. Blocks without a number yet get later ones."""
         if sequence >= self.state.block:
             self.set(block=sequence + 1)
         return TurnBlock(sequence, block_type, text_content, content)
