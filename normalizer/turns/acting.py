@@ -261,7 +261,7 @@ def recover(work: Work, rerun: list[str]) -> None:
 
 
 def _finish(work: Work) -> None:
-    """Close the round and ask the next one. If every tool failed, act as ``on_all_failed`` says."""
+    """Close the round and ask the next one. If every tool failed, follow the setting ``on_all_failed``."""
     settings = work.state.settings
     failed = work.round.all_failed
     if failed and settings.on_all_failed == "stop":

@@ -1,4 +1,4 @@
-"""One request to the provider: sends a request and turns its answer, or its failure, into inputs of the machine."""
+"""The exchange of one request with the provider: its answer, or its failure, becomes inputs of the machine."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _status(error: BaseException) -> int | None:
     for name in ("status_code", "status", "code"):
         try:
             status = getattr(error, name, None)
-        except Exception:  # a property that fails
+        except Exception:  # a property raised
             continue
         if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600:
             return status

@@ -62,8 +62,9 @@ class Executor:
     """Runs calls of these tools. Several turns of one event loop can share an executor, and with it the threads.
 
     A call of a tool without a function gets the result "not executed", because only a `Turn` can hand it over.
-    ``most``: maximum characters of a result. ``grace``: seconds that a cancelled call has to clean up. ``admit`` can
-    prevent a call from starting (limits, circuit breakers). ``around`` wraps each call that starts (substitutes).
+    ``most``: maximum characters of a result. ``grace``: seconds to clean up for a call that is cancelled or timed
+    out. ``admit`` can prevent a call from starting (limits, circuit breakers). ``around`` wraps each call that starts
+    (substitutes).
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Executor:
 
     @property
     def grace(self) -> float:
-        """Seconds that a cancelled call has to clean up."""
+        """Seconds that a call has to clean up after a cancellation or timeout."""
         return self._grace
 
     @property
@@ -167,7 +168,7 @@ class Executor:
         wrong = problems(tool.parameters, call.arguments) if tool.parameters is not None else []
         said = f"The arguments of {call.name} do not fit its schema: {'; '.join(wrong)}" if wrong else None
         if said is None and tool.function is not None and not tool.mapping and call.kind != "custom":
-            unfit = misfit(tool.function, call.arguments)  # the schema allows more than it names
+            unfit = misfit(tool.function, call.arguments)  # the schema may allow undeclared properties
             said = f"The arguments of {call.name} do not fit its function: {unfit}" if unfit is not None else None
         return Ran(call, failure(call, said, self._most), "invalid_arguments") if said is not None else None
 

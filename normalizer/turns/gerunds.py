@@ -96,7 +96,7 @@ _ENDINGS: tuple[tuple[str, bool], ...] = tuple(
         (r"h$", False),
         # -Cle: handle, schedule; but curl, crawl
         (r"[^aeioulrwy]l$", True),
-        # two vowels before the last consonant want none, but those of -iate, -uate
+        # no "e" after two vowels and a consonant, except in -iate and -uate
         (r"[iu]at$|[^aeiou]uad$", True),
         (r"eatur$|(^|[^o])leagu$", True),
         (r"(^|[^q])[aeiouy][aeiouy][bdfgklmnprtw]$", False),

@@ -134,7 +134,7 @@ class Acknowledging(_Happening, tag="acknowledging", frozen=True, gc=False):
 
 
 class Decided(_Happening, tag="decided", frozen=True, gc=False):
-    """A call was approved or denied. ``reason``: of a denial, it appears in the tool result."""
+    """A call was approved or denied. ``reason``: the model receives the reason of a denial."""
 
     call_id: str
     approved: bool

@@ -1,6 +1,6 @@
 """The consequence of an answer: run its calls, ask again, or end the turn (laws `incomplete`, `stop`, `answered`).
 
-The content of the answer decides before its stop reason: client calls that can run are run (FIN-02).
+The content of the answer decides before its stop reason: client calls that can run do run (FIN-02).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The first request of a turn, with the fields that the provider's wire requires, and how a saved turn is resumed."""
+"""The request that begins a turn, with the fields that the provider's wire requires, and the input that resumes one."""
 
 from __future__ import annotations
 

@@ -2,14 +2,14 @@
 
 | the tool                                   | the result                                              | `How` |
 |---|---|---|
-| returns text, a value, parts, a Result     | that                                                    | returned |
+| returns text, a value, parts, a Result     | the returned content                                    | returned |
 | returns None                               | an empty result                                         | returned |
-| returns bytes                              | their text, where they are UTF-8                        | returned |
-| returns a Result with ``is_error``         | that                                                    | failed |
-| raises ToolFailed                          | its words, as an error                                  | failed |
+| returns bytes that are UTF-8               | their text                                              | returned |
+| returns a Result with ``is_error``         | the returned Result                                     | failed |
+| raises ToolFailed                          | its message, as an error                                | failed |
 | raises anything, SystemExit too            | "Tool 'x' failed: KeyError: 'y'", as an error           | raised |
-| returns a value that JSON cannot represent | an error that says so                                   | unsayable |
-| returns more than the limit                | its beginning, and a note of how much there was         | returned |
+| returns a value that is not serializable   | an error that states the reason                         | unsayable |
+| returns more than the limit                | its beginning, and a note of the original size          | returned |
 """
 
 from __future__ import annotations

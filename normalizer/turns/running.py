@@ -107,7 +107,7 @@ async def _invoke(tool: Tool, call: ToolCall, threads: Threads) -> Run:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether the function is a coroutine function, or an object or partial of one."""
+    """Return whether it is a coroutine function, a partial of one, or an object whose ``__call__`` is one."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -53,7 +53,10 @@ async def saying(
 
 
 async def _arriving(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
-    """Yield the chunks of an answer. Convert a GeneratorExit and the like to NothingSaid: it would close the stream."""
+    """Yield the chunks of an answer.
+
+    A failure that is not an Exception, such as GeneratorExit, becomes NothingSaid. Otherwise it would close the stream.
+    """
     async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(body))) as pieces:
         while True:
             try:

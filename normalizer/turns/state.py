@@ -74,8 +74,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
     the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
     default here is "stop", because earlier versions did not write the field.
-    ``budget``: tokens of all rounds; once they are used up, no call runs and the turn ends. ``loop_after``: the number
-    of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
+    ``budget``: tokens of all rounds; once they are used up, no call runs and no pause is continued. ``loop_after``: the
+    number of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
     ``max_pauses``: how many pauses of a provider the turn continues from. ``choice``: the index of the choice that the
     turn acts on.
     """

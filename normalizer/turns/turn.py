@@ -190,7 +190,8 @@ class Turn:
         """End the turn and answer every open call. With ``call_id``, cancel only that running call.
 
         ``reason`` appears in the results of calls that did not start. If the turn is not running, its observers are
-        notified when it is run again. Raises TurnMisused if ``call_id`` is not running in this process.
+        notified when it is run again. Raises TurnMisused if the turn has not begun, or if the call with ``call_id`` is
+        not running here.
         """
         if call_id is not None:
             unwanted = self._unwanted.get(call_id)
