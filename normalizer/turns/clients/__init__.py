@@ -1,12 +1,13 @@
-"""Clients: providers (`normalizer.turns.provider.Provider`) over the official SDKs, one module a wire, all streaming.
+"""Streaming providers (`normalizer.turns.provider.Provider`) over the official SDKs, one module per wire.
 
     async with client("anthropic.messages", model="claude-haiku-4-5") as provider:
         outcome = await Turn(provider, tools).run("What do I owe?")
 
-A client is a module with a class `Client`; adding one is a module beside these and a line in the table. It sends the
-body as it was written, adds only that the answer be streamed (a body that says ``stream`` itself has its way), and
-hands on what stood on the wire. Keys, addresses, timeouts and retries are the SDK's: its environment variables, and
-whatever its constructor takes.
+A client sends the request body unchanged, except that it sets ``stream`` to true where the body has no ``stream``
+member. It yields the payloads of the wire without the SDK's parsing. The SDK handles API keys, addresses, timeouts and
+retries: set its environment variables, or pass options of its constructor.
+
+To add a client, add a module with a class `Client` and a line in `CLIENTS`.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ _SDKS = {
 def client(
     wire: str, model: str | None = None, *, provider: str | None = None, sdk: Any = None, **options: Any
 ) -> SdkClient:
-    """The provider of a wire.
+    """Return a provider that sends requests over ``wire``.
 
-    ``provider``: who answers, where it is not the wire's own (then OpenAI's SDK asks there). ``model``: whom to ask
-    where a request names nobody. ``sdk``: an asynchronous client of the SDK that the caller made and closes;
-    ``options``: what the SDK's constructor takes, where this one is to make it.
+    ``model``: the default for requests that name no model. ``provider``: the name of the provider, if it is not the
+    owner of the wire, such as "xai" on "openai.chat". ``sdk``: an asynchronous client of the SDK, which the caller
+    creates and closes; without it, the provider creates one with ``options``, the arguments of the SDK's constructor.
 
-    Raises UnknownWire, and MissingExtra where the SDK is not installed.
+    Raises UnknownWire for a wire without a client or a provider without a known address, and MissingExtra if the SDK
+    is not installed.
     """
     name = CLIENTS.get(wire)
     if name is None:

@@ -1,4 +1,4 @@
-"""Messages through the `anthropic` SDK."""
+"""Client for the wire `anthropic.messages`, over the `anthropic` SDK."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .sdk import SdkClient
 
 
 class Client(SdkClient):
-    """See `toolparity.normalizer.turns.clients.client`. ``options``: what `anthropic.AsyncAnthropic` takes.
+    """See `toolparity.normalizer.turns.clients.client`. ``options``: the arguments of `anthropic.AsyncAnthropic`.
 
-    Betas go into ``default_headers``: ``{"anthropic-beta": …}``.
+    To use beta features, pass ``default_headers={"anthropic-beta": …}``.
     """
 
     wire = "anthropic.messages"
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Streamed, unless the body says otherwise."""
+        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``."""
         return http.pieces(self, self._sdk().messages, {"stream": True, **body}, anthropic.APIStatusError)
 
     def _make(self, options: dict[str, Any]) -> anthropic.AsyncAnthropic:

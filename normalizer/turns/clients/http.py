@@ -1,4 +1,4 @@
-"""Asking over HTTP through an SDK: the same for both SDKs, for they were made by one generator."""
+"""HTTP requests through the `openai` and `anthropic` SDKs, whose generated methods have the same shape."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .sdk import SdkClient
 async def pieces(
     client: SdkClient, resource: Any, body: dict[str, Any], refusals: type[Exception]
 ) -> AsyncGenerator[bytes | Response, None]:
-    """The bytes of the answer as they arrive, before the SDK reads them; a refusal is one response that says it.
+    """Send one request and yield the bytes of its answer as they arrive, before the SDK parses them.
 
-    ``resource``: the SDK's part that has ``create``. ``refusals``: what it raises for HTTP 400 and above.
+    An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay.
+    ``resource``: the SDK's object that has ``create``. ``refusals``: the exception that it raises for such a status.
     """
-    # The raw bytes: the SDK's own objects lose what its version does not know, and raise in mid-stream for errors that
-    # a StreamDecoder reads.
+    # The SDK's objects drop members that its version does not know, and its stream raises for errors that a
+    # StreamDecoder decodes. So this function takes the raw bytes.
     create = resource.with_streaming_response.create
     try:
         async with create(**_arguments(resource.create, body)) as answer:
@@ -44,7 +45,7 @@ def _refusal(client: SdkClient, body: dict[str, Any], error: Any) -> Response:
 
 
 def _arguments(create: Any, body: dict[str, Any]) -> dict[str, Any]:
-    """The body as arguments of the SDK's method; what it has no parameter for goes through ``extra_body``."""
+    """Return the body as arguments of the SDK's method; members without a parameter go into ``extra_body``."""
     known = inspect.signature(create).parameters
     arguments = {name: value for name, value in body.items() if name in known}
     rest = {name: value for name, value in body.items() if name not in known}

@@ -1,4 +1,4 @@
-"""Chat Completions through the `openai` SDK: OpenAI's own, and whoever else speaks it."""
+"""Client for the wire `openai.chat`, over the `openai` SDK: OpenAI and compatible providers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Client(OpenAiClient):
     wire = "openai.chat"
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Streamed, with the figures of tokens at the end, unless the body says otherwise."""
+        """Send one request and yield the chunks of its answer, streamed with usage unless the body says otherwise."""
         sent = {"stream": True, **body}
         if sent["stream"]:
             sent.setdefault("stream_options", {"include_usage": True})

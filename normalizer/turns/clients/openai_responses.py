@@ -1,4 +1,4 @@
-"""The Responses interface through the `openai` SDK: OpenAI's own, and whoever else speaks it."""
+"""Client for the wire `openai.responses`, over the `openai` SDK: OpenAI and compatible providers."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Client(OpenAiClient):
     wire = "openai.responses"
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Streamed, unless the body says otherwise."""
+        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``."""
         return http.pieces(self, self._sdk().responses, {"stream": True, **body}, REFUSALS)

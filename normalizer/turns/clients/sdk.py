@@ -1,4 +1,4 @@
-"""What all clients share: the SDK's client, one for each event loop, and who closes it."""
+"""Base class of the clients: it creates one SDK client per event loop, and closes those that it created."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ...wires import HOME
 
 
 class SdkClient:
-    """A provider over an SDK. Use it with ``async with``, or close it: connections are kept for the next request.
+    """A provider over an SDK. It keeps connections open between requests: use ``async with``, or call `aclose`.
 
-    An SDK's client belongs to the event loop that it was first used in; in another loop another one is made.
+    An SDK client works only in the event loop of its first request, so this class creates one for each loop. For the
+    constructor's arguments see `toolparity.normalizer.turns.clients.client`.
     """
 
     wire: ClassVar[str]
@@ -29,11 +30,14 @@ class SdkClient:
         self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """The pieces of the answer, as `normalizer.turns.provider` has them; close it to close the connection."""
+        """Send one request and yield the chunks of its answer, as `normalizer.turns.provider` defines them.
+
+        Closing the generator closes the connection.
+        """
         raise NotImplementedError
 
     async def aclose(self) -> None:
-        """Close what was opened in this event loop. A client that the caller made stays open."""
+        """Close the SDK client of this event loop. An SDK client that the caller passed stays open."""
         made = self._made.pop(asyncio.get_running_loop(), None)
         if made is not None:
             await made.close()
@@ -45,11 +49,11 @@ class SdkClient:
         await self.aclose()
 
     def _make(self, options: dict[str, Any]) -> Any:
-        """The SDK's client. Raises what that raises: without a key it says which variable is to hold it."""
+        """Create the SDK client. Exceptions of its constructor pass through, such as the one for a missing key."""
         raise NotImplementedError
 
     def _reach(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The constructor's options for this provider. Raises UnknownWire where nobody knows how to reach it."""
+        """Return the constructor's options for this provider. Raises UnknownWire if its address is not known."""
         if self.name != HOME[self.wire] and not options.keys() & {"base_url", "api_host"}:
             raise UnknownWire(
                 f"no address is known at which {self.name} speaks {self.wire}", hint="pass base_url or sdk"

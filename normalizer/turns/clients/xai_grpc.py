@@ -1,4 +1,4 @@
-"""xAI's Chat service through `xai-sdk`."""
+"""Client for the wire `xai.grpc`, over `xai-sdk`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...model import Response
 from ..retry_after import with_retry_after
 from .sdk import SdkClient
 
-#: gRPC's statuses in terms of HTTP, by which errors are told to be worth another try (google.rpc.Code).
+#: gRPC status -> HTTP status, which decides whether an error is retryable. Source: the comments of google.rpc.Code.
 _HTTP = {
     "INVALID_ARGUMENT": 400,
     "FAILED_PRECONDITION": 400,
@@ -33,14 +33,17 @@ _HTTP = {
 
 
 class Client(SdkClient):
-    """See `toolparity.normalizer.turns.clients.client`. ``options``: what `xai_sdk.AsyncClient` takes."""
+    """See `toolparity.normalizer.turns.clients.client`. ``options``: the arguments of `xai_sdk.AsyncClient`."""
 
     wire = "xai.grpc"
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Always streamed: a request of this wire has no member that says so."""
-        # The SDK's stub, and not ``chat.create(…).stream()``: that reads the arguments of every call of the history
-        # and of the answer as JSON, for its telemetry, and raises for those that are none.
+        """Send one request and yield the messages of its answer.
+
+        The answer is always streamed, because a request of this wire has no member for streaming.
+        """
+        # ``chat.create(…).stream()`` parses the arguments of every call as JSON for its telemetry, those of the history
+        # included, and raises if they are not JSON. So this method calls the SDK's stub.
         call = self._sdk().chat._stub.GetCompletionChunk(body)
         begun = False
         try:
@@ -51,11 +54,14 @@ class Client(SdkClient):
         except grpc.RpcError as error:
             ended = self._ended(error, begun)
         finally:
-            call.cancel()  # does nothing to a call that is over
+            call.cancel()  # no effect on a finished call
         yield ended
 
     def _ended(self, error: Any, begun: bool) -> bytes | Response:
-        """The status that ended the call: an error inside the stream, or instead of one. Raises ``error`` for none."""
+        """Return the error that ended the call: as bytes if messages came before it (``begun``), else as a Response.
+
+        Raises ``error`` itself if it has no status.
+        """
         code = error.code()
         if code is None:
             raise error
