@@ -1,14 +1,14 @@
-"""The turn log: every turn in a database, each block from the moment it stops. SQLite in a file, or PostgreSQL.
+"""The turn log: a record of every turn in a database (a SQLite file or PostgreSQL), written while the turn runs.
 
     log = Log("sqlite:///turns.db")
     async with log.record() as recorder:
         await Turn(provider, tools, observers=[recorder]).run("What do I owe?")
 
-    for turn in await log.left():                       # what a crash left
-        async with log.take(turn) as recorder:          # nobody else runs it meanwhile
+    for turn in await log.left():                       # open turns that no process runs, as after a crash
+        async with log.take(turn) as recorder:          # takes the lease: no other process can run the turn
             await Turn(provider, tools, observers=[recorder], state=recorder.state).run()
 
-Needs the extra `log`, for PostgreSQL `postgres`.
+A block is stored when it stops. Install the extra `log`, or `postgres` for PostgreSQL.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Who waits for a turn to go on is woken when something of it was written in this process."""
+"""Notifier that wakes the readers of a turn when this process writes to its log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Bells:
-    """For any number of event loops in any threads."""
+    """Notifies the listeners of turns. It serves any number of event loops, in any threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -17,7 +17,10 @@ class Bells:
 
     @contextmanager
     def listen(self, turn: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever something of the turn was written. Clear it, then read, then wait."""
+        """Return an event that is set after every write of the turn: clear it, read the log, then wait for it.
+
+        Call it in the event loop that waits.
+        """
         bell, loop = asyncio.Event(), asyncio.get_running_loop()
         with self._lock:
             self._listening.setdefault(turn, {})[bell] = loop
@@ -31,8 +34,8 @@ class Bells:
                     del self._listening[turn]
 
     def ring(self, turn: str) -> None:
-        """Something of the turn was written."""
+        """Set the events of everyone who listens to the turn. Any thread may call it."""
         with self._lock:
             for bell, loop in self._listening.get(turn, {}).items():
-                if not loop.is_closed():  # its generator was never closed
+                if not loop.is_closed():  # a listener that was never closed outlives its loop
                     loop.call_soon_threadsafe(bell.set)

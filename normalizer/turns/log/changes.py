@@ -3,8 +3,8 @@
     changes(before, after)          # {"/phase": "acting", "/rounds/0/calls/1/status": "started"}
     applied(document, changed)      # the document after the change
 
-States share what did not change, so a comparison costs as much as the change. A list only grows: a list that became
-shorter is written whole. Pointers are those of RFC 6901; the index behind the last item appends.
+Consecutive states share their unchanged objects, so the cost of a comparison follows the size of the change. A list
+that became shorter is stored whole. Pointers follow RFC 6901; the index after the last item appends.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def changes(before: Any, after: Any) -> dict[str, Any]:
-    """Return each pointer at which the two differ, with the value of ``after`` there. Pointer "" is the whole."""
+    """Return the pointers at which the two differ, each with the value in ``after``. Pointer "" is the whole value."""
     found: dict[str, Any] = {}
     _compare(before, after, "", found)
     return found
 
 
 def applied(document: Any, changed: Mapping[str, Any]) -> Any:
-    """Change a document of plain values in place, and return it. Raises LookupError for a place that it lacks."""
+    """Apply ``changed`` to a document of plain values in place, and return the document.
+
+    Raises LookupError for a pointer whose parent the document does not contain.
+    """
     for pointer, value in changed.items():
         if not pointer:
             document = value
@@ -44,7 +47,7 @@ def applied(document: Any, changed: Mapping[str, Any]) -> Any:
 
 
 def inside(pointer: str, name: str | int) -> str:
-    """Return the pointer of a member or an item."""
+    """Return the pointer of a member or an item below ``pointer``, escaped by RFC 6901."""
     return f"{pointer}/{name}" if isinstance(name, int) else f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
@@ -57,7 +60,7 @@ def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> No
     elif issubclass(kind, Struct):
         for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
             _compare(getattr(before, field), getattr(after, field), inside(pointer, name), found)
-    elif kind is list and 0 < len(before) <= len(after):  # an empty one may be missing in the document
+    elif kind is list and 0 < len(before) <= len(after):  # the document may omit an empty list
         for number, item in enumerate(after):
             if number < len(before):
                 _compare(before[number], item, inside(pointer, number), found)
@@ -74,6 +77,6 @@ def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> No
 
 
 def _continues(before: dict[Any, Any], after: dict[Any, Any]) -> bool:
-    """Whether the second has the names of the first, in the same order, and then perhaps others."""
+    """Return whether ``after`` begins with the keys of ``before``, in the same order, and all its keys are strings."""
     names = list(after)
     return names[: len(before)] == list(before) and all(isinstance(name, str) for name in names)

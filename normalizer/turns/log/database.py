@@ -1,11 +1,11 @@
-"""One writer and a few readers over an engine, for any number of turns and event loops.
+"""One writer thread and a few reader threads over an engine, for any number of turns and event loops.
 
-Whatever waits to be written when the writer is free goes into one transaction. So a thousand turns wait for the disk
-once and not a thousand times, and none of them holds SQLite's only write lock while it does something else.
+The writer puts all waiting jobs, up to 500, into one transaction. So many turns share one disk synchronisation, and no
+turn holds SQLite's only write lock while it does something else.
 
-A database may stop answering: a frozen server, a file that another process has locked. The writer tries again, in order
-and less and less often, until the database answers. Its clients wait for `patience` seconds in which it finishes
-nothing, and no longer: then they get LogFailed, though their writes stay in line.
+A database can stop answering, for example when its server hangs or another process locks the file. The writer then
+retries in order, with increasing pauses, until the database answers. A client whose writer completes nothing for
+`patience` seconds gets LogFailed, but its write stays in the queue.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .engine import PATIENCE, READERS, cut, failing, passes
 from .statements import Statements
 
 _Read = TypeVar("_Read")
-#: Something to be written, in a transaction that may be another's too. What it raises undoes it alone.
+#: A write, in a transaction that other jobs may share. If it raises, only this job is rolled back.
 Job = Callable[[Connection], None]
 #: Seconds since 1970.
 Clock = Callable[[], float]
-#: Jobs of one transaction at most: others may read what was written before the rest is.
+#: The most jobs in one transaction, so that readers see the first ones before the rest is written.
 _MOST = 500
-#: Seconds before a second try, and the longest between two.
+#: Seconds before the second attempt, and the longest pause between two attempts.
 _FIRST, _LONGEST = 0.02, 1.0
 _IN_LINE = "it is written when the database answers again, if this process and its log still exist then"
 _VOID = "nothing was written: try again later"
@@ -46,16 +46,19 @@ class _Task:
     def __init__(self, job: Job, soft: bool) -> None:
         self.job = job
         self.soft = soft
-        self.void = False  # its client is gone, and did not want it done without him
+        self.void = False  # its client got LogFailed and asked for no write after that (``first``)
         self.done: Future[None] = Future()
-        self.done.set_running_or_notify_cancel()  # nobody's loop can take it back
+        self.done.set_running_or_notify_cancel()  # from here on, no event loop can cancel it
 
 
 class Database:
-    """``clock``: None for the database's own, which all processes share. ``patience``: seconds to wait for an answer.
+    """Runs reads and writes in threads, and retries them while the database does not answer.
 
-    A job may run several times, the last time in the transaction that is committed, or in one before it whose answer
-    was lost: it has to find that out, or to be the same when it is done twice.
+    ``clock``: returns the seconds since 1970; None for the clock of the database, which all processes share.
+    ``patience``: seconds to wait for the database before LogFailed.
+
+    A job may run several times, even after a commit whose confirmation was lost. It must detect that case, or be
+    idempotent.
     """
 
     def __init__(self, engine: Engine, clock: Clock | None = None, patience: float = PATIENCE) -> None:
@@ -63,37 +66,38 @@ class Database:
         dialect = engine.dialect.name
         self._clock = clock
         self._patience = patience
-        self._own = clock is None and dialect == "postgresql"  # SQLite has no clock but the machine's, as we do
-        #: The time, as part of a statement.
+        self._own = clock is None and dialect == "postgresql"  # SQLite has only the machine's clock, as Python does
+        #: The current time, as an expression in a statement.
         self.at: ColumnElement[float] = sa.bindparam("at", type_=sa.Double)
         if self._own:
             self.at = sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Double)
         self.statements = Statements(dialect, self.at)
         self._waiting: deque[_Task] = deque()
-        self._flushing = False  # somebody is at it, or will be
-        self._since = 0.0  # when the writer began, or finished something last
+        self._flushing = False  # `_flush` runs in the writer's thread, or is submitted
+        self._since = 0.0  # when the writer started, or last completed a transaction
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._gone = False  # the database did not answer while the log was closed
-        self._busy: dict[Any, float] = {}  # connections at work, and since when
+        self._gone = False  # the database did not answer within `patience` after `dispose` was called
+        self._busy: dict[Any, float] = {}  # connection in use -> when its transaction started
         self._writer = ThreadPoolExecutor(1, "turn-log-writer")
         self._readers = ThreadPoolExecutor(READERS, "turn-log-reader")
 
     def times(self) -> dict[str, float]:
-        """The parameters of `at`."""
+        """Return the parameters that `at` needs when a statement runs."""
         return {} if self._own else {"at": (self._clock or time.time)()}
 
     def now(self) -> ColumnElement[float]:
-        """The time, for a statement that is made once and run at once."""
+        """Return the current time for a statement that runs immediately, with its value included."""
         return self.at if self._own else sa.literal(self.times()["at"], sa.Double)
 
     async def write(self, job: Job, *, soft: bool = False, first: bool = False) -> None:
-        """Returns when it is on disk (``soft``: when the operating system has it). Raises what the job raises, and
-        LogFailed, also where the database does not answer.
+        """Queue a job, and return when its transaction is on disk (``soft``: when the operating system has it).
 
-        Cancelling or not waiting any longer does not undo it: what was given here is written, in order, before anything
-        that is given later. ``first``: it begins something, which does not begin after its client got LogFailed; nor
-        does it matter to it for how long others have waited.
+        Raises the job's exceptions, and LogFailed if the database fails or does not answer. Neither LogFailed for a
+        missing answer nor cancellation removes the job from the queue: it is written before all later jobs.
+
+        ``first``: the job begins something, such as a new turn. It is dropped when its client gets LogFailed, and its
+        patience counts from this call, however long other jobs have waited.
         """
         task = _Task(job, soft)
         with self._lock:
@@ -102,7 +106,7 @@ class Database:
             if idle:
                 self._since = now
             self._waiting.append(task)
-            if idle:  # else it is taken along: a call of the writer for each would pile up behind it
+            if idle:  # else the running `_flush` takes it: no need to submit one call per job
                 try:
                     self._writer.submit(self._flush)
                 except RuntimeError:
@@ -120,11 +124,14 @@ class Database:
                     raise self._silent(_VOID if first else _IN_LINE)
                 await asyncio.wait({future}, timeout=left)
         finally:
-            future.cancel()  # the task's own is not: it goes on
+            future.cancel()  # only the wrapper: the task itself continues
         future.result()
 
     async def read(self, reading: Callable[[Connection], _Read]) -> _Read:
-        """What it returns, all of it from one moment. Raises LogFailed, also where the database does not answer."""
+        """Run ``reading`` on one snapshot of the database and return its result.
+
+        Raises LogFailed if the database fails or does not answer.
+        """
         future = asyncio.get_running_loop().run_in_executor(self._readers, self._read, reading)
         try:
             await asyncio.wait({future}, timeout=self._patience)
@@ -136,7 +143,7 @@ class Database:
         return future.result()
 
     def dispose(self) -> None:
-        """Write what waits, if the database answers, and close every connection."""
+        """Write the queued jobs, if the database answers within `patience` seconds, and close every connection."""
         self._closing.set()
         ends = threading.Timer(self._patience, self._give_up)
         ends.daemon = True
@@ -151,7 +158,7 @@ class Database:
         return LogFailed(f"the database has not answered for {self._patience:g} s", where=where, hint=hint)
 
     def _cut(self, seconds: float) -> None:
-        """Let go of connections that have been at work for so long: the next try takes another one."""
+        """Break connections that have been in use for ``seconds`` or longer: the next attempt takes another one."""
         with self._lock:
             now = time.monotonic()
             stuck = [connection for connection, since in self._busy.items() if now - since >= seconds]
@@ -181,7 +188,7 @@ class Database:
         return self._tried(read, time.monotonic() + self._patience)
 
     def _flush(self) -> None:
-        """Write until nothing waits."""
+        """Write jobs until the queue is empty."""
         while True:
             with self._lock:
                 tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST))]
@@ -196,7 +203,7 @@ class Database:
             for task in tasks:
                 task.done.set_result(None)
             return
-        for task in tasks:  # alone, or one of them spoils it for the others
+        for task in tasks:  # one at a time, because one failing job rolls back the shared transaction
             error = self._written([task])
             if error is None:
                 task.done.set_result(None)
@@ -219,7 +226,7 @@ class Database:
         return None
 
     def _tried(self, work: Callable[[], _Read], until: float = math.inf) -> _Read:
-        """Do it, again and again while the database may still be able to. After the log is closed, only once."""
+        """Run ``work``, and repeat it after transient failures until ``until`` (monotonic), or until the log closes."""
         pause = _FIRST
         while True:
             if self._gone:

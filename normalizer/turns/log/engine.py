@@ -1,8 +1,8 @@
-"""Engines for SQLite and PostgreSQL that behave alike: transactions that begin when they are said to, JSON as it was.
+"""Engines for SQLite and PostgreSQL with the same transaction modes and the same JSON encoding.
 
-Transactions write, and take SQLite's only write lock at once, so that two of them wait for each other instead of
-failing half-way. The execution option ``turn_log`` says otherwise: "read" only reads (one snapshot); "soft" may be
-lost when the machine (not the program) goes down, which saves waiting for the disk.
+By default a transaction writes. On SQLite it takes the only write lock when it begins, so that two transactions wait
+for each other instead of failing half-way. The execution option ``turn_log`` selects another mode: "read" only reads,
+from one snapshot; "soft" writes without waiting for the disk, and may be lost if the machine (not the program) crashes.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlche
 from ... import json_codec
 from ...errors import LogFailed, MissingExtra
 
-#: How long the program waits for a database that does not answer, in seconds.
+#: Default seconds to wait for a database that does not answer.
 PATIENCE = 30.0
-#: Of a server whose machine is gone, as the keywords of libpq.
+#: libpq keywords that detect a server whose machine is unreachable.
 _GONE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
-#: SQLite's codes for a file that another connection has locked.
+#: SQLite's codes for a file that another connection has locked (SQLITE_BUSY, SQLITE_LOCKED).
 _LOCKED = (5, 6)
-#: SQLSTATEs of PostgreSQL after which the same transaction may succeed: no connection, serialization, deadlock, lock
-#: not available, too many connections, a server that stops or starts.
+#: Prefixes of PostgreSQL's SQLSTATEs after which the same transaction may succeed: no connection, serialization
+#: failure, deadlock, lock not available, too many connections, a server that stops or starts.
 _PASSING = ("08", "40001", "40P01", "55P03", "53300", "57P0")
-#: Connections that read at once.
+#: Number of reader threads.
 READERS = 4
 
 
 def make_engine(url: str | URL | Path, patience: float = PATIENCE) -> Engine:
-    """An engine for the database of that URL, or for the SQLite file of that path. Connects to nothing yet.
+    """Return an engine for a database URL or for the path of a SQLite file. It does not connect yet.
 
-    ``patience``: seconds to wait for a connection, and for a lock on the SQLite file. Raises LogFailed for a URL that
-    is none, or of another database; MissingExtra without psycopg.
+    ``patience``: seconds to wait for a connection, and for a lock on the SQLite file. Raises LogFailed for an invalid
+    URL, an in-memory database or an unsupported database, and MissingExtra if PostgreSQL needs psycopg.
     """
     made = _url(url)
     json = {"json_serializer": json_codec.text, "json_deserializer": json_codec.decode}
@@ -61,7 +61,7 @@ def make_engine(url: str | URL | Path, patience: float = PATIENCE) -> Engine:
 
 @contextmanager
 def failing(engine: Engine) -> Iterator[None]:
-    """What the database raises inside becomes LogFailed, without the values that were to be written."""
+    """Convert SQLAlchemy errors into LogFailed. `make_engine` hides the statements' values in the messages."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -71,7 +71,7 @@ def failing(engine: Engine) -> Iterator[None]:
 
 
 def passes(error: BaseException | None) -> bool:
-    """Whether the database may do later what it could not do now: the same transaction is worth another try."""
+    """Return whether the failure is transient, so that the same transaction may succeed later."""
     cause = error.__cause__ if isinstance(error, LogFailed) else error
     if not isinstance(cause, DBAPIError):
         return False
@@ -87,7 +87,10 @@ def passes(error: BaseException | None) -> bool:
 
 
 def cut(connection: Any) -> None:
-    """End what a connection waits for: its server does not answer. SQLite's waits end by themselves."""
+    """Shut down the socket of a DBAPI connection, to end its wait for a server that does not answer.
+
+    SQLite connections have no socket, and their waits end after the timeout.
+    """
     if hasattr(connection, "fileno"):
         with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as known:
             known.shutdown(socket.SHUT_RDWR)
@@ -111,7 +114,7 @@ def _url(url: str | URL | Path) -> URL:
 
 
 def _sqlite_connected(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # Python's module begins transactions where it likes; we say when
+    connection.isolation_level = None  # stops the sqlite3 module from beginning transactions itself
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA foreign_keys = ON")
 

@@ -1,9 +1,9 @@
-"""The database of a turn log at its present version: made, brought up to it, or refused.
+"""Creates the tables of a turn log, migrates them to the current version, or rejects a newer version.
 
     upgrade("postgresql://…/gateway")
 
-A log does the same when it is opened. The version stands in the table `toolparity_version`, so that a database shared
-with a program that uses alembic itself keeps both apart.
+`Log` does the same when it is opened. The version is in the table `toolparity_version`, separate from alembic's default
+table, so that a program with its own alembic migrations can share the database.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from .engine import failing, make_engine
 VERSION_TABLE = "toolparity_version"
 #: The last migration, so that opening a log that is up to date need not load alembic.
 LATEST = "0003"
-#: alembic holds what it migrates in globals: threads that open other databases would get into each other's.
+#: alembic keeps the current migration in globals, so only one thread may migrate at a time.
 _alembic = threading.Lock()
-#: Of the lock in PostgreSQL under which one process migrates and the others wait. Any number, but always the same.
+#: Key of PostgreSQL's advisory lock that lets one process migrate while the others wait. An arbitrary constant.
 _LOCK = 7_083_422_316
 
 
 def upgrade(url: str | URL | Path) -> None:
-    """Make the tables, or bring them to the present version. Raises NewerLog, LogFailed, MissingExtra."""
+    """Create the tables in the database, or migrate them to the current version.
+
+    Raises NewerLog if a later version of this program wrote the database, LogFailed, and MissingExtra.
+    """
     engine = make_engine(url)
     try:
         migrate(engine)
@@ -36,12 +39,12 @@ def upgrade(url: str | URL | Path) -> None:
 
 
 def migrate(engine: Engine) -> None:
-    """The same with an engine of `make_engine`. Many processes may do so at once."""
+    """Do what `upgrade` does, with an engine of `make_engine`. Several processes may call it at once."""
     with failing(engine):
         with engine.connect().execution_options(turn_log="read") as connection:
             if _version(connection) == LATEST:
                 return
-        with _alembic, engine.begin() as connection:  # on SQLite, nobody else writes from here on
+        with _alembic, engine.begin() as connection:  # on SQLite, this takes the only write lock
             if engine.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             version = _version(connection)
@@ -50,7 +53,7 @@ def migrate(engine: Engine) -> None:
 
 
 def _version(connection: Connection) -> str | None:
-    """The version of the database, null for one without the tables."""
+    """Return the version of the database, None if it has no version table."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     found: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))

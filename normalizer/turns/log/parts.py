@@ -1,11 +1,11 @@
-"""Long values of a turn, each stored once however many events, steps and states contain it.
+"""Deduplication of long values: a turn stores each once, however many events, steps and states contain it.
 
     parts = Parts()
     packed = parts.pack(text)           # JSON text; parts.take() returns the values to be stored with it
     unpack(packed, stored) == text      # stored: digest -> value
 
-A document as it was written is a JSON object. A packed one is an array: the object, with null in place of each long
-value, and the digests of these values by JSON pointer.
+An unpacked document is a JSON object. A packed one is a JSON array of two items: the object, with null in place of each
+long value, and a map from JSON pointers to the digests of these values.
 """
 
 from __future__ import annotations
@@ -17,39 +17,45 @@ from typing import Any
 from ... import json_codec
 from .changes import applied, inside
 
-#: Characters from which on a value is stored for itself. A shorter document is not even searched.
+#: A value of at least this many characters is stored separately. Documents shorter than this are not searched.
 LONG = 1024
-#: About the characters of a number, a boolean or null.
+#: Approximate number of characters of a number, a boolean or null.
 _SHORT = 6
 
 
 class Parts:
-    """The values that one runner of a turn has stored. Another runner may store one of them again: it is the same."""
+    """Packs the documents of one turn for one recorder, and tracks which values that recorder has stored.
+
+    Another recorder of the turn may insert a value again. The digest is the same, so the database keeps one row.
+    """
 
     def __init__(self) -> None:
         self._stored: set[str] = set()
         self._new: dict[str, str] = {}
 
     def pack(self, text: str) -> str:
-        """Return the document with references for its long values; the same where it has none."""
+        """Return the JSON text with references instead of its long values, or the same text if it has none."""
         if len(text) < LONG:
             return text
         found: dict[str, str] = {}
         try:
             document, _ = self._packed(json_codec.decode(text), "", found)
-        except (ValueError, RecursionError):  # nested too deep
+        except (ValueError, RecursionError):  # nested too deeply: store it unpacked
             return text
         return json_codec.text([document, found]) if found else text
 
     def take(self) -> list[dict[str, str]]:
-        """Return the rows of the values that are not stored yet. The caller stores them."""
+        """Return the rows of the values that are new since the last call. The caller must store them."""
         rows = [{"digest": digest, "value": value} for digest, value in self._new.items()]
         self._stored.update(self._new)
         self._new = {}
         return rows
 
     def _packed(self, value: Any, pointer: str, found: dict[str, str]) -> tuple[Any, int]:
-        """The value without what is long in it, and about its length. A value with a long one in it stays."""
+        """Return the value with references instead of long values, and its approximate length.
+
+        A value that contains a reference is itself not replaced, and neither is the whole document.
+        """
         if isinstance(value, str):
             size = len(value)
         elif isinstance(value, (list, dict)):
@@ -75,13 +81,13 @@ class Parts:
 
 
 def references(texts: Iterable[str | None]) -> set[str]:
-    """Return the digests of all values that these documents need."""
+    """Return the digests of all values that these documents refer to. None among ``texts`` is skipped."""
     packed = (json_codec.decode(text) for text in texts if text is not None and text.startswith("["))
     return {digest for _, found in packed for digest in found.values()}
 
 
 def unpack(text: str, stored: Mapping[str, str]) -> str:
-    """Return the document as it was. Raises KeyError where one of its values is not among those that are stored."""
+    """Return the document that was packed. ``stored``: digest -> JSON text. Raises KeyError for a missing digest."""
     if not text.startswith("["):
         return text
     document, found = json_codec.decode(text)

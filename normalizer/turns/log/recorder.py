@@ -1,12 +1,12 @@
-"""Writes one turn down while it runs, as its only runner.
+"""Observer that writes one turn to the log while it runs, under a lease that excludes other runners.
 
-What one step of the turn told and the state behind it are one transaction, and every transaction begins by asking
-whether this is still the runner, and whether the events go on where they ended. So a log never holds a state that
-knows of events which it does not hold, and whoever was overtaken writes nothing any more, and starts nothing.
+The events of one step and the state after it share a transaction. Each transaction first checks that this recorder
+still owns the turn, and that its first event has the next number in the log. So the log never holds a state without the
+events before it, and a runner that lost its lease cannot write.
 
-A transaction holds only what is new: of a state, its difference from the state before, and of a long value that was
-written before, a reference. So what a turn writes is in proportion to its length. A transaction may be tried again
-after the connection broke: it finds out whether the database committed it after all.
+A transaction stores only new data: a state as its difference from the state before, and a long value that is already
+stored as a reference. So the amount of data grows linearly with the turn. A transaction may be retried after a broken
+connection: it then detects whether the database has already committed it.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ from .steps import Steps
 from .stored import state_of
 from .tables import states, steps, turns
 
-#: What may be lost if the machine goes down: the answer that it is of is void then, and the model is asked again.
+#: Events that may be lost if the machine crashes: a resumed turn sends the request of an unfinished round again.
 _SOFT = (BlockStart, BlockDelta, BlockReset, CallProgress, Noted)
 
 
-#: A statement and the rows that it writes.
+#: A statement and its rows.
 _Writing = tuple[Executable, list[dict[str, Any]]]
 
 
 class Recorder(Observer):
-    """The observer of one turn, made by `Log.record` and `Log.take`.
+    """The observer of one turn. `Log.record` and `Log.take` create it.
 
-    ``turn``: its id, null until the first event of a new turn told it. ``state``: what to go on from, null for a new
-    turn. Writing raises TurnHeld where somebody else runs the turn, InvalidState for events that do not follow those
-    that are there, LogFailed.
+    ``turn``: the id of the turn, None before the first event of a new turn. ``state``: the state to resume from, None
+    for a new turn. Writing raises TurnHeld if another runner owns the turn, InvalidState if the events do not continue
+    those in the log, and LogFailed.
     """
 
     def __init__(self, database: Database, ring: Callable[[str], None], lease: float) -> None:
@@ -73,10 +73,10 @@ class Recorder(Observer):
         self._statements = database.statements
         self._lease = lease
         self._owner = uuid.uuid4().hex
-        self._next: int | None = None  # the number of the next event; null while the turn has no row
+        self._next: int | None = None  # the number of the next event; None while the turn has no row
         self._written = 0  # transactions of this turn
-        self._kept: TurnState | None = None  # the state that was written last
-        self._number = 0  # of that state
+        self._kept: TurnState | None = None  # the last state that was written
+        self._number = 0  # the number of that state
         self._parts = Parts()
         self._steps = Steps()
         self._renewing: asyncio.Task[None] | None = None
@@ -90,11 +90,11 @@ class Recorder(Observer):
     ) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
-        with suppress(LogFailed):  # then it runs out
+        with suppress(LogFailed):  # then the lease expires
             await self._release()
 
     async def happened(self, happening: Happening) -> None:
-        """Take it down, to be written with what comes of it."""
+        """Note an input of the machine. The next `keep` writes it with its events."""
         self._steps.happened(happening)
 
     async def event(self, event: TurnEvent) -> None:
@@ -106,17 +106,17 @@ class Recorder(Observer):
         await self.keep([], state)
 
     async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
-        """Write what happened, events, their blocks, and the state, all of it or nothing.
+        """Write the noted inputs, the events, their blocks and the state in one transaction.
 
-        Raises LogFailed also where the database does not answer in time. It gets everything nevertheless, in order, as
-        soon as it answers: a result that was given here is not lost while this process lives.
+        Raises LogFailed also if the database does not answer in time. The write then stays in the queue: unless it
+        begins a new turn, it happens as soon as the database answers, while this process lives.
         """
         if not events and state is None:
             return
         turn = self.turn = self.turn or _turn_of(events, state)
         first, self._written = self._next, self._written + 1
         follow = (first or 0) if not events else events[0].seq
-        # What is given to the database is written in order, whether or not anybody waits for it: so this is now so.
+        # The database writes queued jobs in order, even after LogFailed. So the next event number is already certain.
         self._next = events[-1].seq + 1 if events else follow
         written, writing = self._written, self._writing(turn, follow, events, state)
 
@@ -135,7 +135,7 @@ class Recorder(Observer):
             self._ring(turn)
 
     def _writing(self, turn: str, follow: int, events: Sequence[TurnEvent], state: TurnState | None) -> list[_Writing]:
-        """The statements of a transaction, each with its rows. Made once, whatever becomes of the transaction."""
+        """Return the statements of a transaction, each with its rows. Retries of the transaction reuse them."""
         statements, pack = self._statements, self._parts.pack
         rows = [event_row(event) for event in events]
         writing: list[_Writing] = [
@@ -160,21 +160,22 @@ class Recorder(Observer):
         return [(statement, [{"turn_id": turn, **row} for row in rows]) for statement, rows in writing if rows]
 
     def _change(self, state: TurnState) -> dict[str, Any]:
-        """The row of the next state."""
+        """Return the row of the next state, and advance its number."""
         changed = json_codec.text(changes(self._kept, state))
         self._kept, self._number = state, self._number + 1
         return {"number": self._number, "seq": state.seq, "change": self._parts.pack(changed)}
 
     async def claim(self, turn: str, *, force: bool = False) -> None:
-        """Become the runner of a turn that is there. ``force``: whoever held it is known to be gone.
+        """Take the lease of an existing turn and load its state.
 
-        Raises UnknownTurn, TurnHeld, InvalidState for a state that this program cannot read, LogFailed.
+        ``force``: take it even from a runner whose lease has not expired; pass it only if that runner is dead.
+        Raises UnknownTurn, TurnHeld, InvalidState for a state that this program cannot load, and LogFailed.
         """
         found: list[tuple[Any, int, int, TurnState | None]] = []
 
         def write(connection: Connection) -> None:
             now = self._database.now()
-            mine = turns.c.owner == self._owner  # a transaction before this one was committed, and nobody heard of it
+            mine = turns.c.owner == self._owner  # an earlier attempt was committed, but its confirmation was lost
             free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
             taken = connection.execute(
                 sa.update(turns)
@@ -199,7 +200,7 @@ class Recorder(Observer):
         self._next, self._written = taken.seq, taken.written
         self._kept = state
         if state is not None:
-            # Events that came after the state was kept were seen: their numbers are taken.
+            # Clients may have seen events that came after this state, so their numbers are not used again.
             state = replace(state, seq=max(state.seq, taken.seq))
         self.state = state
         self._steps = Steps(number)
@@ -222,13 +223,13 @@ class Recorder(Observer):
         while True:
             await asyncio.sleep(self._lease / 3)
             if self._next is not None:
-                with suppress(LogFailed):  # the next time, or the next event tells
+                with suppress(LogFailed):  # retried at the next renewal
                     await self._database.write(write, soft=True)
                     if lost[0]:
-                        return  # the next event tells
+                        return  # the next write raises TurnHeld
 
     def _insert(self, connection: Connection, turn: str, events: Sequence[TurnEvent], state: TurnState | None) -> bool:
-        """Begin the turn. False where that was done before (see `_is_written`)."""
+        """Insert the turn. Return False if an earlier attempt was already committed (see `_is_written`)."""
         if events and events[0].seq != 0:
             raise InvalidState(f"a turn that begins with event {events[0].seq}", where=turn)
         started = next((event for event in events if isinstance(event, TurnStarted)), None)
@@ -260,7 +261,10 @@ class Recorder(Observer):
         events: Sequence[TurnEvent],
         state: TurnState | None,
     ) -> bool:
-        """The turn goes on, if it is still this one's, and where it ended. False where it did so before."""
+        """Update the turn's row, if this recorder still owns it and its next event is number ``first``.
+
+        Return False if an earlier attempt was already committed. Raises InvalidState and TurnHeld.
+        """
         after = events[-1].seq + 1 if events else first
         values = {"turn": turn, "mine": self._owner, "first": first, "next_seq": after, "lease": self._lease}
         values.update(self._database.times(), before=written - 1)
@@ -279,7 +283,7 @@ class Recorder(Observer):
         raise TurnHeld(f"turn {turn!r} was taken over by somebody else", hint="leave it to them")
 
     def _is_written(self, connection: Connection, turn: str, written: int) -> bool:
-        """Whether this transaction was committed at an earlier try, and only the answer of the database was lost."""
+        """Return whether an earlier attempt of this transaction was committed, and only the confirmation was lost."""
         found = connection.execute(sa.select(turns.c.owner, turns.c.written).where(turns.c.id == turn)).first()
         return found is not None and found.owner == self._owner and found.written >= written
 
@@ -293,8 +297,9 @@ def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
 
 
 def _standing(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str, str | None] | None:
-    """What the turn is at now and how it ended, where that is known: open, waiting (nothing can be done before
-    somebody decides, or gives a result), or over.
+    """Return the status and the termination of the turn, or None if neither changes.
+
+    The status is "open", "waiting" (the turn needs a decision or a result from outside), or "over".
     """
     if state is None:
         last = events[-1] if events else None
@@ -307,7 +312,7 @@ def _standing(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str
 
 
 def _began(before: TurnState | None, state: TurnState) -> TurnState:
-    """The state in front of the first step: that changes nothing of these, but another provider may go on."""
+    """Return the state before the first step, whose request and wire may differ from ``before`` after a hand-over."""
     if before is None:
         return TurnState(state.id, state.wire, state.request, state.settings, state.version)
     return replace(before, wire=state.wire, request=state.request)

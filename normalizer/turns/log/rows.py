@@ -1,8 +1,8 @@
-"""Blocks, events and states as rows, and back: exactly what was told, whatever characters it holds.
+"""Conversion of blocks, events and calls to rows, and of rows back to the exact blocks and events.
 
-PostgreSQL's text takes no NUL, and no database takes half a surrogate pair; models write both (failure UNI-02). In
-columns that people query such a character stands as U+FFFD. JSONB writes large floats without their exponent, so that
-they come back as integers. Where a column would not give back what was told, the exact JSON is kept beside it.
+PostgreSQL's text type rejects NUL, and no database accepts a lone surrogate; models write both (failure UNI-02). In
+columns that people query, U+FFFD replaces such a character. JSONB writes large floats without their exponent and
+returns them as integers. Where a column would lose information, the row also holds the exact JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNSAYABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class EventRow(Struct, frozen=True, gc=False):
-    """An event as it was told. ``data``: its JSON."""
+    """An event of the turn. ``seq``: its number. ``data``: the event as JSON text."""
 
     seq: int
     type: str
@@ -32,12 +32,12 @@ class EventRow(Struct, frozen=True, gc=False):
 
     @property
     def event(self) -> TurnEvent:
-        """The event itself."""
+        """The decoded event."""
         return cast(TurnEvent, msgspec.convert(json_codec.decode(self.data), TurnEvent))
 
 
 class CallRow(Struct, frozen=True):
-    """What a call is at. ``key``: names it for ever; ``status``, ``how``: see `turns.state`."""
+    """The progress of a call. ``key``: its permanent identifier. For ``status`` and ``how`` see `turns.state`."""
 
     key: str
     round: int
@@ -50,18 +50,18 @@ class CallRow(Struct, frozen=True):
 
 
 def event_row(event: TurnEvent) -> EventRow:
-    """An event as its row."""
+    """Return the row of an event. Progress data that is not JSON-serializable is stored as its `repr`."""
     try:
         data = json_codec.text(event)
     except (TypeError, ValueError, RecursionError):
         if not isinstance(event, CallProgress):
             raise
-        data = json_codec.text(replace(event, data=repr(event.data)))  # a tool may say what it likes of itself
+        data = json_codec.text(replace(event, data=repr(event.data)))  # a tool may report any Python object
     return EventRow(event.seq, str(event.__struct_config__.tag), data)
 
 
 def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
-    """The columns of a block."""
+    """Return the columns of a block. ``cut``: the answer ended inside it."""
     shown = TurnBlock(block.sequence, block.block_type, block.text_content, msgspec.to_builtins(block.content))
     text, content = _plain(shown.text_content), _plain(shown.content)
     same = (text, content) == (shown.text_content, shown.content) and not _respelled(content)
@@ -77,14 +77,14 @@ def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
 
 
 def block_of(row: Any, stored: Mapping[str, str]) -> TurnBlock:
-    """The block of a row. ``stored``: the turn's parts by their digests."""
+    """Return the block of a row. ``stored``: the turn's long values by digest. Raises KeyError if one is missing."""
     if row.exact is not None:
         return msgspec.convert(json_codec.decode(unpack(row.exact, stored)), TurnBlock)
     return TurnBlock(row.sequence, row.block_type, row.text_content, row.content)
 
 
 def call_rows(before: TurnState | None, state: TurnState) -> Iterable[dict[str, Any]]:
-    """The columns of every kept call that changed since the state before."""
+    """Yield the columns of every call in ``state`` that is new or has changed since ``before``."""
     earlier = before.rounds if before is not None else []
     for number, round in enumerate(state.rounds):
         known = earlier[number].calls if number < len(earlier) else []
@@ -94,7 +94,7 @@ def call_rows(before: TurnState | None, state: TurnState) -> Iterable[dict[str, 
 
 
 def plain(text: str) -> str:
-    """Text that every database takes."""
+    """Return the text with U+FFFD for each NUL and lone surrogate, so that every database accepts it."""
     return _UNSAYABLE.sub("\ufffd", text)
 
 
@@ -122,7 +122,7 @@ def _plain(value: Any) -> Any:
 
 
 def _respelled(value: Any) -> bool:
-    """Whether there is a number in it that JSONB, or SQLite where it stands alone, gives back as another one."""
+    """Return whether the value contains a number that JSONB, or SQLite for a single number, would change."""
     if isinstance(value, int):
         return abs(value) >= 2**63
     if isinstance(value, float):

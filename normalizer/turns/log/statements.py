@@ -1,4 +1,4 @@
-"""What is written while a turn runs, as statements that are made once: making them costs more than running them."""
+"""The recorder's SQL statements, built once per database because building them costs more than running them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .tables import calls, events, parts, states, steps, turn_blocks, turns
 
 
 class Statements:
-    """For one kind of database. ``at``: the time, as `Database.at` has it; `Database.times` are its parameters.
+    """Statements for one SQL ``dialect``. ``at``: the current time, see `Database.at` and `Database.times`.
 
-    ``advance`` moves a turn on to its ``next_seq`` if it is ``mine``, its next event is ``first`` and ``before``
-    transactions were written; ``settle`` sets its status, too. ``begin`` inserts a turn and returns its id,
-    or nothing where the id is taken.
+    ``advance`` sets the number of a turn's next event to ``next_seq``, if ``mine`` owns the turn, its next event is
+    ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status and the termination.
+    ``begin`` inserts a turn and returns its id, or no row if the id exists. ``void`` deletes the blocks from
+    ``first_block`` on.
     """
 
     def __init__(self, dialect: str, at: ColumnElement[float]) -> None:
@@ -44,7 +45,7 @@ class Statements:
 
 
 def _insert(dialect: str) -> Any:
-    """The `insert` of that database, which has its words for conflicts."""
+    """Return the dialect's `insert`, which supports ON CONFLICT."""
     if dialect == "postgresql":
         from sqlalchemy.dialects.postgresql import insert
     else:
@@ -53,7 +54,7 @@ def _insert(dialect: str) -> Any:
 
 
 def _upsert(insert: Any, table: Table) -> Executable:
-    """Inserts a row, or replaces the one with its key."""
+    """Return a statement that inserts a row, or replaces the row with the same primary key."""
     key = [column.name for column in table.primary_key]
     made = insert(table)
     rest = {column.name: made.excluded[column.name] for column in table.c if column.name not in key}

@@ -1,8 +1,8 @@
-"""The steps of a turn as rows, and the rows as a recording that can be run again (`orchestration.replay`).
+"""Conversion of a turn's steps to rows, and of the rows to a recording for `orchestration.replay`.
 
-A step is what the machine was told, and what came of it. Most steps of an answer that is streamed are told word for
-word by their one event: of those nothing is written but the event, and what the machine was told is read off it. So
-a recording costs a few rows a round, however many pieces the answer came in.
+A step is an input of the machine, with the events and the state that it produces. Most steps of a streamed answer
+produce one event that contains the whole input. Of those, only the event is stored, and the input is derived from it.
+So a recording adds a few rows per round, however many chunks the answer has.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ from ..state import dump, load
 from .changes import applied
 from .rows import EventRow
 
-#: What its one event tells word for word.
+#: Inputs that can be derived from their one event.
 TOLD = (Opened, Grew, Replaced, Closed, Settled, Progressed, Acknowledging)
 
 
 class StepRow(Struct, frozen=True, gc=False):
-    """A step of which more is to be known than its events. ``seq``: the number of the first of its ``told`` events, or
-    of the next event where it told none. ``happening``: JSON. ``ends_with``: the number of the state that was kept.
-    ``begins_with``: that of the state before it, where the turn began or was gone on with. ``state``: the digest of the
-    state in steps of version 2, which kept no states.
+    """A step whose input cannot be derived from its events.
+
+    ``seq``: the number of its first event, or of the next event if it has none. ``told``: how many events it has.
+    ``happening``: the input as JSON text. ``ends_with``: the number of the state stored with it. ``begins_with``: the
+    number of the state before it, if a runner begins or resumes the turn with this step. ``state``: the digest of the
+    state, only in rows that version 2 of the tables wrote, which stored no states.
     """
 
     number: int
@@ -55,35 +57,35 @@ class StepRow(Struct, frozen=True, gc=False):
 
 
 class Steps:
-    """Follows one runner of a turn. ``number``: that of its first step."""
+    """Collects the steps of one recorder. ``number``: the number of its first step."""
 
     def __init__(self, number: int = 1) -> None:
         self._number = number
         self._told: list[Happening] = []
-        self._begun = False  # a step of this runner has been written
+        self._begun = False  # a step of this recorder has been written
 
     @property
     def begins(self) -> bool:
-        """Whether the next state is the first that a step of this runner ends with."""
+        """Whether the next state is the first one after a step of this recorder."""
         return not self._begun and bool(self._told)
 
     def happened(self, happening: Happening) -> None:
-        """Take it down; what comes of it follows."""
+        """Note an input of the machine. Its events follow in the next call of `rows`."""
         if self._told and isinstance(self._told[-1], TOLD):
-            self._told.pop()  # it changed nothing, or is told
+            self._told.pop()  # it had no effect, or its event contains it
         self._told.append(happening)
 
     def rows(
         self, seq: int, events: Sequence[TurnEvent], begins_with: int | None, ends_with: int | None
     ) -> list[StepRow]:
-        """Return what is to be written with these events, the first of which has the number ``seq``.
+        """Return the rows to write with these events, the first of which has the number ``seq``.
 
-        ``ends_with``: the number of the state that is kept with them. ``begins_with``: that of the state before the
-        first step; where no state is kept yet, no step is.
+        ``ends_with``: the number of the state that is stored with them, None if there is none. ``begins_with``: the
+        number of the state before the first step. Before the first state is stored, there are no rows.
         """
         steps: list[Happening] = [one for one in self._told[:-1] if not isinstance(one, TOLD)]
         says = bool(self._told) and not (isinstance(self._told[-1], TOLD) and ends_with is None and len(events) == 1)
-        if says:  # else the one event is all there is to know of the last step; those before it told nothing
+        if says:  # else the one event contains the last input; the inputs before it produced no events
             steps.append(self._told[-1])
         self._told = []
         if not steps or (not self._begun and ends_with is None):
@@ -101,9 +103,9 @@ class Steps:
 def recording(
     steps: Iterable[StepRow], events: Iterable[EventRow], states: Iterable[tuple[int, str]]
 ) -> Iterator[bytes]:
-    """Yield the lines of a recording. Raises InvalidState where the log does not hold every step.
+    """Yield the lines of a recording for `orchestration.replay`. Raises InvalidState if the log lacks a step.
 
-    ``states``: the number and the change of each, in order.
+    ``states``: the number and the change (JSON text) of each stored state, in order.
     """
     left = deque(events)
     chain = _Chain(states)
@@ -112,7 +114,7 @@ def recording(
     for step in steps:
         while left and left[0].seq < step.seq:
             row = left.popleft()
-            if begun:  # else it was told before steps were kept
+            if begun:  # else the event is older than the first stored step
                 yield step_line(_told_by(row, blocks), [json_codec.decode(row.data)], None)
         if step.begins_with is not None:
             begun = True
@@ -129,21 +131,24 @@ def recording(
 
 
 class _Chain:
-    """The states of a turn, one after the other."""
+    """Rebuilds the states of a turn, one after the other, from their changes."""
 
     def __init__(self, states: Iterable[tuple[int, str]]) -> None:
         self._left = deque(states)
         self._document: Any = None
 
     def dumped(self, number: int) -> bytes:
-        """The JSON of the state of that number. They can only be read in order."""
+        """Return the JSON of state ``number``. Successive calls must pass ascending numbers."""
         while self._left and self._left[0][0] <= number:
             self._document = applied(self._document, json_codec.decode(self._left.popleft()[1]))
         return dump(load(json_codec.encode(self._document)))
 
 
 def _told_by(row: EventRow, blocks: dict[int, int]) -> Happening:
-    """What the machine was told, by the event that says all of it."""
+    """Return the input that produced this event. ``blocks``: round -> its first block.
+
+    Raises InvalidState if an event of this type does not determine its input.
+    """
     event = row.event
     make = _MADE.get(type(event))
     if make is None:

@@ -1,4 +1,4 @@
-"""The log of turns: who may write one, what stands in it, and how a turn that a crash left is brought to an end."""
+"""The turn log: writing a turn under a lease, reading turns, and resuming or closing those that a crash left open."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ from .steps import StepRow, recording
 from .stored import changes_of, parts_of, state_of
 from .tables import calls, events, steps, turn_blocks, turns
 
-#: How long a runner may be silent before others may take its turn, in seconds. It renews in a third of that.
+#: Seconds until a runner's lease expires and another runner may take the turn. A third of that passes between renewals.
 LEASE = 60.0
 
 
 class KeptTurn(Struct, frozen=True):
-    """What the log holds of a turn.
+    """A turn in the log, without its events.
 
-    ``status``: open, waiting or over. ``seq``: the number of the next event. ``held``: somebody runs it now.
-    ``blocks``: in sequence. ``calls``: every kept call. ``state``: null for a turn that ended before it began.
+    ``status``: "open", "waiting" (for a decision or a result) or "over". ``seq``: the number of the next event.
+    ``held``: a runner holds the lease now. ``created``, ``updated``: seconds since 1970. ``blocks``: in sequence.
+    ``calls``: in the order of the state. ``state``: None for a turn that was closed before its first step.
     """
 
     id: str
@@ -57,7 +58,7 @@ class KeptTurn(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """Events in order. ``seq``: the number of the turn's next event; ``over``: it will never come."""
+    """Events in order. ``seq``: the number of the turn's next event. ``over``: the turn has ended, so none follows."""
 
     events: list[EventRow]
     seq: int
@@ -65,14 +66,14 @@ class Page(Struct, frozen=True):
 
 
 class Log:
-    """The log in a database: a URL (`sqlite:///turns.db`, `postgresql://…`), or the path of a SQLite file.
+    """A turn log in a database. ``url``: `sqlite:///turns.db`, `postgresql://…`, or the path of a SQLite file.
 
-    Opening makes the tables or brings them to the present version. ``lease``: see `LEASE`. ``clock``: for tests; the
-    leases of all processes go by the database's clock. Serves any number of event loops. Every method raises LogFailed
-    where the database fails; opening also NewerLog and MissingExtra.
+    The constructor creates the tables or migrates them to the current version. It raises NewerLog and MissingExtra. All
+    methods raise LogFailed if the database fails. One log serves any number of event loops.
 
-    ``patience``: seconds that a method waits for a database that does not answer before it raises LogFailed. What it
-    was given to write stays in line, and is written as soon as the database answers, while the log is open.
+    ``lease``: seconds, see `LEASE`. ``patience``: seconds that a method waits for a database that does not answer
+    before it raises LogFailed; its write stays in the queue, and happens as soon as the database answers, while the log
+    is open. ``clock``: for tests only; by default, leases depend on the database's clock, which all processes share.
     """
 
     def __init__(
@@ -102,23 +103,24 @@ class Log:
         self.dispose()
 
     def dispose(self) -> None:
-        """Write what waits, and close every connection."""
+        """Write the queued jobs, if the database answers within ``patience`` seconds, and close every connection."""
         self._database.dispose()
 
     # writing
 
     @asynccontextmanager
     async def record(self) -> AsyncIterator[Recorder]:
-        """The observer of a turn that is to begin. Entering writes nothing."""
+        """Yield the observer of a new turn. The first event creates the turn in the log."""
         async with Recorder(self._database, self._bells.ring, self._lease) as recorder:
             yield recorder
 
     @asynccontextmanager
     async def take(self, turn: str, *, force: bool = False) -> AsyncIterator[Recorder]:
-        """The observer of a turn that is there, to go on from its ``state``: one at a time, in all processes.
+        """Yield the observer of an existing turn, which resumes from the observer's ``state``.
 
-        ``force``: whoever ran it is known to be gone, so their lease need not run out. Raises UnknownTurn, TurnHeld,
-        InvalidState.
+        Only one runner at a time, in all processes, holds the lease of a turn. ``force``: take a lease that has not
+        expired; pass it only if the previous runner is dead. Raises UnknownTurn (also for a turn without a state),
+        TurnHeld if another runner holds the lease, and InvalidState for a state that this program cannot load.
         """
         recorder = Recorder(self._database, self._bells.ring, self._lease)
         await recorder.claim(turn, force=force)
@@ -128,10 +130,10 @@ class Log:
             yield recorder
 
     async def close(self, turn: str, reason: str | None = None, *, force: bool = False) -> TurnState | None:
-        """Bring a turn to an end without asking or running anything: every open call is answered, and it is cancelled.
+        """Cancel a turn without a request or a tool call: every open call gets a result, and the turn ends.
 
-        ``reason`` is told to the model where the conversation goes on. A turn that is over stays as it is. Gives the
-        state, null for a turn that ended before it began. Raises what `take` raises.
+        ``reason`` goes into these results, which the model sees if the conversation continues. A turn that is over does
+        not change. Return the state, None for a turn without a state. For ``force`` and the errors see `take`.
         """
         recorder = Recorder(self._database, self._bells.ring, self._lease)
         await recorder.claim(turn, force=force)
@@ -151,7 +153,7 @@ class Log:
             return state
 
     async def forget(self, turn: str) -> None:
-        """Delete all that the log holds of a turn. Raises UnknownTurn, and TurnHeld for one that is run."""
+        """Delete a turn from the log. Raises UnknownTurn, and TurnHeld while a runner holds its lease."""
 
         def write(connection: Connection) -> None:
             held = turns.c.owner.is_not(None) & (turns.c.lease_until >= self._database.now())
@@ -166,11 +168,11 @@ class Log:
     # reading
 
     async def turn(self, turn: str) -> KeptTurn:
-        """All that is known of a turn but for its events. Raises UnknownTurn, InvalidState."""
+        """Return a turn without its events. Raises UnknownTurn, InvalidState."""
         return await self._database.read(lambda connection: self._turn(connection, turn))
 
     async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> Page:
-        """The events behind number ``after``, at most ``limit`` of them. Raises UnknownTurn."""
+        """Return the events after number ``after``, at most ``limit`` of them. Raises UnknownTurn."""
 
         def read(connection: Connection) -> Page:
             found = connection.execute(sa.select(turns.c.seq, turns.c.status).where(turns.c.id == turn)).first()
@@ -186,10 +188,11 @@ class Log:
         return await self._database.read(read)
 
     async def recording(self, turn: str) -> bytes:
-        """The turn as it happened, for `orchestration.replay`, which runs it again and gives the same events.
+        """Return a recording of the turn for `orchestration.replay`, which repeats its steps and compares the events.
 
-        One that was gone on with begins anew with the state that it went on from. Raises UnknownTurn; InvalidState
-        where the log does not hold its steps (an earlier version wrote it, or nobody told the recorder what happened).
+        Where a runner resumed the turn, the recording contains the state that it resumed from. Raises UnknownTurn, and
+        InvalidState if the log lacks the steps, because an earlier version wrote the turn or `Recorder.happened` was
+        not called.
         """
 
         def read(connection: Connection) -> bytes:
@@ -208,20 +211,20 @@ class Log:
         return await self._database.read(read)
 
     async def turns(self, status: str | None = None) -> list[str]:
-        """The ids of all turns, or of those of that status, oldest first."""
+        """Return the ids of all turns, or of those with ``status``, oldest first."""
         chosen = sa.select(turns.c.id).order_by(turns.c.created, turns.c.id)
         if status is not None:
             chosen = chosen.where(turns.c.status == status)
         return await self._database.read(lambda connection: list(connection.scalars(chosen)))
 
     async def left(self) -> list[str]:
-        """The ids of turns that are open and that nobody runs: a crash left them. Resume or close them."""
+        """Return the ids of open turns without a valid lease, oldest first. Resume or close them after a crash."""
         free = turns.c.owner.is_(None) | (turns.c.lease_until < self._database.now())
         chosen = sa.select(turns.c.id).where(turns.c.status == "open", free).order_by(turns.c.created, turns.c.id)
         return await self._database.read(lambda connection: list(connection.scalars(chosen)))
 
     def listen(self, turn: str) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set when this process wrote something of the turn. Clear it, read, then wait."""
+        """Return an event that is set after every write of the turn in this process. Clear it, read, then wait."""
         return self._bells.listen(turn)
 
     def _turn(self, connection: Connection, turn: str) -> KeptTurn:
@@ -253,7 +256,7 @@ class Log:
 
 
 def _event_rows(connection: Connection, turn: str, chosen: sa.Select[Any]) -> list[EventRow]:
-    """The events that a statement finds, each with its long values."""
+    """Return the events that ``chosen`` selects, with their long values restored."""
     found = connection.execute(chosen).all()
     stored = parts_of(connection, turn, (row.data for row in found))
     return [EventRow(row.seq, row.type, unpack(row.data, stored)) for row in found]

@@ -1,4 +1,4 @@
-"""Reads what the database holds of a turn: documents with their long values, and states from their changes."""
+"""Queries that rebuild a turn's packed documents and its states from the database."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .changes import applied
 from .parts import references, unpack
 from .tables import parts, states
 
-#: Values that one statement asks for.
+#: The most values that one query fetches.
 _MOST = 500
 
 
 def parts_of(connection: Connection, turn: str, texts: Iterable[str | None]) -> dict[str, str]:
-    """Return the parts that these documents need, by their digests."""
+    """Return the long values that these packed documents refer to, by digest (see `parts.unpack`)."""
     found: dict[str, str] = {}
     wanted = list(references(texts))
     for first in range(0, len(wanted), _MOST):
@@ -29,7 +29,7 @@ def parts_of(connection: Connection, turn: str, texts: Iterable[str | None]) -> 
 
 
 def changes_of(connection: Connection, turn: str) -> list[tuple[int, str]]:
-    """Return the number and the change of each state that was kept, in order."""
+    """Return the number and the change (JSON text, unpacked) of each stored state, in order."""
     chosen = sa.select(states.c.number, states.c.change).where(states.c.turn_id == turn).order_by(states.c.number)
     rows = connection.execute(chosen).all()
     stored = parts_of(connection, turn, (row.change for row in rows))
@@ -37,7 +37,7 @@ def changes_of(connection: Connection, turn: str) -> list[tuple[int, str]]:
 
 
 def state_of(connection: Connection, turn: str) -> TurnState | None:
-    """Return the state that was kept last, None where none was. Raises InvalidState."""
+    """Return the last stored state, None if there is none. Raises InvalidState if this program cannot load it."""
     document = None
     for _, change in changes_of(connection, turn):
         document = applied(document, json_codec.decode(change))

@@ -2,15 +2,15 @@
 
 | table | a row is | written |
 |---|---|---|
-| `turns` | a turn: what it is at, who runs it, the number of its next event | with everything else |
-| `turn_blocks` | what was thought, said, called or returned, in sequence | when the block stops |
-| `events` | an event as it was told, as JSON | before anybody sees it |
-| `calls` | a kept call and what it is at; `key` names it for ever | before it starts, when it has its result |
-| `states` | how one state of the turn (`turns.state`) differs from the state before (`changes`) | with the calls |
-| `steps` | an input of the machine that no event repeats in full: for running the turn again | with the events |
-| `parts` | a long value that events, steps and states refer to, once (`parts`) | with the first of them |
+| `turns` | a turn: its status, its lease, the number of its next event | in every transaction |
+| `turn_blocks` | a block of a turn: reasoning, text, a call or a result | when the block stops |
+| `events` | an event as JSON text | before a client sees it |
+| `calls` | a call and its progress; `key` identifies it permanently | before it starts, when it has its result |
+| `states` | the difference (`changes`) of a state (`turns.state`) from the state before | with the calls |
+| `steps` | an input of the machine that no event contains in full, for replays | with the events |
+| `parts` | a long value that events, steps, blocks and states refer to (`parts`) | with the first of them |
 
-Times are seconds since 1970. What the migrations make is the same; a test holds them together.
+Times are seconds since 1970. The migrations create the same tables; a test compares the two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 metadata = MetaData()
 
-#: null is no value, as in the document's rows; not the JSON text `null`.
+#: Stores None as SQL NULL, not as the JSON text `null`.
 _JSON = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 
 
@@ -28,9 +28,9 @@ def _turn() -> Column[str]:
     return Column("turn_id", Text, ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True)
 
 
-# `status`: open, waiting (for a decision), over. `seq`: the number of the next event. `owner`: a token of whoever runs
-# the turn, until `lease_until`. `written`: the number of transactions of its runners. A runner that lost the connection
-# reads from it whether its last transaction was committed.
+# `status`: open, waiting (for a decision or a result), over. `seq`: the number of the next event. `owner`: the token of
+# the runner that holds the lease, until `lease_until`. `written`: the number of transactions that runners committed. A
+# runner that lost its connection reads from it whether its last transaction was committed.
 turns = Table(
     "turns",
     metadata,
@@ -48,7 +48,7 @@ turns = Table(
     Index("turns_by_status", "status"),
 )
 
-# `exact`: the block as JSON, where `text_content` and `content` could not hold every character of it (`rows`).
+# `exact`: the block as JSON, if `text_content` and `content` cannot represent it exactly (see `rows`).
 turn_blocks = Table(
     "turn_blocks",
     metadata,
@@ -85,7 +85,7 @@ calls = Table(
     Column("server", Text),
 )
 
-# `change`: JSON pointers and the values there. The changes of a turn, applied in order, are its state.
+# `change`: a JSON object from JSON pointers to values. All changes of a turn, applied in order, yield its state.
 states = Table(
     "states",
     metadata,
@@ -95,9 +95,9 @@ states = Table(
     Column("change", Text, nullable=False),
 )
 
-# `happening`: text, and not JSONB, which keeps neither the order of members nor every number and character: a state
-# that is made again of those would not be the same. `begins_with`, `ends_with`: numbers of `states`. `state`: the
-# digest of the state where version 2 kept no more.
+# `happening`: the input as text. JSONB preserves neither the order of members nor every number and character, so a
+# replay would produce another state. `begins_with`, `ends_with`: numbers of `states`. `state`: the digest of the state,
+# in rows of version 2, which stored no states.
 steps = Table(
     "steps",
     metadata,

@@ -1,1 +1,1 @@
-"""How the tables of a turn log came to be, version by version: one file a step, never changed once released."""
+"""Migrations of the turn log's tables: one file per version, not changed after its release."""

@@ -1,4 +1,4 @@
-"""What alembic runs to migrate: always over the connection, and inside the transaction, that `migrate` gives it."""
+"""Alembic environment script: it runs the migrations in the connection and transaction that `migrate` passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     version_table=VERSION_TABLE,
-    render_as_batch=True,  # SQLite changes a table by making another
+    render_as_batch=True,  # on SQLite, alembic alters a table by creating a copy
 )
 with context.begin_transaction():
     context.run_migrations()
