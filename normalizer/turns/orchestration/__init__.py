@@ -1,17 +1,17 @@
-"""The event-driven turn: limits, breakers, substitutes, recovery and briefings, on top of the same machine.
+"""Orchestrated turns: limits, circuit breakers, fallback tools, recovery and briefings around the turn machine.
 
     from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
     orchestrated = await Coordinator(provider, tools, limits=Limits(rounds=4)).run("…")
 
 | part                       | module        | what it does                                             |
 |----------------------------|---------------|----------------------------------------------------------|
-| query coordinator          | `coordinator` | limits, recovery by level                                |
-| reasoning engine           | `engine`      | one question to the provider                             |
-| tool execution dispatcher  | `dispatcher`  | breakers and substitutes around a call                   |
-| context synthesizer        | `context`     | replays or briefs, within a budget (`memory`, `summaries`) |
-| response assembler         | `assembler`   | the answer, with how sure it is                          |
+| query coordinator          | `coordinator` | enforces limits, chooses the level of recovery           |
+| reasoning engine           | `engine`      | sends one request to the provider                        |
+| tool execution dispatcher  | `dispatcher`  | applies breakers and fallbacks to each call              |
+| context synthesizer        | `context`     | fits a request into a token budget (`memory`, `summaries`) |
+| response assembler         | `assembler`   | adds a note on uncertainty to the answer                 |
 
-They know each other by `messages`. `recording` records a turn and runs it again.
+The parts communicate through the types in `messages`. `recording` records a turn and replays it.
 """
 
 from __future__ import annotations

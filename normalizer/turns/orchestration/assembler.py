@@ -1,5 +1,6 @@
-"""The response assembler: the answer of a turn, with how sure it is; put together of what was found where no model
-wrote one.
+"""The response assembler: it adds an uncertainty note to the answer of a turn.
+
+If the model wrote no final answer, it builds one from the results of the calls.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from .memory import Session, session_of
 from .messages import LEVELS, Recovery, RecoveryLevel
 from .summaries import quoted
 
-#: Of one fact in an assembled answer, characters.
+#: The most characters that an assembled answer quotes from one result.
 _QUOTED = 500
 
 
 class Orchestrated(Struct, frozen=True):
-    """``text``: the answer with its uncertainty note; ``answer``: without. ``written``: by the model.
+    """The result of an orchestrated turn.
 
-    ``level``: the furthest that recovery had to go, null where nothing had to be recovered from. ``recoveries``: what
-    was done, in order. ``session``: the layers of what is known. ``outcome``: that of the turn underneath, with its
-    state, its termination, and `Outcome.next` for going on; while calls wait for a decision, its ``waiting``.
+    ``text``: the answer with its uncertainty note. ``answer``: the answer without the note. ``uncertainty``: the note,
+    "" if there is none. ``written``: the model wrote the answer. ``level``: the highest level of recovery in the turn,
+    None if nothing failed. ``recoveries``: the recovery steps, in order. ``session``: facts and calls of the
+    conversation. ``outcome``: the outcome of the underlying turn, with its state, its termination, `Outcome.next` for
+    the next turn, and the calls that wait for a decision (``waiting``).
     """
 
     text: str
@@ -34,7 +37,7 @@ class Orchestrated(Struct, frozen=True):
 
 
 def assembled(outcome: Outcome, recoveries: list[Recovery]) -> Orchestrated:
-    """The answer of a turn that is over, or of one that waits. Never empty for one that is over."""
+    """Return the answer of a turn that is over or waits. A turn that ended without an answer gets an assembled one."""
     session = session_of(outcome.state.history())
     answer, written = outcome.text, outcome.written
     made = list(recoveries)
@@ -50,7 +53,7 @@ def assembled(outcome: Outcome, recoveries: list[Recovery]) -> Orchestrated:
 
 
 def uncertainty(recoveries: list[Recovery]) -> str:
-    """What the user is told where something had to be recovered from; "" where nothing had."""
+    """Return a note for the user that lists the recovery steps, "" if there were none."""
     said: list[str] = []
     levels = {one.level for one in recoveries}
     for one in recoveries:

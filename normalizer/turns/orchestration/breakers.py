@@ -1,11 +1,11 @@
-"""Circuit breakers by tool and by provider: what fails again and again is left alone for a while.
+"""Circuit breakers per tool and per provider: after repeated failures, calls are rejected for some time.
 
     breakers = Breakers(threshold=3, seconds=60)
     breakers.admit("tool", "search")        # raises CircuitOpen
     breakers.failed("tool", "search")
 
-What a breaker does is purgatory's, used without its storage and its wrappers: a turn has to know of a call that was
-cancelled, which is neither a failure nor a success, and no wrapper of the libraries can say that.
+The state machine of a breaker comes from purgatory, without its storage and its wrappers. A cancelled call is neither a
+failure nor a success, and the wrappers of the library cannot express that.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ except ImportError:
 
 
 class Breakers:
-    """``threshold``: failures in a row after which one opens. ``seconds``: after which it lets somebody try again.
+    """Circuit breakers by kind ("tool" or "provider") and name, in memory.
 
-    Kept in memory; one for all turns of an event loop, so that they learn from each other. ``clock``: seconds.
+    ``threshold``: consecutive failures after which a breaker opens. ``seconds``: how long it stays open before it
+    admits a trial call. ``clock``: returns seconds. Share one instance among all turns of an event loop, so that each
+    benefits from the failures of the others.
     """
 
     def __init__(
@@ -37,44 +39,44 @@ class Breakers:
         self._opened: dict[tuple[str, str], float] = {}
 
     def refusal(self, kind: str, name: str) -> str | None:
-        """Why it is not tried now; null where it may be."""
+        """Return the reason why the breaker rejects calls now, None if it admits them."""
         left = self._opened.get((kind, name), 0.0) + self._seconds - self._clock()
         if self._circuit((kind, name)).state != OPENED or left <= 0:
             return None
         return f"{kind} {name!r} failed {self._threshold} times in a row and is not tried for {left:g}s"
 
     def admit(self, kind: str, name: str) -> None:
-        """Raises CircuitOpen where the breaker is open."""
+        """Admit one call. Its result goes to `failed` or `succeeded`. Raises CircuitOpen if the breaker is open."""
         key = kind, name
         circuit = self._circuit(key)
         if circuit.state == OPENED:
             refusal = self.refusal(kind, name)
             if refusal is not None:
                 raise CircuitOpen(refusal, where=name)
-            # Purgatory looks at the wall clock: it is told that the time is over by this one.
+            # purgatory reads the wall clock. With ``opened_at=0.0``, it agrees with this clock that the time is over.
             self._circuits[key] = circuit = Context(name, self._threshold, self._seconds, OPENED, opened_at=0.0)
         circuit.handle_new_request()
         circuit.messages.clear()
 
     def failed(self, kind: str, name: str, error: BaseException | None = None) -> None:
-        """What was admitted failed."""
+        """Record that an admitted call failed."""
         key = kind, name
         circuit = self._circuit(key)
         if circuit.state == OPENED:
-            return  # another call beside it opened the breaker
+            return  # a concurrent call opened the breaker
         circuit.handle_exception(error or RuntimeError(name))
         circuit.messages.clear()
         if circuit.state == OPENED:
             self._opened[key] = self._clock()
 
     def succeeded(self, kind: str, name: str) -> None:
-        """What was admitted did what it should."""
+        """Record that an admitted call succeeded."""
         circuit = self._circuit((kind, name))
         circuit.handle_end_request()
         circuit.messages.clear()
 
     def state(self, kind: str, name: str) -> str:
-        """closed, opened or half-opened."""
+        """Return "closed", "opened" or "half-opened"."""
         return str(self._circuit((kind, name)).state)
 
     def _circuit(self, key: tuple[str, str]) -> Context:

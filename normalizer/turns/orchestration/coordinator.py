@@ -1,13 +1,13 @@
-"""The query coordinator: limits, breakers and recovery of a turn, which always ends in an answer.
+"""The query coordinator: it applies limits, breakers and recovery to a turn, so that it always ends with an answer.
 
     coordinator = Coordinator(provider, tools, limits=Limits(rounds=4, tokens=50_000, seconds=60))
     orchestrated = await coordinator.run("Compare the two courses.")
     orchestrated.text, orchestrated.level
 
-    async for event in coordinator.stream("…"): ...        # phases and recoveries among them, as `noted`
+    async for event in coordinator.stream("…"): ...        # includes phases and recoveries, as `noted` events
 
-It is no second turn. It looks one step of the machine ahead, which costs nothing because a step does nothing, and says
-what the machine is to be told instead: that a round is asked again, or that the next one is the last.
+It wraps one `Turn`. Before each input of the machine, it computes the next step (a pure function) and may replace or
+precede the input: with a retry of the round, or with a limit that makes the next answer the last one.
 """
 
 from __future__ import annotations
@@ -75,27 +75,29 @@ from .messages import (
 
 _log = logging.getLogger("toolparity")
 
-#: Statuses that no other way of asking mends.
+#: HTTP statuses that a retry with another request cannot fix.
 _HOPELESS = (401, 403, 404)
-#: Errors that are no doing of the provider's.
+#: Errors of this package, which do not count as failures of the provider.
 _OURS = ("CircuitOpen", "OutOfTime")
 
-#: What decides nothing.
+#: Inputs that require no decision.
 _GROWING = (Opened, Grew, Replaced, Closed, Settled, Progressed)
 
-#: Hears a phase before it begins, with the state behind it. False for a `Synthesis`: enough is known, and the next
-#: answer is the last.
+#: Called before each phase, with the phase and the state after it. If it returns False for a `Synthesis`, the next
+#: answer is the last one.
 Listener = Callable[[Phase, TurnState], bool | Awaitable[bool | None] | None]
 
 
 class Limits(Struct, frozen=True):
-    """``rounds``: answers whose calls are run. ``calls``, ``tokens`` (in and out), ``seconds``: of the whole turn.
-    Calls that others run count, but are handed out whatever the limit.
+    """Limits of one turn; None means no limit.
 
-    Where one is used up the model is asked a last time and may not call; that answer has ``last_seconds`` beyond
-    ``seconds``. Tokens that a provider does not tell are counted as the context does. ``attempts``: how often a round
-    is asked that breaks, and how many rounds in a row all of whose tools fail there may be, before the turn gives up on
-    rounds. An overloaded provider is asked again before that counts (`backoff.Backoff`).
+    ``rounds``: answers whose calls are executed. ``calls``: calls in the turn; those that run elsewhere count, but the
+    limit does not stop them. ``tokens``: input plus output; if a provider reports no usage, `ContextBuilder` counts
+    them. ``seconds``: duration of the turn, without the time it waits for decisions.
+
+    When a limit is reached, the model gets one last request without calls, with ``last_seconds`` beyond ``seconds``.
+    ``attempts``: how often a round that fails is requested, and how many consecutive rounds may have only failed tools,
+    before the last request. Retries for an overloaded provider (`backoff.Backoff`) do not count.
     """
 
     rounds: int = 8
@@ -106,7 +108,7 @@ class Limits(Struct, frozen=True):
     attempts: int = 2
 
     def __post_init__(self) -> None:
-        """Raises PolicyError for what cannot be."""
+        """Raises PolicyError for a negative limit."""
         for name in self.__struct_fields__:
             given = getattr(self, name)
             if given is not None and given < 0:
@@ -114,13 +116,16 @@ class Limits(Struct, frozen=True):
 
 
 class Coordinator:
-    """One turn, directed. ``breakers``: shared among turns, so that they learn from each other. ``context``: what a
-    request holds. ``listeners``: hear each phase; one that fails is logged.
-    ``clock``: seconds. ``state``: of a turn to go on with; the limits count from here. Other options are `Turn`'s;
-    ``prepare`` gets what the context made, and ``backoff`` waits within the limits. Without ``on_all_failed`` the model
-    sees the errors where all tools of a round failed, until that happened in ``limits.attempts`` rounds in a row.
+    """One turn with limits and recovery.
 
-    Raises InvalidTool for a fallback that cannot be one.
+    ``breakers``: pass the same instance to several turns to share it. ``context``: builds each request. ``listeners``:
+    called for each phase; exceptions are logged. ``most``: see `Executor`. ``clock``: returns seconds. ``options``: the
+    arguments of `Turn`, such as ``state`` of a turn to resume; the limits count from the resumption. ``prepare`` gets
+    the request that the context built, and ``backoff`` waits within the limits. Without ``on_all_failed``, the model
+    sees the errors if all tools of a round fail, until that happened in ``limits.attempts`` consecutive rounds.
+
+    Raises InvalidTool for a fallback that does not exist or cannot replace its tool, and TypeError for options of
+    `Turn` that the coordinator sets itself.
     """
 
     def __init__(
@@ -153,11 +158,11 @@ class Coordinator:
         self._level: Level = "whole"
         self._began: float | None = None
         self._used = 0.0
-        self._waits: float | None = None  # since when nothing can be done but wait for somebody
+        self._waits: float | None = None  # since when the turn waits for a decision or a result from outside
         self._timer: asyncio.TimerHandle | None = None
         self._tries: Counter[int] = Counter()
         self._ran = 0
-        self._estimated = 0  # tokens of answers that told no figures
+        self._estimated = 0  # tokens of answers without usage
         own = tools if isinstance(tools, Tools) else Tools(tools)
         dispatcher = Dispatcher(own, self.breakers, self._forbidden, self._substituted)
         self._engine = Engine(provider, self.breakers, self._left)
@@ -176,22 +181,22 @@ class Coordinator:
 
     @property
     def built(self) -> Built | None:
-        """What was made of the request that was asked last."""
+        """The last request that the context built, None before the first one."""
         return self._built[1] if self._built is not None else None
 
     async def run(self, message: str | Request | None = None) -> Orchestrated:
-        """Run the turn until it is over, or waits for a decision (then ``turn.decide``, and run again)."""
+        """Run the turn until it is over or waits for a decision: then call ``turn.decide``, and `run` again."""
         async for _ in self.stream(message):
             pass
         return self.orchestrated
 
     @property
     def orchestrated(self) -> Orchestrated:
-        """The answer, as far as there is one."""
+        """The current answer; before the turn is over, it may be incomplete."""
         return assembled(self.turn.outcome, self.recoveries)
 
     async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
-        """The same, event by event; what a step is about comes before its other events (`messages.message_of`)."""
+        """Run the turn like `run`, and yield its events. A step's messages (`messages.message_of`) precede its events."""
         self._began, self._waits = self._clock() - self._used, None
         self._watch()
         events = self.turn.stream(message)
@@ -203,7 +208,7 @@ class Coordinator:
             self._unwatch()
             await events.aclose()  # type: ignore[attr-defined]
 
-    # what the machine is told
+    # inputs of the machine
 
     async def _direct(self, state: TurnState, happening: Happening) -> list[Happening]:
         if isinstance(happening, _GROWING):
@@ -232,17 +237,17 @@ class Coordinator:
         self._untold.clear()
         for effect in effects:
             if isinstance(effect, Tell) and isinstance(effect.event, ResultNeeded):
-                self._ran += 1  # handed out: no executor asks whether it may run
+                self._ran += 1  # it runs elsewhere, so `_forbidden` does not count it
             elif isinstance(effect, Wait):
                 self._waits = self._clock()
                 self._unwatch()
             elif isinstance(effect, Ask):
                 self._built = effect.request, await self._build(effect.request)
-        begins = isinstance(happening, (Begun, Resumed))  # nothing comes before that, in the log neither
+        begins = isinstance(happening, (Begun, Resumed))  # these must be the first input, also in the log
         return [*told, *notes] if begins else [*notes, *told]
 
     def _recovered(self, state: TurnState, happening: Happening) -> list[Happening]:
-        """What is made of an answer that broke."""
+        """Return the inputs that replace a failed answer: a retry, the last request, or the same input."""
         if not isinstance(happening, (Broke, Answered)) or state.phase != "asking" or state.round is None:
             return [happening]
         error, response = _trouble(happening, state), happening.response
@@ -259,7 +264,7 @@ class Coordinator:
         why = f"{error.type}: {error.message}"
         demanded = happening.retry_after
         if demanded is not None and self._backoff is not None and not self._backoff.allows(demanded):
-            return [happening]  # it would be asked before the time that it demands is over
+            return [happening]  # a retry would come before the delay that the provider demands
         if error.type == "CircuitOpen" or error.status in _HOPELESS or self._level == "session":
             return [happening]
         self._tries[state.round.round_number] += 1
@@ -273,9 +278,9 @@ class Coordinator:
         return [Bounded("incomplete"), Again(usage)]
 
     def _prepare(self, request: Request) -> Request:
-        """What was built for it a step before, when there was time to wait for summaries."""
+        """Return the request that `_direct` built before this step, because this method cannot await summaries."""
         if self._built is not None and self._built[0] is not self._built[1].request:
-            request = self._built[1].request  # else nothing was changed, and the writer knows these turns
+            request = self._built[1].request  # else keep the object, so that the writer can reuse its messages
         return self._then(request) if self._then is not None else request
 
     async def _build(self, request: Request) -> Built:
@@ -290,7 +295,7 @@ class Coordinator:
     # limits
 
     def _spent(self, state: TurnState) -> str | None:
-        """Why nothing more is to be called; null where something may be."""
+        """Return which limit is reached, None if the turn may continue with calls."""
         limit, usage = self.limits.tokens, state.usage
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage is not None else 0
         used += self._estimated
@@ -299,13 +304,13 @@ class Coordinator:
         return self._forbidden(None)
 
     def _all_failed(self, state: TurnState) -> bool:
-        """Whether the tools of so many rounds in a row all failed that the model is asked a last time."""
+        """Return whether all tools failed in the last ``limits.attempts`` rounds."""
         closed = state.rounds[:-1]
         failed = [round.all_failed for round in closed[-max(self.limits.attempts, 1) :]]
         return self._bounds_failures and len(failed) >= max(self.limits.attempts, 1) and all(failed)
 
     def _forbidden(self, call: ToolCall | None) -> str | None:
-        """Why a call must not run. One that may is counted."""
+        """Return why a call must not run. If it may, count it and return None."""
         limit, left = self.limits.calls, self._seconds_left()
         if limit is not None and self._ran >= limit:
             return f"the limit of {limit} calls in this turn is used up"
@@ -320,7 +325,7 @@ class Coordinator:
         return self._began + self.limits.seconds - (self._clock() if self._waits is None else self._waits)
 
     def _left(self) -> float | None:
-        """Seconds for an answer: the last one has some more."""
+        """Return the seconds left for the current answer, None for no limit. The last answer has more."""
         left = self._seconds_left()
         if left is None:
             return None
@@ -337,16 +342,16 @@ class Coordinator:
             self._timer.cancel()
 
     def _overdue(self) -> None:
-        """The time is over: what runs is given up, and the model is asked a last time."""
+        """Cancel the running calls when the time is over, so that the last request follows."""
         round = self.turn.state.round
         for call in round.calls if round is not None else ():
             if call.status == "started":
                 try:
                     self.turn.cancel("the time of this turn is over", call_id=call.id)
                 except TurnMisused:
-                    continue  # it ended just now
+                    continue  # it has just ended
 
-    # what is told
+    # messages
 
     def _recover(
         self, round: int, level: RecoveryLevel, why: str, call: str | None = None, tool: str | None = None
@@ -356,7 +361,7 @@ class Coordinator:
         self._untold.append(recovery)
 
     def _final(self, message: FinalResponse, state: TurnState) -> FinalResponse:
-        """The message with the answer: whoever follows a log has to read what the caller gets."""
+        """Return the message with the answer, so that readers of a log get the same answer as the caller."""
         done = assembled(outcome_of(state), self.recoveries)
         for recovery in done.recoveries[len(self.recoveries) :]:
             self.recoveries.append(recovery)
@@ -367,7 +372,7 @@ class Coordinator:
         self._recover(len(self.turn.state.rounds), "tool", why, call_id, tool)
 
     async def _heard(self, message: Phase, state: TurnState) -> bool:
-        """Whether everybody who hears it lets the turn go on."""
+        """Call the listeners. Return False if one of them returned False for a `Synthesis`."""
         wanted = True
         for listener in self._listeners:
             try:
@@ -383,7 +388,7 @@ class Coordinator:
 
 
 def _ahead(state: TurnState, happenings: list[Happening]) -> tuple[TurnState, list[Effect]]:
-    """Where these lead: a step does nothing, so it can be taken to look."""
+    """Return the state and the effects after these inputs. A step is pure, so it can be computed in advance."""
     effects: list[Effect] = []
     for happening in happenings:
         state, more = step(state, happening)
@@ -392,7 +397,7 @@ def _ahead(state: TurnState, happenings: list[Happening]) -> tuple[TurnState, li
 
 
 def _trouble(happening: Broke | Answered, state: TurnState) -> Error | None:
-    """What is wrong with an answer, null where it can be worked with."""
+    """Return the error of a failed answer, None for a usable one."""
     if isinstance(happening, Broke):
         return happening.error
     response = happening.response

@@ -1,6 +1,7 @@
-"""The tool dispatcher: calls go through the breakers, and where one fails, its declared substitute is tried.
+"""The tool dispatcher: it checks the breaker of each call, and runs the tool's declared fallback if the call fails.
 
-It stands around the executor's calls (``Executor(around=…)``): what runs, times out and is rendered is the executor's.
+It is a middleware of the executor (``Executor(admit=…, around=…)``), which runs calls, applies timeouts and renders
+results.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from ..state import TOOL_FAILURES
 from ..tools import Fallback, Tool
 from .breakers import Breakers
 
-#: What a call id, the substitute's name, and the reason are told to.
+#: Called with the call id, the name of the fallback that ran, and the reason.
 Substituted = Callable[[str, str, str], None]
-#: Asked before a call runs: why it must not, or null.
+#: Called before a call runs. It returns why the call must not run, or None.
 Forbidden = Callable[[ToolCall], str | None]
 _QUOTED = 500
 
 
 def check_fallbacks(tools: Mapping[str, Tool]) -> None:
-    """Raises InvalidTool for a substitute that is not there, or that may not run where the other one does."""
+    """Raise InvalidTool for a fallback that does not exist, has no function, or is not parallel although its tool is."""
     for tool in tools.values():
         fallback = fallback_of(tool)
         if fallback is None:
@@ -48,13 +49,15 @@ def check_fallbacks(tools: Mapping[str, Tool]) -> None:
 
 
 def fallback_of(tool: Tool) -> Fallback | None:
-    """What a tool declares."""
+    """Return the fallback of a tool, None if it declares none."""
     return Fallback(tool.fallback) if isinstance(tool.fallback, str) else tool.fallback
 
 
 class Dispatcher:
-    """``admit`` and ``around`` of an executor. ``forbidden`` and ``substituted``: of whoever keeps the limits and tells
-    of them.
+    """Provides ``admit`` and ``around`` for an executor.
+
+    ``forbidden``: enforces the limits, and counts each call that may run. ``substituted``: called when a fallback has
+    replaced a call. Raises InvalidTool, see `check_fallbacks`.
     """
 
     def __init__(
@@ -65,10 +68,10 @@ class Dispatcher:
         self._breakers = breakers
         self._forbidden = forbidden
         self._substituted = substituted
-        self._open: dict[str, str] = {}  # why a call is left to its substitutes, by id
+        self._open: dict[str, str] = {}  # call id -> why its own tool is not tried, but only its fallbacks
 
     def admit(self, call: ToolCall) -> Ran | None:
-        """The answer to a call of which nothing may be run; null where something may, and then it counts as run."""
+        """Return a result if neither the call nor a fallback may run. Otherwise count the call and return None."""
         refusal = self._breakers.refusal("tool", call.name)
         if refusal is not None:
             troubles = [refusal]
@@ -89,7 +92,7 @@ class Dispatcher:
         return None
 
     async def around(self, call: ToolCall, run: Run) -> Ran:
-        """The call's one result, by its own tool or by another one; the result says which."""
+        """Run a call, or a fallback if it fails, and return one result, which names the fallback that ran."""
         refusal = self._open.pop(call.id, None)
         first = await self._heard(call, run) if refusal is None else Ran(call, failure(call, refusal), "failed")
         if first.how not in TOOL_FAILURES:
@@ -118,16 +121,20 @@ class Dispatcher:
         return await self._heard(call, run)
 
     async def _heard(self, call: ToolCall, run: Run) -> Ran:
-        """Run it, and let its breaker know how it went."""
+        """Run a call and report success or failure to its breaker."""
         ran = await run(call)
         if ran.how in ("raised", "timeout", "unsayable"):
             self._breakers.failed("tool", call.name)
-        elif ran.how in ("returned", "failed"):  # one that says itself what it could not do works
+        elif ran.how in ("returned", "failed"):  # a tool that reports its own failure works
             self._breakers.succeeded("tool", call.name)
         return ran
 
     def _substitutes(self, call: ToolCall, troubles: list[str]) -> Iterator[ToolCall]:
-        """The calls to try in turn, each with arguments made of those before. None twice, none that wants a yes."""
+        """Yield the fallback calls in order, each with arguments derived from the call before.
+
+        A tool comes once at most. The chain ends at a tool that needs approval, or whose arguments cannot be derived;
+        the reason goes into ``troubles``.
+        """
         seen = {call.name}
         before = call
         while (tool := self._tools.get(before.name)) is not None and (fallback := fallback_of(tool)) is not None:

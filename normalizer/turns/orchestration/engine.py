@@ -1,4 +1,4 @@
-"""The reasoning engine: one question to the provider, and nothing else. It asks where breaker and time allow it."""
+"""The reasoning engine: it sends one request to the provider, if the breaker and the time limit allow it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from .breakers import Breakers
 
 
 class Engine:
-    """A provider that asks another one. ``left``: seconds that an answer may take still, null for as many as it likes.
-
-    Raises CircuitOpen and OutOfTime, beside what the provider raises.
-    """
+    """A provider that wraps another one. ``left``: returns the seconds left for an answer, None for no limit."""
 
     def __init__(self, provider: Provider, breakers: Breakers, left: Callable[[], float | None]) -> None:
         self.wire = provider.wire
@@ -28,11 +25,14 @@ class Engine:
 
     @property
     def circuit(self) -> str:
-        """What its breaker is called."""
+        """The name of the provider's breaker."""
         return self.name or self.wire
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
-        """The pieces of the provider's answer."""
+        """Send one request and yield the chunks of its answer.
+
+        Raises CircuitOpen, OutOfTime, and the exceptions of the provider.
+        """
         self._breakers.admit("provider", self.circuit)
         pieces = self._provider.ask(body)
         try:
@@ -49,7 +49,7 @@ class Engine:
                 except TimeoutError:
                     if limit.expired():
                         raise OutOfTime("the time of this turn is over") from None
-                    raise  # the provider's own
+                    raise  # the provider raised it
                 yield piece
         finally:
             await close(pieces)

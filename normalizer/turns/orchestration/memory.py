@@ -1,10 +1,10 @@
-"""What is known of a conversation, in four layers: facts, reasoning, intent, tool usage. Read from its turns.
+"""Memory of a conversation in four layers: facts, tool usage, intent and reasoning. It derives from the messages.
 
 session = session_of(request.turns)
-session.discovered_facts      # what tools returned, by call
-session.search_coverage       # what was tried, and how it went
-session.evolving_intent       # the user's words, the last ones last
-session.reasoning_trace       # what the model said and thought on the way
+session.discovered_facts      # results of the calls that succeeded
+session.search_coverage       # all calls, with "ok" or the error of each attempt
+session.evolving_intent       # the user's messages, oldest first
+session.reasoning_trace       # the model's text and reasoning, by round
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..blocks import result_content
 
 
 class CallMemory(Struct, frozen=True):
-    """A call and what it gave. ``text``: as the tool said it, JSON where it was a value."""
+    """A call and its result. ``text``: the result, as JSON text unless it is a string. ``failed``: it is an error."""
 
     id: str
     name: str
@@ -31,15 +31,16 @@ class CallMemory(Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """The call as one would write it."""
+        """The call as "name(arguments)", with at most 200 characters of the arguments."""
         arguments = self.arguments_text if len(self.arguments_text) <= 200 else self.arguments_text[:200] + "…"
         return f"{self.name}({arguments})"
 
 
 class RoundMemory(Struct, frozen=True):
-    """One answer of the model with the answers to its calls. ``number``: from 1, over the whole conversation.
+    """One answer of the model with the results of its calls.
 
-    ``turns``: what stands of it in the conversation, in order; nothing in it may be parted from the rest.
+    ``number``: from 1, over the whole conversation. ``said``, ``thought``: its text and its reasoning. ``turns``: its
+    messages in order; a request must contain all of them or none.
     """
 
     number: int
@@ -50,23 +51,23 @@ class RoundMemory(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """``items``: the conversation in order: a turn of system or user, or a round."""
+    """The layers of a conversation. ``items``: its system and user messages and its rounds, in order."""
 
     items: list[Turn | RoundMemory]
 
     @property
     def rounds(self) -> list[RoundMemory]:
-        """All rounds."""
+        """The rounds, in order."""
         return [item for item in self.items if isinstance(item, RoundMemory)]
 
     @property
     def discovered_facts(self) -> dict[str, str]:
-        """What tools returned, by call; of the same call made twice what it returned last."""
+        """The results of the calls that succeeded, by call. An identical later call replaces the result."""
         return {call.told: call.text for round in self.rounds for call in round.calls if not call.failed}
 
     @property
     def search_coverage(self) -> dict[str, list[str]]:
-        """What was tried, by call, and how it went each time: "ok", or why not."""
+        """For each call, "ok" or the text of the error of each attempt, in order."""
         tried: dict[str, list[str]] = {}
         for round in self.rounds:
             for call in round.calls:
@@ -75,18 +76,18 @@ class Session(Struct, frozen=True):
 
     @property
     def evolving_intent(self) -> list[str]:
-        """The user's words, in order."""
+        """The texts of the user's messages, in order."""
         return [words for item in self.items if isinstance(item, User) and (words := words_of(item))]
 
     @property
     def reasoning_trace(self) -> list[tuple[int, str]]:
-        """What the model thought and said, by round."""
+        """The model's reasoning and text, each with the number of its round."""
         said = [(round.number, text) for round in self.rounds for text in (round.thought, round.said)]
         return [(number, text) for number, text in said if text]
 
 
 def session_of(turns: Sequence[Turn]) -> Session:
-    """The layers of a conversation. Answers that stand apart from their calls are put to them first."""
+    """Return the session of a conversation. It first moves tool results behind their calls, if they are elsewhere."""
     items: list[Turn | RoundMemory] = []
     open_round: list[Turn] = []
     number = 0
@@ -101,7 +102,7 @@ def session_of(turns: Sequence[Turn]) -> Session:
     for turn in paired(turns, lambda code, message, place: None):
         if isinstance(turn, Assistant):
             if open_round and not isinstance(open_round[-1], Assistant):
-                close()  # answers that follow one another directly are one that paused
+                close()  # consecutive assistant messages belong to one round: the provider paused in between
             open_round.append(turn)
         elif isinstance(turn, (Results, Other)) and open_round:
             open_round.append(turn)
@@ -113,12 +114,12 @@ def session_of(turns: Sequence[Turn]) -> Session:
 
 
 def words_of(turn: User | System) -> str:
-    """The words of a turn."""
+    """Return the text parts of a message, one per line."""
     return "\n".join(part.text for part in turn.parts if isinstance(part, TextPart))
 
 
 def blocks_of(turn: Turn) -> list[Block]:
-    """What an answer consists of."""
+    """Return the blocks of the first choice, an empty list for messages other than answers."""
     choices = turn.response.choices if isinstance(turn, Assistant) else []
     return choices[0].blocks if choices else []
 

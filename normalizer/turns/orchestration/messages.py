@@ -1,9 +1,9 @@
-"""What the parts of the pipeline tell each other, and whoever listens: phases, and what was done when one failed.
+"""Messages between the parts of an orchestrated turn and to its listeners: phases, recoveries and retries.
 
     Reasoning -> ToolExecution -> Synthesis -> Reasoning -> … -> FinalResponse
 
-They are read off the steps of the machine: the same steps give the same messages. They stand among the events of the
-turn, and so in its log and in what a browser gets, as `noted`.
+The phases follow from the steps of the machine alone: the same steps yield the same phases. The turn's stream and its
+log contain the messages as `noted` events.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..events import CallsKnown, RoundFinished
 from ..happenings import Noted
 from ..state import TurnState
 
-#: What helped, from the least to the most: another tool, the round asked again with less, one answer without tools,
-#: an answer put together of what was found.
+#: Levels of recovery, in ascending order: a fallback tool, a retry of the round with a shorter request, a last answer
+#: without tools, an answer that the program assembles from the results.
 RecoveryLevel = Literal["tool", "round", "session", "assembled"]
 LEVELS: tuple[RecoveryLevel, ...] = ("tool", "round", "session", "assembled")
 
@@ -31,27 +31,27 @@ class _Message(Struct, tag_field="type", frozen=True, gc=False):
 
 
 class Reasoning(_Message, tag="reasoning", frozen=True, gc=False):
-    """The model is asked. ``attempt`` above 1: again. ``last``: it may not call any more."""
+    """A request to the model. ``attempt``: from 1, in its round. ``last``: the model may not call tools any more."""
 
     attempt: int
     last: bool
 
 
 class ToolExecution(_Message, tag="tool_execution", frozen=True, gc=False):
-    """Calls are about to run: their ids, and the names of their tools."""
+    """Calls are about to run. ``calls``: the id and the tool name of each."""
 
     calls: list[tuple[str, str]]
 
 
 class Synthesis(_Message, tag="synthesis", frozen=True, gc=False):
-    """A round is over, and what it found is put to the rest: ``found`` and ``failed`` are ids of calls."""
+    """The results of a round are complete. ``found`` and ``failed``: ids of the calls that succeeded and failed."""
 
     found: list[str]
     failed: list[str]
 
 
 class FinalResponse(_Message, tag="final_response", frozen=True, gc=False):
-    """The answer is there, or nothing more will come. ``text`` and ``uncertainty``: as `Orchestrated` has them."""
+    """The turn is over. ``text`` and ``uncertainty``: see `Orchestrated`."""
 
     termination: str
     text: str = ""
@@ -59,7 +59,7 @@ class FinalResponse(_Message, tag="final_response", frozen=True, gc=False):
 
 
 class Recovery(_Message, tag="recovery", frozen=True, gc=False):
-    """Something failed, and this was done about it. ``call_id``: of the call, where it is about one."""
+    """A recovery step. ``why``: the failure. ``call_id``: the call that failed. ``tool``: the fallback that ran."""
 
     level: RecoveryLevel
     why: str
@@ -70,7 +70,7 @@ class Recovery(_Message, tag="recovery", frozen=True, gc=False):
 class Retry(_Message, tag="retry", frozen=True, gc=False):
     """The provider is overloaded: the same request is sent again after ``seconds``, as the ``attempt``-th of its round.
 
-    ``demanded``: seconds that the provider asked for, None where it did not. ``status``: of its refusal.
+    ``demanded``: the seconds that the provider demands, None if it demands none. ``status``: the HTTP status, if any.
     """
 
     attempt: int
@@ -85,7 +85,7 @@ Message = Phase | Recovery | Retry
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
-    """The phases that one step of the machine ends and begins. ``state``: the one after it."""
+    """Return the phases that one step of the machine ends and begins. ``state``: the state after the step."""
     found: list[Phase] = []
     for effect in effects:
         if isinstance(effect, Tell) and isinstance(effect.event, CallsKnown) and effect.event.kept:
@@ -105,19 +105,19 @@ def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
 
 
 def noted(message: Message) -> Noted:
-    """A message as what the machine is told of it. A recovery stays known: the answer will have to say so."""
-    data: dict[str, Any] = json_codec.decode(json_codec.encode(message))  # as a log gives it back
+    """Return a message as an input of the machine. The state keeps recoveries for the note in the final answer."""
+    data: dict[str, Any] = json_codec.decode(json_codec.encode(message))  # equal to what a log returns
     note, round = data.pop("type"), data.pop("round")
     return Noted(round, note, data, isinstance(message, Recovery))
 
 
 def message_of(event: events.Noted) -> Message:
-    """The message of an event that tells it."""
+    """Return the message that a `noted` event contains."""
     return cast(Message, msgspec.convert({**event.data, "type": event.note, "round": event.round}, Message))
 
 
 def recoveries(state: TurnState) -> list[Recovery]:
-    """What was done in a turn so far where something failed, whoever directed it."""
+    """Return the recoveries that a turn's state contains, those of earlier coordinators included."""
     return [
         msgspec.convert({**one.data, "round": one.round}, Recovery) for one in state.notes if one.note == "recovery"
     ]

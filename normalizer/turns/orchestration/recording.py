@@ -1,12 +1,13 @@
-"""A turn, recorded as it happens and run again step by step: the same happenings, events and states.
+"""Recording of a turn, and its replay: the same inputs must yield the same events and states.
 
     recorder = record(open("turn.jsonl", "wb"))
     await Turn(provider, tools, observers=[recorder]).run("…")
-    difference = replay(open("turn.jsonl", "rb").read()).difference      # null where all is the same
+    difference = replay(open("turn.jsonl", "rb").read()).difference      # None if the replay is identical
 
-JSON lines. The first holds the state before the first step; each further one a step: what the machine was told
-(``happening``), what it told (``events``), and a digest of the state wherever that was to be kept (``state``). Where a
-turn was gone on with from the state that was kept last, another first line stands between (`log.Log.recording`).
+A recording consists of JSON lines. The first line contains the state before the first step. Each further line is a
+step: the input of the machine (``happening``), its events (``events``), and the digest of the state if the step saves
+one (``state``). Where a turn was resumed from its last saved state, another line with a state follows
+(`log.Log.recording`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ VERSION = 1
 
 
 class Difference(Struct, frozen=True):
-    """``step``: counted from 1, as the lines behind the first. ``place``: where in it. What stood there, and stands."""
+    """The first difference between a recording and its replay.
+
+    ``step``: from 1, the number of the line after the first one. ``place``: the path of the value in that line.
+    ``recorded`` and ``found``: the value in the recording and in the replay.
+    """
 
     step: int
     place: str
@@ -42,7 +47,7 @@ class Difference(Struct, frozen=True):
 
 
 class Replayed(Struct, frozen=True):
-    """``state``: the last one. ``events`` and ``phases``: of all steps up to the first difference."""
+    """The result of a replay. ``state``: the last state. ``events``, ``phases``: those before the first difference."""
 
     state: TurnState
     events: list[TurnEvent]
@@ -51,7 +56,7 @@ class Replayed(Struct, frozen=True):
 
 
 class Recorder(Observer):
-    """Writes a turn to a file as it happens. ``state``: what it begins with, where it has begun before."""
+    """Observer that writes a recording of a turn to a file. ``state``: the initial state of a turn that is resumed."""
 
     def __init__(self, file: BinaryIO, state: TurnState | None = None) -> None:
         self._file = file
@@ -59,10 +64,10 @@ class Recorder(Observer):
         self._headed = False
         self._steps: list[
             dict[str, Any]
-        ] = []  # that are not written: the last one, and all before it is known what began
+        ] = []  # steps not yet written: the last one, and all while the initial state is unknown
 
     async def happened(self, happening: Happening) -> None:
-        """Take the next step down; what comes of it follows."""
+        """Note the input of the next step. Raises InvalidState if a resumed turn has no initial state."""
         self._flush()
         self._steps.append({"happening": happening, "events": [], "state": None})
         if not self._headed and self._before is None and not isinstance(happening, (Begun, Bounded)):
@@ -71,19 +76,19 @@ class Recorder(Observer):
             )
 
     async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
-        """What came of the step."""
+        """Note the events and the state of the step, and write it as soon as the initial state is known."""
         if not self._steps:
             return
         self._steps[-1]["events"] = list(events)
         if state is not None:
             self._steps[-1]["state"] = _digest(state)
             if not self._headed and self._before is None:
-                # Beginning changes neither of these: so this is what it began with.
+                # The first step changes none of these fields, so they are the initial state.
                 self._before = TurnState(state.id, state.wire, state.request, state.settings)
         self._flush()
 
     def close(self) -> None:
-        """Write what is left. The file stays open: it is the caller's."""
+        """Write the remaining steps and flush the file. The caller closes it."""
         self._flush()
         self._file.flush()
 
@@ -98,22 +103,22 @@ class Recorder(Observer):
 
 
 def head_line(begins: Any) -> bytes:
-    """The line in front of the first step. ``begins``: the state, as plain values."""
+    """Return the line before the first step. ``begins``: the initial state, as plain values."""
     return json_codec.encode({"version": VERSION, "begins": begins}) + b"\n"
 
 
 def step_line(happening: Any, events: Sequence[Any], state: str | None) -> bytes:
-    """The line of a step. ``state``: the digest (SHA-256 of its JSON) of the one that was kept."""
+    """Return the line of a step. ``state``: the SHA-256 digest of the saved state's JSON, None if none was saved."""
     return json_codec.encode({"happening": happening, "events": events, "state": state}) + b"\n"
 
 
 def record(file: BinaryIO, state: TurnState | None = None) -> Recorder:
-    """An observer that records a turn. Close it when the turn is over."""
+    """Return an observer that records a turn. Close it when the turn is over. For ``state`` see `Recorder`."""
     return Recorder(file, state)
 
 
 def replay(recording: bytes) -> Replayed:
-    """Run it again, up to the first difference. Raises InvalidState for what is no recording."""
+    """Replay a recording up to the first difference. Raises InvalidState for an invalid recording."""
     head, *lines = recording.splitlines() or [b""]
     state = _begins(head)
     events: list[TurnEvent] = []
@@ -171,7 +176,7 @@ def _digest(state: TurnState) -> str:
 
 
 def _difference(recorded: Any, found: Any, place: str) -> tuple[str, Any, Any] | None:
-    """The first place where two values differ."""
+    """Return the path of the first difference and the two values there, None if they are equal."""
     if isinstance(recorded, dict) and isinstance(found, dict):
         for name in [*recorded, *(name for name in found if name not in recorded)]:
             difference = _difference(recorded.get(name), found.get(name), f"{place}.{name}")

@@ -1,7 +1,8 @@
-"""What is left of a round when it is told in few words: facts first, then what was tried, then what was said.
+"""Summaries of rounds for the briefing.
 
-A summariser takes a round and a number of tokens. It may be a model's: then it is a coroutine, and the turn waits for
-it between two rounds. Without one, words are quoted and cut, and nothing is said that was not there.
+A summarizer takes a round and a number of tokens. It may call a model as a coroutine; the turn then waits for it
+between two rounds. The default, `digest`, only quotes and truncates: first the calls with their results, then the
+model's text, then its reasoning.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from collections.abc import Awaitable, Callable
 
 from .memory import RoundMemory
 
-#: Tokens of a text.
+#: Returns the number of tokens of a text.
 Counter = Callable[[str], int]
 Summarise = Callable[[RoundMemory, int], str | Awaitable[str]]
 
 
 def estimated(text: str) -> int:
-    """Four characters a token: an estimate, and for other scripts than Latin too low. Give a tokenizer's own."""
+    """Estimate the tokens of a text at four characters each, which is too low for scripts other than Latin."""
     return -(-len(text) // 4)
 
 
 def quoted(text: str, most: int) -> str:
-    """At most so many characters of a text, in one line; whether it was cut shows."""
+    """Return the text on one line, truncated to ``most`` characters and an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[:most].rstrip() + "…"
 
 
 def fitting(text: str, tokens: int, count: Counter) -> str:
-    """The beginning of a text that fits, "" where nothing does."""
+    """Return the longest beginning of a text that fits into ``tokens``, "" if none fits."""
     if count(text) <= tokens:
         return text
     low, high = 0, len(text)
@@ -38,14 +39,18 @@ def fitting(text: str, tokens: int, count: Counter) -> str:
 
 
 def digest(round: RoundMemory, tokens: int, count: Counter = estimated) -> str:
-    """The round in at most so many tokens; "" where not even its calls can be named."""
+    """Return the round in at most ``tokens`` tokens, "" if not even the names of its calls fit.
+
+    All results and texts are truncated to one common length. If that is too short, the reasoning and the text of the
+    model are left out, and then everything but the names of the calls.
+    """
     longest = max([len(call.text) for call in round.calls] + [len(round.said), len(round.thought), 1])
     for written in (_whole, _without_reasoning):
         low, high = 0, longest
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if count(written(round, middle)) <= tokens else (low, middle - 1)
-        if low >= min(40, longest):  # fewer characters of each tell nothing
+        if low >= min(40, longest):  # shorter excerpts carry no information
             return written(round, low)
     return fitting(_names(round), tokens, count)
 
