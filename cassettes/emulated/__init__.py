@@ -1,5 +1,5 @@
-"""Emulated providers: what the real ones would send, invented from scripts, on loopback only.
+"""Emulated providers: local servers that answer requests from scripts, in the format of the real providers.
 
-`play` finds what a request asks for and which round of which script answers it; one module a wire spells the answer
-as the provider does; `http` and `rpc` carry it. What they send is called emulated wherever it goes.
+`script_player.play` selects the script and the round that answer a request. One module per surface encodes the answer
+as the provider does. `http` and `rpc` serve it. Every response carries a header that marks it as emulated.
 """

@@ -1,6 +1,6 @@
-"""Content blocks of Anthropic's Messages API, from the parts of a script.
+"""Content blocks of Anthropic's Messages API, built from the parts of a script.
 
-A block is spelled three times: whole, as it starts in a stream, and as the deltas that fill it. Source: recorded
+Each block has three forms: the complete block, the block at the start of its stream, and the deltas. Source: recorded
 responses and streams.
 """
 
@@ -15,12 +15,12 @@ from ..scripts import Call, Hit, Part, Refuse, Say, ServerCall, Think
 from . import opaque_values
 from .script_player import Play
 
-#: What stands in Anthropic's ids: no letter or figure that looks like another.
+#: The alphabet of Anthropic's ids, without characters that look alike.
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 class Block(NamedTuple):
-    """``start``: as its stream begins; ``deltas``: what fills it; ``cut``: the answer ended in the midst of it."""
+    """The three forms of a block. ``cut``: the answer ends inside the block, so the stream does not stop it."""
 
     whole: dict[str, Any]
     start: dict[str, Any]
@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 
 def blocks(play: Play, parts: list[Part]) -> Iterator[Block]:
-    """The blocks of the first parts of an answer."""
+    """Yield the blocks of ``parts``, the first parts of the answer in ``play``."""
     found: list[Hit] = []
     for number, part in enumerate(parts):
         if isinstance(part, Think):
@@ -48,12 +48,12 @@ def blocks(play: Play, parts: list[Part]) -> Iterator[Block]:
 
 
 def identity(play: Play, prefix: str, what: str) -> str:
-    """An id as Anthropic makes them."""
+    """Return an id in Anthropic's format. ``what``: identifies the object within the answer."""
     return f"{prefix}01{play.id(what, 22, alphabet=BASE58)}"
 
 
 def thinks(play: Play) -> bool:
-    """Whether the caller asked to see the reasoning."""
+    """Return whether the request enables thinking."""
     return _thinking(play).get("type") in ("enabled", "adaptive")
 
 
@@ -77,7 +77,7 @@ def _thought(play: Play, part: Think, number: int) -> Block:
 
 
 def _text(play: Play, part: Say | Refuse, number: int, found: list[Hit]) -> Block:
-    """``found``: what the searches before it found; the text goes by the first of it."""
+    """``found``: the hits of the searches before this text, which cites the first one."""
     deltas = [{"type": "text_delta", "text": piece} for piece in play.pieces(part.text)]
     if not found:
         return Block({"type": "text", "text": part.text}, {"type": "text", "text": ""}, deltas)
@@ -107,7 +107,7 @@ def _use(type: str, id: str, name: str, input: Any) -> dict[str, Any]:
 
 
 def _input(text: str) -> Any:
-    """What a plain body makes of the model's text: a value always, so nothing stays of a text that is none."""
+    """Return the arguments as a JSON value. A plain body has no place for invalid text, so that becomes ``{}``."""
     try:
         return json_codec.decode(text) if text else {}
     except ValueError:
@@ -115,7 +115,7 @@ def _input(text: str) -> Any:
 
 
 def _written(play: Play, text: str) -> list[dict[str, Any]]:
-    """The first delta is empty, and the only one where the input is."""
+    """Return the deltas of an input. The first one is always empty, and the only one for ``{}``."""
     pieces = ["", *(play.pieces(text) if text != "{}" else [])]
     return [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
@@ -150,7 +150,7 @@ def _searched(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
 
 
 def _executed(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
-    """The first version of the tool runs Python, the later ones a shell."""
+    """Yield the blocks of a code execution. The tool's first version runs Python, later ones run a shell."""
     id = identity(play, "srvtoolu_", f"server {number}")
     code = str(part.arguments.get("code", ""))
     shell = all(tool.get("type") != "code_execution_20250522" for tool in play.body.get("tools") or [])
@@ -168,7 +168,7 @@ def _executed(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
     yield _answered(f"{name}_tool_result", id, content)
 
 
-#: Canonical tool -> how its calls and their results are spelled.
+#: Canonical server tool -> function that builds the blocks of its calls and results.
 _SERVED: dict[str, Callable[[Play, ServerCall, int], Iterator[Block]]] = {
     "code_execution": _executed,
     "web_search": _searched,

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: answers, events and refusals, spelled as recorded traffic of its newest models is.
+"""Anthropic's Messages API: bodies, events and error responses, in the format of recorded traffic of its newest models.
 
 Sources: recorded responses, streams, headers and error bodies; Anthropic's pages on errors, rate limits and refusals.
 """
@@ -19,7 +19,7 @@ from . import sse
 from .anthropic_blocks import BASE58, blocks, identity, thinks
 from .script_player import Play, Refused, Reset, Usage
 
-#: The snapshot that answers for a name without a date; newer models have one name only.
+#: Alias of a model -> its dated snapshot. Newer models have one name only.
 SNAPSHOTS = {
     "claude-3-5-haiku-latest": "claude-3-5-haiku-20241022",
     "claude-3-7-sonnet-latest": "claude-3-7-sonnet-20250219",
@@ -33,7 +33,7 @@ SNAPSHOTS = {
 _DATED = re.compile(r"-20\d{6}$")
 _ENDINGS = {"length": "max_tokens", "pause": "pause_turn"}
 
-#: Kind of a refusal -> status and Anthropic's word for it.
+#: `Refused.kind` -> HTTP status and Anthropic's error type.
 _ERRORS = {
     "invalid_request": (400, "invalid_request_error"),
     "authentication": (401, "authentication_error"),
@@ -42,7 +42,7 @@ _ERRORS = {
     "server_error": (500, "api_error"),
     "overloaded": (529, "overloaded_error"),
 }
-#: What Anthropic says where nothing in the request is to blame.
+#: Anthropic's messages for errors that the request does not cause.
 _WORDS = {
     "rate_limit": "This request would exceed your organization's rate limit of 50 requests per minute. For details, "
     "refer to: https://docs.claude.com/en/api/rate-limits. You can see the response headers for current usage. Please "
@@ -50,18 +50,18 @@ _WORDS = {
     "server_error": "Internal server error",
     "overloaded": "Overloaded",
 }
-#: The figures that a stream tells at its beginning and again at its end.
+#: Members of usage that a stream reports in its first event and again at its end.
 _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
 def answer(play: Play) -> dict[str, Any]:
-    """The plain body."""
+    """Return the body of an answer that is not streamed."""
     message = _message(play, [block.whole for block in blocks(play, play.parts)], _stop(play), _stop_details(play))
     return message | {"usage": _usage(play) | _served(play)} | _container(play)
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """The streamed body. Raises Reset where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     pads = cycle(int(figure, 16) for figure in play.hex("pads", 48))
     fault = play.fault()
     shown = play.parts if fault is None else play.parts[: fault.after]
@@ -90,13 +90,13 @@ def events(play: Play) -> Iterator[bytes]:
 
 
 def _event(pad: int, type: str, **members: Any) -> bytes:
-    """One event. Anthropic hides the length of what it says behind spaces before the last bracket."""
+    """Return one event, with ``pad`` spaces before the last bracket. Anthropic hides the length of events this way."""
     data = json_codec.encode({"type": type, **members})
     return b"event: " + type.encode() + b"\ndata: " + data[:-1] + b" " * pad + b"}\n\n"
 
 
 def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """Status, further headers and body of a refusal."""
+    """Return the status, additional headers and body of an error response."""
     status, type = _ERRORS.get(refused.kind, _ERRORS["server_error"])
     status = refused.status or status
     request = _request_id(f"{refused.kind}/{refused.message}")
@@ -120,7 +120,7 @@ def _words(refused: Refused) -> str:
 
 
 def headers(play: Play) -> dict[str, str]:
-    """What stands beside an answer."""
+    """Return the provider's headers of an answer."""
     asked = _used(play).input // 1000 * 1000
     limits = {"input-tokens": 2_000_000, "output-tokens": 400_000, "requests": 4_000, "tokens": 2_400_000}
     spent = {"input-tokens": asked, "output-tokens": 0, "requests": 1, "tokens": asked}
@@ -189,14 +189,14 @@ def _usage(play: Play) -> dict[str, Any]:
 
 
 def _served(play: Play) -> dict[str, Any]:
-    """How often the service ran its own tools; nothing where it ran none."""
+    """Return the counts of server tool calls, an empty dict if there were none."""
     calls = [part.tool for part in play.parts if isinstance(part, ServerCall)]
     counts = {"web_search_requests": calls.count("web_search"), "web_fetch_requests": calls.count("web_fetch")}
     return {"server_tool_use": counts} if calls else {}
 
 
 def _container(play: Play) -> dict[str, Any]:
-    """Where code was run; nothing where none was."""
+    """Return the container of the code executions, an empty dict if there were none."""
     if all(not isinstance(part, ServerCall) or part.tool != "code_execution" for part in play.parts):
         return {}
     known = play.body.get("container")

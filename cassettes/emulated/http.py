@@ -1,4 +1,4 @@
-"""The emulated providers' HTTP endpoints: a table of paths, and the way from a request to an answer that all share."""
+"""HTTP endpoints of the emulated providers: the table of paths, and the request handling that all of them share."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ..scripts import Script
 from ..surfaces import SURFACES
 from .script_player import Held, Play, Refused, Reset, play
 
-#: A key that begins so is none that the emulated providers know; every other one is.
+#: The emulated providers reject an API key with this prefix, and accept every other one.
 BAD_KEY = "invalid"
-#: Members of any request body that are no bare values.
+#: Members of request bodies that must be lists or objects.
 _SHAPES: dict[str, type] = {
     "include": list,
     "messages": list,
@@ -38,25 +38,27 @@ _SHAPES: dict[str, type] = {
 
 
 class Spelling(Protocol):
-    """What a wire's module offers."""
+    """The functions of a module that encodes the answers of one surface."""
 
     def answer(self, play: Play) -> dict[str, Any]:
-        """The plain body."""
+        """Return the body of an answer that is not streamed."""
 
     def events(self, play: Play) -> Iterator[bytes]:
-        """The pieces of the streamed body. Raises Reset."""
+        """Yield the chunks of the streamed body. Raises Reset at the point where the script breaks the connection."""
 
     def error(self, refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
-        """Status, further headers and body of a refusal."""
+        """Return the status, additional headers and body of an error response."""
 
     def headers(self, play: Play) -> dict[str, str]:
-        """What stands beside an answer."""
+        """Return the provider's headers of an answer."""
 
 
 class Endpoint(NamedTuple):
-    """``module``: of this package, spells the answers. ``streamed``: the content type of a stream.
+    """A path of the HTTP server.
 
-    ``indented``: the provider sends its plain bodies pretty-printed. ``keeps``: answers can be asked for by their id.
+    ``module``: the module of this package that encodes the answers (see `Spelling`). ``streamed``: the content type of
+    a stream. ``indented``: the provider indents the JSON of bodies that are not streamed. ``keeps``: the provider
+    stores answers, and GET returns them by id.
     """
 
     path: str
@@ -81,7 +83,7 @@ ENDPOINTS = (
 
 
 def application(library: Mapping[str, Script] | None = None) -> Starlette:
-    """The ASGI application of all endpoints. ``library``: the scripts they play, by id; those that are shipped."""
+    """Return the ASGI application of all endpoints. ``library``: scripts by id, by default those of this package."""
     held = Held()
     routes = []
     for endpoint in ENDPOINTS:
@@ -136,9 +138,12 @@ def _asked_again(endpoint: Endpoint, held: Held) -> Callable[[Request], Any]:
 
 
 async def nowhere(request: Request, error: Exception) -> Response:
-    """A path or method that no provider has, refused by the one under whose path it stands."""
+    """Answer a request for an unknown path or method with the 404 or 405 response of the provider that owns the path.
+
+    Paths under no provider get the error of the first endpoint.
+    """
     asked = request.url.path
-    if asked.startswith("/scenario/"):  # as the replaying server has it
+    if asked.startswith("/scenario/"):  # a path of the replay server
         asked = "/" + asked.removeprefix("/scenario/").partition("/")[2]
     endpoint = next((e for e in ENDPOINTS if e.path.split("/")[1] == asked.split("/")[1]), ENDPOINTS[0])
     path = asked.removeprefix("/" + endpoint.path.split("/")[1])
@@ -172,7 +177,7 @@ def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
 
 
 def _misshapen(body: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    """Members that the wires' modules look into, and that are nothing to look into."""
+    """Yield the path, value and expected type of each member whose type the encoding modules cannot handle."""
     for member, kind in _SHAPES.items():
         if body.get(member) is not None and not isinstance(body[member], kind):
             yield member, body[member], "an array" if kind is list else "an object"
@@ -183,7 +188,7 @@ def _misshapen(body: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
 
 
 def _no_plain_answer(found: Play) -> None:
-    """What goes wrong in the midst of a streamed answer goes wrong with a plain one, too."""
+    """Raise Refused if the script fails in the middle of the answer. A plain body then becomes an error response."""
     fault = found.fault()
     if fault is not None and fault.kind not in ("cut", "reset"):
         raise Refused(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
@@ -198,7 +203,7 @@ def _json(body: dict[str, Any], indented: bool) -> bytes:
     if indented:
         try:
             return json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n"
-        except UnicodeEncodeError:  # half a surrogate pair, which scripts may put into arguments
+        except UnicodeEncodeError:  # scripts may put lone surrogates into arguments
             return json.dumps(body, indent=2).encode() + b"\n"
     return json_codec.encode(body)
 
@@ -209,7 +214,7 @@ def _half(data: bytes) -> Iterator[bytes]:
 
 
 class _SayingWhoAnswers:
-    """Every answer, refusals too, says that it is emulated."""
+    """Middleware that adds the emulation header to every response, also to error responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -224,7 +229,7 @@ class _SayingWhoAnswers:
 
 
 class _Pieces(Response):
-    """A body that leaves in pieces, and may break: then the server closes the connection without an end of the body."""
+    """A response body in chunks. On Reset it ends without its last chunk, so the server closes the connection."""
 
     def __init__(self, pieces: Iterator[bytes], headers: Mapping[str, str]) -> None:
         super().__init__(None, headers=headers)
@@ -242,7 +247,7 @@ class _Pieces(Response):
 
 
 async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Each piece on its own: other callers get their turn, and the network its piece."""
+    """Yield each chunk, and let the event loop run before the next one, so that each is sent separately."""
     import asyncio
 
     for piece in pieces:

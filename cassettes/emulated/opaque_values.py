@@ -1,4 +1,4 @@
-"""Values that only their provider could open: signatures, encrypted contents. Here they hold nothing."""
+"""Placeholders for values that only the provider can decode: signatures and encrypted content. They contain no data."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .script_player import Play
 
 
 def noise(play: Play, what: str, size: int) -> bytes:
-    """Bytes that stand for one thing of an answer, always the same."""
+    """Return ``size`` deterministic bytes. ``what``: identifies the value within the answer."""
     return bytes.fromhex(play.hex(what, 2 * size))
 
 
 def plain(play: Play, what: str, size: int) -> str:
-    """Base64 without padding, as xAI sends it. ``size`` in bytes."""
+    """Return ``size`` bytes in Base64 without padding, as xAI sends them."""
     return base64.b64encode(noise(play, what, size)).decode().rstrip("=")
 
 
 def framed(play: Play, what: str, size: int) -> str:
-    """Base64 of a message with the sealed bytes and a mark behind them, as Anthropic sends it. ``size`` in bytes."""
+    """Return ``size`` bytes inside a protobuf message in Base64, as Anthropic sends them."""
     return base64.b64encode(b"\x12" + _varint(size) + noise(play, what, size) + b"\x18\x01").decode()
 
 

@@ -1,7 +1,7 @@
-"""Chat Completions as OpenAI spells them. Reasoning is not shown, only counted.
+"""OpenAI's Chat Completions: bodies, chunks and error responses. Reasoning only appears in the usage.
 
-Shapes are those of recorded traffic: the head of a single call stands in the first chunk, heads of several in chunks
-of their own; models before GPT-5 say ``logprobs``; ``obfuscation`` fills chunks up to like lengths.
+The format follows recorded traffic. The id and name of a single call are in the first chunk, those of several calls in
+separate chunks. Models before GPT-5 send ``logprobs``. ``obfuscation`` pads chunks to similar lengths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENDINGS = {"length": "length", "content_filter": "content_filter"}
 
 
 def answer(play: Play) -> dict[str, Any]:
-    """The plain body."""
+    """Return the body of an answer that is not streamed."""
     choice: dict[str, Any] = {"index": 0, "message": _message(play)}
     if _scored(play):
         choice["logprobs"] = None
@@ -40,7 +40,7 @@ def answer(play: Play) -> dict[str, Any]:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """The streamed body. Raises Reset where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     stream = _Stream(play)
     fault = play.fault()
     parts = play.parts
@@ -60,7 +60,7 @@ def events(play: Play) -> Iterator[bytes]:
 
 
 class _Stream:
-    """The chunks of one stream around their deltas."""
+    """Builds the chunks of one stream from their deltas."""
 
     def __init__(self, play: Play) -> None:
         options = play.body.get("stream_options") or {}
@@ -98,7 +98,7 @@ class _Stream:
 
 
 def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
-    """What each chunk adds, the role first."""
+    """Yield the delta of each chunk. The first one contains the role."""
     made = play.calls
     heads = [_head(play, call) for call in made]
     spoken = [part for part in shown if not isinstance(part, Think)]
@@ -157,7 +157,7 @@ def _head(play: Play, call: Call) -> dict[str, Any]:
 
 
 def _inner(play: Play, call: Call) -> tuple[str, str]:
-    """The member that holds a call, and the member of that which holds its arguments."""
+    """Return the member of a tool call that contains its details, and the member of that with the arguments."""
     return ("custom", "input") if offered(play, call).kind == "custom" else ("function", "arguments")
 
 
@@ -193,7 +193,7 @@ def _usage(play: Play) -> dict[str, Any]:
 
 
 def _scored(play: Play) -> bool:
-    """Whether the model knows log probabilities: those that reason do not."""
+    """Return whether the model supports log probabilities. Reasoning models do not."""
     return play.model.startswith(("gpt-4", "gpt-3.5"))
 
 

@@ -1,7 +1,7 @@
-"""Responses as OpenAI spells them.
+"""OpenAI's Responses: bodies, events and error responses.
 
-Reasoning is an item of its own: with its words where the request asks for a summary, and with its encrypted form where
-``include`` does. A bare request for an answer echoes what was asked, with the defaults filled in.
+Reasoning is a separate item. It has a summary if the request asks for one, and encrypted content if ``include`` lists
+it. The response echoes the parameters of the request, with defaults for those that are missing.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from .script_player import Play, Refused, Reset
 __all__ = ("answer", "error", "events", "headers")
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
-#: Models that say of each message whether it is the answer or comes before calls.
+#: Models that mark each message as the final answer or as commentary before calls.
 _PHASED = ("gpt-5.4", "gpt-5.5", "gpt-5.6")
-#: Models that reason in more than one mode.
+#: Models with several reasoning modes.
 _MODAL = ("gpt-5.6",)
 _REASONERS = ("gpt-5", "o1", "o3", "o4")
 _URL_SAFE = str.maketrans("+/", "-_")
-#: What a search is like where the request does not say.
+#: Default parameters of a web search.
 _SEARCH = {
     "return_token_budget": "default",
     "search_content_types": ["text"],
@@ -57,14 +57,14 @@ _NO_TOKENS = {
 
 
 def answer(play: Play) -> Json:
-    """The plain body."""
+    """Return the body of an answer that is not streamed."""
     response = _response(play, _status(play), [item.done for item in _items(play, play.parts)])
     response["billing"] = {"payer": "developer"}
     return response
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """The streamed body. Raises Reset where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     fault = play.fault()
     items = _items(play, play.parts if fault is None else play.parts[: fault.after])
 
@@ -90,7 +90,10 @@ def events(play: Play) -> Iterator[bytes]:
 
 
 def error(refused: Refused) -> tuple[int, dict[str, str], Json]:
-    """Status, further headers and body of a refusal; an unknown model is worded otherwise than on the other wire."""
+    """Return the status, additional headers and body of an error response.
+
+    An unknown model gets another message and status than on Chat Completions.
+    """
     if refused.rule != "model-known":
         return rest_error(refused)
     words = f"The requested model '{refused.value}' does not exist."
@@ -99,7 +102,7 @@ def error(refused: Refused) -> tuple[int, dict[str, str], Json]:
 
 
 def _padded(play: Play, event: Json) -> Json:
-    """Deltas are filled up to like lengths; those of refusals are not."""
+    """Return the event with ``obfuscation``, which pads deltas to similar lengths. Refusals are not padded."""
     if not event["type"].endswith(".delta") or event["type"] == "response.refusal.delta":
         return event
     room = -len(event["delta"].encode("utf-8", "surrogatepass")) % 16
@@ -124,7 +127,7 @@ def _items(play: Play, shown: list[Part]) -> list[Item]:
 
 
 def _cut_short(item: Item) -> Item:
-    """The item in which the answer ended."""
+    """Return the item as incomplete, if its type has a status. The answer ended inside it."""
     return item._replace(done={**item.done, "status": "incomplete"}) if "status" in item.done else item
 
 
@@ -181,7 +184,7 @@ def _server_call(play: Play, call: ServerCall, place: int) -> Item:
 
 
 def code_of(call: ServerCall) -> str:
-    """The code that a hosted interpreter runs."""
+    """Return the code of a code interpreter call: its ``code`` argument, or all its arguments as JSON text."""
     code = call.arguments.get("code")
     return code if isinstance(code, str) else json_codec.text(call.arguments)
 
@@ -191,7 +194,7 @@ def _status(play: Play) -> str:
 
 
 def _response(play: Play, status: str, output: list[Json]) -> Json:
-    """The response itself; ``status`` "in_progress" while it streams."""
+    """Return the response object. ``status``: "in_progress" at the start of a stream."""
     asked = play.body
     begins = status == "in_progress"
     reason = _REASONS.get(play.round.ending or "") if status == "incomplete" else None
@@ -235,7 +238,7 @@ def _response(play: Play, status: str, output: list[Json]) -> Json:
 
 
 def _tool(tool: Json) -> Json:
-    """A tool as the response echoes it: what was left out is filled in."""
+    """Return a tool definition as the response echoes it, with defaults for missing members."""
     kind = tool.get("type")
     if kind == "function":
         strict = tool.get("strict") is not False
@@ -256,7 +259,7 @@ def _tool(tool: Json) -> Json:
 
 
 def _closed(schema: Any) -> Any:
-    """A schema as strictness wants it, which holds where nobody said otherwise: no other members, none optional."""
+    """Return a schema in the form of strict mode, the default: all properties required, no additional ones."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -303,7 +306,7 @@ def _searches(play: Play) -> int:
 
 
 def _sealed(play: Play, place: int, size: int) -> str:
-    """A Fernet token, by its looks: version 0x80, four zero bytes of the time, then all that is sealed."""
+    """Return text that looks like a Fernet token: version 0x80 and four zero bytes of the timestamp, then noise."""
     return "gAAAAAB" + opaque_values.plain(play, f"encrypted {place}", size).translate(_URL_SAFE)
 
 
@@ -320,5 +323,5 @@ def _id(play: Play) -> str:
 
 
 def _item_id(play: Play, prefix: str, place: int) -> str:
-    """Items of one answer begin alike."""
+    """Return the id of an item. The ids in one answer share a prefix."""
     return f"{prefix}_{play.hex('answer', 50)[:18]}{play.hex(f'item {place}', 32)}"

@@ -1,4 +1,4 @@
-"""What OpenAI's two wires share: snapshots of models, response headers, refusals.
+"""Model snapshots, response headers and error responses that OpenAI's two wires share.
 
 Sources: recorded responses and error bodies; OpenAI's guide on error codes and rate limits.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from ..scripts import Call, Offer
 from .script_player import Play, Refused
 
-#: The snapshot that answers for a name without a date.
+#: Alias of a model -> its dated snapshot.
 SNAPSHOTS = {
     "gpt-4.1": "gpt-4.1-2025-04-14",
     "gpt-4.1-mini": "gpt-4.1-mini-2025-04-14",
@@ -31,7 +31,7 @@ SNAPSHOTS = {
 _LIMITS = "https://platform.openai.com/account/rate-limits"
 _KEYS = "https://platform.openai.com/account/api-keys"
 
-#: What refuses for other reasons than the request: status, type, code and words.
+#: Errors that the request does not cause: kind -> HTTP status, type, code, message.
 _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
     "overloaded": (503, "server_error", None, "The engine is currently overloaded, please try again later."),
     "server_error": (
@@ -42,7 +42,7 @@ _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
     ),
 }
 
-#: How OpenAI words the breaking of a rule, and its code; others are worded by the rule.
+#: Request rule -> OpenAI's error code and message template. Rules that are missing here use their own message.
 _WORDS: dict[str, tuple[str | None, str]] = {
     "call-unanswered": (
         None,
@@ -79,7 +79,7 @@ _WORDS: dict[str, tuple[str | None, str]] = {
     "call-answered": (None, "No tool output found for function call {id}."),
     "output-asked-for": (None, "No tool call found for function call output with call_id {id}."),
 }
-#: Rules of which OpenAI blames the whole list and not the place, or nothing.
+#: Request rule -> ``param`` of the error, where OpenAI reports the whole list, or None, instead of the member's path.
 _LISTS: dict[str, str | None] = {
     "model-known": None,
     "call-unanswered": "messages",
@@ -90,22 +90,22 @@ _LISTS: dict[str, str | None] = {
 
 
 def snapshot(model: str) -> str:
-    """Who answers for a model's name."""
+    """Return the dated snapshot of a model, or ``model`` itself if it has none."""
     return SNAPSHOTS.get(model, model)
 
 
 def offered(play: Play, call: Call) -> Offer:
-    """The tool that a call is for; a plain function where the model invents one."""
+    """Return the tool definition of a call. For a tool that the script does not offer, return a plain function."""
     return next((tool for tool in play.script.tools if tool.name == call.tool), Offer(call.tool, ""))
 
 
 def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """Status, further headers and body of a refusal."""
+    """Return the status, additional headers and body of an error response."""
     return _status(refused), _retry(refused), {"error": body(refused)}
 
 
 def body(refused: Refused) -> dict[str, Any]:
-    """The error itself, as it also stands in streams of Chat Completions."""
+    """Return the error object, which also appears in streams."""
     if refused.kind in _FAULTS:
         _, error_type, code, message = _FAULTS[refused.kind]
         return _error(message, error_type, None, code)
@@ -127,7 +127,7 @@ def body(refused: Refused) -> dict[str, Any]:
 
 
 def headers(play: Play) -> dict[str, str]:
-    """What stands beside an answer."""
+    """Return the provider's headers of an answer."""
     took = str(200 + int(play.hex("took", 3), 16) % 2000)
     return {
         "openai-organization": "emulated-org",
@@ -167,14 +167,14 @@ def _status(refused: Refused) -> int:
 
 
 def _retry(refused: Refused) -> dict[str, str]:
-    """OpenAI's SDK waits by these."""
+    """Return the headers from which OpenAI's SDK reads its retry delay."""
     if refused.retry_after is None:
         return {}
     return {"retry-after": str(refused.retry_after), "retry-after-ms": str(1000 * refused.retry_after)}
 
 
 def _id(value: Any) -> Any:
-    """The id of the call that a rule is about, from what stands at the place it names."""
+    """Return the call id in the value that a violation refers to, or the value itself if it is not an object."""
     if isinstance(value, dict):
         return value.get("call_id") or value.get("id")
     return value

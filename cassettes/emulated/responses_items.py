@@ -1,7 +1,7 @@
-"""Output items of Responses, and the events that stream them: what OpenAI and xAI have in common.
+"""Output items of Responses and the events that stream them, as far as OpenAI and xAI share them.
 
-An item is told twice, whole in a plain body and step by step in a stream; both come from one `Item`. How it is called,
-and which members it has, is the dialect's business (`openai_responses`, `xai_responses`).
+One `Item` yields both the complete item of a plain body and the events of a stream. The callers (`openai_responses`,
+`xai_responses`) set the ids and the members, which differ between the providers.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Json = dict[str, Any]
 
 
 class Item(NamedTuple):
-    """``added``: the item as a stream announces it; ``steps``: the events in between; ``done``: as it is at the end.
+    """An output item. ``added``: the item as the stream announces it. ``done``: the complete item.
 
-    Steps lack the members that place them (``item_id``, ``output_index``, ``sequence_number``).
+    ``steps``: the events in between, without ``item_id``, ``output_index`` and ``sequence_number``.
     """
 
     added: Json
@@ -27,14 +27,17 @@ class Item(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Parts of a script that make one item: words and refusals that follow each other are one message."""
+    """Parts of a script that form one item: consecutive texts and refusals are one message.
+
+    ``place``: the index of the first part in the answer.
+    """
 
     place: int
     parts: list[Part]
 
 
 def runs(parts: list[Part]) -> list[Run]:
-    """The parts, item by item. ``place``: how many parts come before."""
+    """Group the parts by item."""
     found: list[Run] = []
     for place, part in enumerate(parts):
         spoken = isinstance(part, (Say, Refuse))
@@ -46,7 +49,7 @@ def runs(parts: list[Part]) -> list[Run]:
 
 
 def message(play: Play, item: Json, run: Run, cites: list[Json]) -> Item:
-    """A message of texts and refusals. ``cites``: the annotations of its first text."""
+    """Return a message of texts and refusals. ``cites``: the annotations of its first text."""
     steps: list[Json] = []
     content: list[Json] = []
     for index, part in enumerate(run.parts):
@@ -61,7 +64,7 @@ def message(play: Play, item: Json, run: Run, cites: list[Json]) -> Item:
 
 
 def reasoning(play: Play, item: Json, summary: str) -> Item:
-    """A thought. ``summary``: what is shown of it."""
+    """Return a reasoning item. ``summary``: its visible text, may be empty."""
     if not summary:
         return Item({**item, "summary": []}, [], {**item, "summary": []})
     part = {"type": "summary_text", "text": summary}
@@ -76,24 +79,24 @@ def reasoning(play: Play, item: Json, summary: str) -> Item:
 
 
 def function_call(item: Json, pieces: list[str]) -> Item:
-    """A call of a function; ``item`` holds its arguments whole."""
+    """Return a function call. ``item``: the complete item. ``pieces``: the fragments of its arguments."""
     return _written(item, "arguments", "response.function_call_arguments", pieces)
 
 
 def custom_call(item: Json, pieces: list[str]) -> Item:
-    """A call of a tool that takes free text; ``item`` holds its input whole."""
+    """Return a call of a tool with free text input. ``item``: the complete item. ``pieces``: fragments of the input."""
     return _written(item, "input", "response.custom_tool_call_input", pieces)
 
 
 def web_search(item: Json) -> Item:
-    """A search that the provider runs; ``item`` holds its action."""
+    """Return a web search that the provider runs. ``item``: the complete item."""
     added = {name: item[name] for name in ("id", "type")}
     steps = [{"type": f"response.web_search_call.{step}"} for step in ("in_progress", "searching", "completed")]
     return Item({**added, "status": "in_progress"}, steps, item)
 
 
 def code_interpreter(item: Json, pieces: list[str]) -> Item:
-    """Code that the provider runs; ``item`` holds it with its outputs."""
+    """Return code that the provider runs. ``item``: the complete item. ``pieces``: the fragments of the code."""
     name = "response.code_interpreter_call"
     steps: list[Json] = [{"type": f"{name}.in_progress"}]
     steps += ({"type": f"{name}_code.delta", "delta": piece} for piece in pieces)
@@ -103,7 +106,7 @@ def code_interpreter(item: Json, pieces: list[str]) -> Item:
 
 
 def hits_before(play: Play, place: int) -> list[Hit]:
-    """What the searches before a place found, as far back as the model last spoke."""
+    """Return the hits of the server calls before the part at ``place``, since the model's last text before it."""
     found: list[Hit] = []
     for part in play.parts[:place]:
         if isinstance(part, ServerCall):
@@ -116,9 +119,10 @@ def hits_before(play: Play, place: int) -> list[Hit]:
 def streamed(
     items: list[Item], opening: Callable[[str], Json], closing: Callable[[], Iterator[Json]]
 ) -> Iterator[Json]:
-    """The events of a response, numbered. ``opening``: the response as it begins, for "created" and "in_progress".
+    """Yield the numbered events of a response.
 
-    ``closing``: the events at the end, not yet numbered.
+    ``opening``: returns the response object for the event "created" or "in_progress". ``closing``: yields the events
+    after the items, without numbers.
     """
     for number, event in enumerate(_unnumbered(items, opening, closing)):
         yield {**event, "sequence_number": number}

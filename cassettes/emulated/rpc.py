@@ -1,4 +1,4 @@
-"""xAI's `Chat` service over gRPC, answered from scripts: from a request to an answer, at once, in chunks or later."""
+"""Emulated `Chat` service of xAI over gRPC: complete, streamed, deferred and stored answers from scripts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .script_player import Held, Play, Refused, Reset, play
 
 _Context = aio.ServicerContext[Any, Any]
 
-#: How often a deferred answer is asked for in vain.
+#: How many polls of a deferred answer return PENDING.
 _PENDING = 1
-#: Metadata of every answer: before it, or behind where it is a refusal.
+#: Metadata of every response: initial metadata of an answer, trailing metadata of an error.
 _EMULATED = ((emulation_marker.HEADER, emulation_marker.EMULATED),)
 
 
 class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
-    """``library``: the scripts it plays; those that are shipped. The caller names methods as the service does."""
+    """The servicer. ``library``: scripts by id, by default those of this package."""
 
     def __init__(self, library: Mapping[str, Script] | None = None) -> None:
         self._library = library
@@ -34,14 +34,14 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         self._deferred: dict[str, tuple[Play, int]] = {}
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
-        """One answer, whole."""
+        """Return a complete answer."""
         found = await self._play(request, context)
         await _whole(found, context)
         await context.send_initial_metadata((*xai_grpc.headers(found).items(), *_EMULATED))
         return xai_grpc.answer(found)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
-        """One answer in chunks."""
+        """Yield the chunks of an answer."""
         found = await self._play(request, context)
         await context.send_initial_metadata((*xai_grpc.headers(found).items(), *_EMULATED))
         try:
@@ -54,7 +54,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
             await _break(context)
 
     async def StartDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
-        """Takes a request whose answer is asked for later."""
+        """Accept a request, and return the id to poll for its answer."""
         found = await self._play(request, context)
         await context.send_initial_metadata(_EMULATED)
         id = found.uuid("deferred")
@@ -62,7 +62,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         return deferred_pb2.StartDeferredResponse(request_id=id)
 
     async def GetDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
-        """The answer to a request that was taken, once it is there."""
+        """Return the answer to a deferred request, or PENDING for the first polls."""
         found, pending = self._deferred.get(request.request_id, (None, 0))
         if found is None:
             await _refuse(Refused("not_found", f"Deferred request {request.request_id} not found."), context)
@@ -75,24 +75,24 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.DONE, response=xai_grpc.answer(found))
 
     async def GetStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
-        """An answer that was kept."""
+        """Return a stored answer."""
         found = await self._stored(request.response_id, context)
         await context.send_initial_metadata(_EMULATED)
         return xai_grpc.answer(found)
 
     async def DeleteStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
-        """Forgets an answer that was kept."""
+        """Delete a stored answer."""
         await self._stored(request.response_id, context)
         await context.send_initial_metadata(_EMULATED)
         self._held.forget(request.response_id)
         return chat_pb2.DeleteStoredCompletionResponse(response_id=request.response_id)
 
     async def CompactContext(self, request: Any, context: _Context) -> Any:  # noqa: N802
-        """Scripts have no words for this."""
+        """Abort with UNIMPLEMENTED: scripts cannot describe a compaction."""
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the emulated provider compacts no context", _EMULATED)
 
     async def _play(self, request: Any, context: _Context) -> Play:
-        """What answers the request; it is kept where the request wants that."""
+        """Return the answer to a request, and store it if the request sets ``store_messages``."""
         try:
             _check_key(context)
             if request.n > 1:
@@ -123,7 +123,7 @@ def _check_key(context: _Context) -> None:
 
 
 async def _whole(found: Play, context: _Context) -> None:
-    """What goes wrong in the midst of a streamed answer goes wrong with a plain one, too."""
+    """Abort the call if the script fails in the middle of the answer."""
     fault = found.fault()
     if fault is not None and fault.kind in ("cut", "reset"):
         await _break(context)
@@ -138,6 +138,9 @@ async def _refuse(refused: Refused, context: _Context) -> NoReturn:
 
 
 async def _break(context: _Context) -> NoReturn:
-    """A connection that breaks, as the caller's gRPC library tells of it: a server has no way to break one call's."""
+    """Abort with the status that a gRPC client reports for a broken connection.
+
+    A server cannot break the connection of a single call.
+    """
     await context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed", _EMULATED)
     raise AssertionError("abort raises")

@@ -1,9 +1,9 @@
-"""Which round of which script answers a request, and what a wire's module needs to spell the answer.
+"""Selects the script and the round that answer a request, and derives the data that encodes the answer.
 
-    request body -> judged by the provider's rules -> canonical request -> script (by what the user said first),
-    round (by how often the model has spoken) -> Play -> the wire's module
+    request body -> check of the provider's request rules -> canonical request -> script (by the first user message)
+    and round (by the number of answers in the history) -> Play -> the module of the surface
 
-Everything is a function of the script and the request: the same request gets the same bytes on any day.
+The result depends only on the script and the request (and on stored answers), so the same request gets the same bytes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ from ..scripts import Call, Fault, Part, Round, Script, scripts
 from ..surfaces import Surface
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-#: 2026-01-01T00:00:00Z: emulated answers were never given at any other time.
+#: 2026-01-01T00:00:00Z: the timestamps of emulated answers start here.
 EPOCH = 1_767_225_600
-#: How the names of a provider's models begin.
+#: Provider -> prefixes of its model names.
 _MODELS = {"anthropic": ("claude-",), "openai": ("gpt-", "chatgpt-", "codex-", "o1", "o3", "o4"), "xai": ("grok-",)}
 _TOKEN = re.compile(r"\s?[^\W_]{1,6}|\s+|.", re.DOTALL)
 
 
 class Refused(Exception):
-    """The provider does not answer. ``kind``: "invalid_request", "not_found" or a fault of the script.
+    """The provider returns an error.
 
-    ``error_type``: the provider's own word for it where a rule tells it; ``rule``: that rule's id; ``path``: the
-    member that is to blame, and ``value``: what stands there (for "authentication" the key, null where none came).
+    ``kind``: "invalid_request", "not_found", "authentication" or a fault of the script. ``status``: the HTTP status,
+    None for the default of ``kind``. ``retry_after``: seconds. ``rule``: the id of the violated request rule, and
+    ``error_type``: the provider's error type in that rule. ``path``: the member that caused the error, and ``value``:
+    its value (for "authentication" the key, None without a key).
     """
 
     def __init__(
@@ -63,11 +65,11 @@ class Refused(Exception):
 
 
 class Reset(Exception):
-    """The script breaks the connection here: nothing more is sent, not even the end of the stream."""
+    """The script breaks the connection here: the server sends nothing more, not even the end of the stream."""
 
 
 class Usage(NamedTuple):
-    """Tokens of an answer, counted roughly. ``output`` includes ``reasoning``."""
+    """Approximate tokens of an answer. ``output`` includes ``reasoning``."""
 
     input: int
     output: int
@@ -75,9 +77,10 @@ class Usage(NamedTuple):
 
 
 class Play(NamedTuple):
-    """An answer to be spelled: a round of a script, on a surface, for a request.
+    """The answer to a request before it is encoded: a round of a script, on a surface.
 
-    ``body``: the request as it came (parsed JSON, or the protobuf message). ``number``: the round, from 0.
+    ``number``: the index of the round, from 0. ``body``: the request as received (parsed JSON, or the protobuf
+    message).
     """
 
     surface: Surface
@@ -89,12 +92,12 @@ class Play(NamedTuple):
 
     @property
     def model(self) -> str:
-        """Who answers: whoever was asked."""
+        """The model of the request, or the default of the surface."""
         return self.request.model or self.surface.model
 
     @property
     def parts(self) -> list[Part]:
-        """What the model says and does: no call where the caller forbade them, one where it forbade several."""
+        """The parts of the round, without the calls that ``tool_choice`` or a ban of parallel calls forbids."""
         choice = self.request.tool_choice
         forbidden = choice is not None and choice.mode == "none"
         allowed = 0 if forbidden else 1 if self.request.parallel is False else len(self.round.calls)
@@ -103,16 +106,16 @@ class Play(NamedTuple):
 
     @property
     def calls(self) -> list[Call]:
-        """The calls for the caller that are made."""
+        """The calls in `parts` that the client has to run."""
         return [part for part in self.parts if isinstance(part, Call)]
 
     @property
     def created(self) -> int:
-        """Seconds since 1970 at which the round begins."""
+        """The timestamp of the answer, in seconds since 1970."""
         return EPOCH + int(self._digest("created")[:4], 16) % 86_400 + 10 * self.number
 
     def id(self, what: str, length: int = 24, *, alphabet: str = _BASE62) -> str:
-        """Letters and figures that stand for one thing of this answer, always the same."""
+        """Return a deterministic id of ``length`` characters. ``what``: identifies the object within the answer."""
         number = int(self._digest(what), 16)
         letters = []
         for _ in range(length):
@@ -123,21 +126,21 @@ class Play(NamedTuple):
         return "".join(letters)
 
     def hex(self, what: str, length: int = 48) -> str:
-        """The same, in hexadecimal figures."""
+        """Return a deterministic id in hexadecimal digits, see `id`."""
         return self.id(what, length, alphabet="0123456789abcdef")
 
     def uuid(self, what: str) -> str:
-        """The same, as a random-looking UUID."""
+        """Return a deterministic UUID of version 4, see `id`."""
         return str(uuid.UUID(self._digest(what)[:32], version=4))
 
     def usage(self, shown: Iterable[str], thought: str = "") -> Usage:
-        """What the answer costs: ``shown`` are the texts that the model wrote, ``thought`` its reasoning."""
+        """Return the usage of the answer. ``shown``: the texts that the model wrote. ``thought``: its reasoning."""
         reasoning = tokens(thought)
         asked = sum(tokens(text) for text in _texts(self.request))
         return Usage(asked + 20 * len(self.request.tools) + 8, sum(map(tokens, shown)) + reasoning + 4, reasoning)
 
     def pieces(self, text: str) -> list[str]:
-        """The text in the pieces in which a stream brings it."""
+        """Return the fragments in which the stream sends a text."""
         if self.round.pieces == "whole":
             return [text] if text else []
         if self.round.pieces == "characters":
@@ -145,7 +148,7 @@ class Play(NamedTuple):
         return pieces(text, self.script.id)
 
     def fault(self) -> Fault | None:
-        """What goes wrong in the midst of a streamed answer."""
+        """Return the script's failure in the middle of this answer, None if there is none."""
         fault = self.round.fault
         return fault if fault is not None and fault.after is not None else None
 
@@ -155,7 +158,7 @@ class Play(NamedTuple):
 
 
 class Held:
-    """What a provider keeps between requests: which answer an id stands for (``previous_response_id``)."""
+    """The answers that a provider stores between requests, by id (for ``previous_response_id``)."""
 
     def __init__(self) -> None:
         self._answers: dict[str, Play] = {}
@@ -164,21 +167,25 @@ class Held:
         self._answers[id] = play
 
     def find(self, id: str) -> tuple[str, int] | None:
-        """The script and the round that the answer with this id was."""
+        """Return the id of the script and the index of the round of a stored answer, None for an unknown id."""
         found = self._answers.get(id)
         return (found.script.id, found.number) if found is not None else None
 
     def answer(self, id: str) -> Play | None:
-        """The answer with this id, to be spelled again."""
+        """Return the stored answer with this id, None for an unknown id."""
         return self._answers.get(id)
 
     def forget(self, id: str) -> None:
-        """Keeps the answer with this id no longer."""
+        """Delete the stored answer with this id, if there is one."""
         self._answers.pop(id, None)
 
 
 def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] | None = None) -> Play:
-    """What answers a request. Raises Refused where the provider would refuse it, or the script lets it."""
+    """Return the answer to a request.
+
+    ``library``: scripts by id, by default those of this package. Raises Refused if the provider would return an error,
+    the script contains one at this round, or no script matches.
+    """
     for violation in check_request(body, surface.wire, provider=surface.provider):
         raise _refused(surface, body, violation)
     try:
@@ -219,7 +226,7 @@ def _refused(surface: Surface, body: Any, violation: Violation) -> Refused:
 
 
 def _at(body: Any, path: str) -> Any:
-    """What stands at a path like ``messages[3].content[0]``; null where nothing does."""
+    """Return the value at a path like ``messages[3].content[0]``, None if there is none."""
     for step in re.findall(r"[^.\[\]]+", path):
         if isinstance(body, dict):
             body = body.get(step)
@@ -231,7 +238,7 @@ def _at(body: Any, path: str) -> Any:
 
 
 def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple[Script, int]:
-    """The script and the round: the model has spoken as often as rounds are over."""
+    """Return the script and the index of the round, which is the number of answers in the conversation."""
     spoken = sum(_speaks(request))
     if request.previous_response_id is not None:
         before = held.find(request.previous_response_id)
@@ -248,8 +255,9 @@ def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple
 
 
 def _speaks(request: Request) -> Iterator[bool]:
-    """One for each answer of the model that stands in the history. Turns that follow each other are one answer, but a
-    pause is an answer of its own.
+    """Yield one boolean per assistant message in the history: whether it begins an answer.
+
+    Consecutive assistant messages are one answer, except after a pause.
     """
     before = None
     for turn in request.turns:
@@ -278,12 +286,12 @@ def _texts(request: Request) -> Iterator[str]:
 
 
 def tokens(text: str) -> int:
-    """About as many as a tokenizer would find."""
+    """Return the approximate number of tokens of a text."""
     return len(_TOKEN.findall(text))
 
 
 def pieces(text: str, seed: str) -> list[str]:
-    """A text as models stream it: some tokens at a time, cut alike on every day."""
+    """Split a text into fragments of one to three tokens. The same ``seed`` yields the same fragments."""
     found = _TOKEN.findall(text)
     cut = []
     at = 0
@@ -297,7 +305,7 @@ def pieces(text: str, seed: str) -> list[str]:
 
 
 def result_text(call: Call) -> str:
-    """What the tool returns to the caller, as text."""
+    """Return the scripted result of a call as text, "" if it has none."""
     if call.result is None:
         return ""
     return call.result if isinstance(call.result, str) else json_codec.text(call.result)

@@ -1,9 +1,9 @@
-"""Starting and stopping the emulated providers: one background thread, one event loop, an HTTP and a gRPC server.
+"""Runs the emulated providers in a background thread: one event loop with an HTTP and a gRPC server.
 
     with running() as servers:
         client = anthropic.Anthropic(base_url=servers.base(SURFACES["anthropic.messages"]), api_key="any")
 
-They listen on loopback, on ports that the system picks, unless somebody says otherwise.
+By default, the servers listen on loopback, on free ports.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ LOOPBACK = "127.0.0.1"
 _Message = MutableMapping[str, Any]
 App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
-#: Bytes that a request may have: as many as xAI's SDK sends.
+#: The most bytes of a gRPC request, equal to the limit in xAI's SDK.
 _LARGEST = 20 << 20
 
 
 def base_path(surface: Surface) -> str:
-    """Where the HTTP server keeps a provider, so that one port serves all: the path of the base that an SDK takes.
+    """Return the path of a surface's base URL on the HTTP server, which serves all providers on one port.
 
-    Anthropic's SDK appends the version of the interface itself.
+    It ends with the API version, except for Anthropic, whose SDK appends that itself.
     """
     return f"/{surface.provider}" + ("" if surface.wire == "anthropic.messages" else "/v1")
 
 
 class Servers(NamedTuple):
-    """Two servers that run. ``http_url``: like http://127.0.0.1:4711; ``grpc_address``: like 127.0.0.1:4712."""
+    """The addresses of the running servers: ``http_url`` like http://127.0.0.1:4711, ``grpc_address`` like
+    127.0.0.1:4712.
+    """
 
     http_url: str
     grpc_address: str
 
     def base(self, surface: Surface) -> str:
-        """What the surface's official SDK takes as ``base_url`` (or as ``api_host``, where it speaks gRPC)."""
+        """Return the ``base_url`` for the surface's official SDK, or the ``api_host`` for gRPC."""
         if surface.wire == "xai.grpc":
             return self.grpc_address
         return self.http_url + base_path(surface)
@@ -56,10 +58,10 @@ class Servers(NamedTuple):
 
 @contextmanager
 def running(library: Mapping[str, Script] | None = None, host: str = LOOPBACK) -> Iterator[Servers]:
-    """The emulated providers, ready to answer. ``library``: the scripts they play, by id; those that are shipped.
+    """Run the emulated providers while the block runs.
 
-    ``host``: a name or address to bind instead of loopback. Raises ServerNotStarted, and InvalidScript for a shipped
-    script.
+    ``library``: scripts by id, by default those of this package. ``host``: the name or address to bind. Raises
+    ServerNotStarted.
     """
     from .http import application
     from .rpc import Chat
@@ -72,9 +74,9 @@ def running(library: Mapping[str, Script] | None = None, host: str = LOOPBACK) -
 def serving(
     app: App, chat: chat_pb2_grpc.ChatServicer, host: str = LOOPBACK, *, http_port: int = 0, grpc_port: int = 0
 ) -> Iterator[Servers]:
-    """Any ASGI application and any servicer of xAI's Chat, while the block runs. Port 0: a free one.
+    """Run an ASGI application and a servicer of xAI's Chat while the block runs. Port 0 means a free port.
 
-    Connections that are still open when the block ends are closed. Raises ServerNotStarted.
+    Connections that are still open at the end of the block are closed. Raises ServerNotStarted.
     """
     run = _Run(app, chat)
     listener = _listener(host, http_port)
@@ -92,7 +94,7 @@ def serving(
 
 
 class _Run:
-    """What the thread does. ``settled`` is set when both servers are up, or one failed."""
+    """The work of the thread. ``settled`` is set when both servers run, or when one has failed (``failure``)."""
 
     def __init__(self, app: App, chat: chat_pb2_grpc.ChatServicer) -> None:
         self._app = app
@@ -118,7 +120,7 @@ class _Run:
 
     async def _main(self, listener: socket.socket, host: str, grpc_port: int) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        # A second server on a port that is taken must fail, and not share the first one's callers.
+        # Without SO_REUSEPORT, a second server on the same port fails instead of sharing its connections.
         rpc = aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", _LARGEST)])
         chat_pb2_grpc.add_ChatServicer_to_server(self._chat, rpc)
         self.grpc_port = rpc.add_insecure_port(_at(host, grpc_port))
@@ -134,8 +136,9 @@ class _Run:
 
 
 def _web(app: App) -> uvicorn.Server:
-    """uvicorn without the logging and the protocols that belong to whoever runs it. In a thread that is not the main
-    one it leaves signals alone.
+    """Return a uvicorn server without logging, lifespan and WebSocket.
+
+    Outside the main thread it installs no signal handlers.
     """
     return uvicorn.Server(
         uvicorn.Config(
@@ -161,7 +164,7 @@ async def _started(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
 
 
 async def _stopped(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    """Breaks what is still open: a caller that reads a stream to no end must not hold the others up."""
+    """Stop the HTTP server and abort its open connections, so that an unfinished stream does not delay the stop."""
     web.should_exit = True
     for connection in list(web.server_state.connections):
         if connection.transport is not None:
@@ -171,7 +174,7 @@ async def _stopped(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
 
 def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only where the protocol is told does asyncio turn off Nagle's algorithm, which would hold pieces back for 40 ms.
+    # asyncio only disables Nagle's algorithm, which delays chunks by 40 ms, on sockets with an explicit protocol.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Server-sent events as the providers frame them: one piece for the network each."""
+"""Framing of server-sent events, as the providers send them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ DONE = b"data: [DONE]\n\n"
 
 
 def data(payload: dict[str, Any]) -> bytes:
-    """An event without a name (Chat Completions)."""
+    """Return an event without a name (Chat Completions)."""
     return b"data: " + json_codec.encode(payload) + b"\n\n"
 
 
 def named(payload: dict[str, Any]) -> bytes:
-    """An event that is named by its payload's ``type`` (Responses, Messages)."""
+    """Return an event whose name is the payload's ``type`` (Responses, Messages)."""
     name: str = payload["type"]
     return b"event: " + name.encode() + b"\ndata: " + json_codec.encode(payload) + b"\n\n"

@@ -1,8 +1,8 @@
-"""Chat Completions as xAI spells them.
+"""xAI's Chat Completions: bodies, chunks and error responses.
 
-What differs from OpenAI's: reasoning stands in ``reasoning_content`` and is not part of ``completion_tokens``; a
-stream has no chunk for the role alone, brings each call whole (the last one with the reason of the end), and says
-members only where they hold something.
+Differences from OpenAI: reasoning is in ``reasoning_content``, and ``completion_tokens`` does not include it. A stream
+has no chunk that contains only the role. It sends each call in one chunk, the last one with the finish reason, and it
+omits empty members.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDINGS = {"length": "length", "content_filter": "content_filter"}
 
 
 def answer(play: Play) -> dict[str, Any]:
-    """The plain body."""
+    """Return the body of an answer that is not streamed."""
     return {
         "id": _id(play),
         "object": "chat.completion",
@@ -34,7 +34,7 @@ def answer(play: Play) -> dict[str, Any]:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """The streamed body. Raises Reset where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     fault = play.fault()
     deltas = list(_deltas(play, play.parts if fault is None else play.parts[: fault.after])) or [{"content": ""}]
     deltas[0]["role"] = "assistant"

@@ -1,7 +1,7 @@
-"""xAI's Chat service: answers, chunks and refusals as protobuf messages, spelled as recorded traffic is.
+"""xAI's Chat service: answers and chunks as protobuf messages in the format of recorded traffic, and gRPC errors.
 
-What a refusal says on gRPC is what xAI's REST endpoints say in ``error``: both tell of one status of one service
-(reported errors of both agree). Which metadata it sends is not recorded.
+The details of a gRPC error are the text in ``error`` on xAI's REST endpoints: users report the same texts for both. No
+recording shows which metadata the service sends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import opaque_values, xai_rest
 from .script_player import Play, Refused, Reset
 from .xai_steps import Meter, Step, included, newest, outcome, reasons, result, shows, steps, tool_call
 
-#: HTTP status of a refusal -> that of gRPC.
+#: HTTP status -> gRPC status.
 _CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
     401: grpc.StatusCode.UNAUTHENTICATED,
@@ -27,7 +27,7 @@ _CODES = {
     500: grpc.StatusCode.INTERNAL,
     503: grpc.StatusCode.UNAVAILABLE,
 }
-#: How the service samples where the request does not say.
+#: The service's defaults for request members.
 _DEFAULTS = {"parallel_tool_calls": True, "temperature": 0.7, "top_p": 0.95}
 _BETWEEN = 17_000_000  # nanoseconds from chunk to chunk
 _IN_PROGRESS: int = chat_pb2.TOOL_CALL_STATUS_IN_PROGRESS
@@ -39,7 +39,7 @@ _TOOL_CALLS: int = sample_pb2.REASON_TOOL_CALLS
 
 
 def answer(play: Play) -> Any:
-    """The GetChatCompletionResponse."""
+    """Return the GetChatCompletionResponse."""
     meter = Meter(play)
     outputs = []
     found = steps(play.parts)
@@ -65,8 +65,9 @@ def answer(play: Play) -> Any:
 
 
 def events(play: Play) -> Iterator[Any]:
-    """The GetChatCompletionChunk messages. Raises Reset where the script breaks the connection, Refused where the
-    service fails in the midst of the answer.
+    """Yield the GetChatCompletionChunk messages.
+
+    Raises Reset at the point where the script breaks the connection, and Refused where it makes the service fail.
     """
     fault = play.fault()
     shown = play.parts if fault is None else play.parts[: fault.after]
@@ -91,18 +92,18 @@ def events(play: Play) -> Iterator[Any]:
 
 
 def error(refused: Refused) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]:
-    """Status, details and trailing metadata of a refusal."""
+    """Return the status, details and trailing metadata of an error."""
     status, headers, body = xai_rest.error(refused)
     return _CODES.get(status, grpc.StatusCode.INVALID_ARGUMENT), body["error"], tuple(headers.items())
 
 
 def headers(play: Play) -> dict[str, str]:
-    """The metadata that goes before an answer."""
+    """Return the initial metadata of an answer."""
     return {"x-request-id": play.uuid("request")}
 
 
 class _Stream:
-    """The chunks of one answer."""
+    """Builds the chunks of one answer."""
 
     def __init__(self, play: Play) -> None:
         self._play = play
@@ -110,7 +111,7 @@ class _Stream:
         self.meter = Meter(play)
 
     def step(self, step: Step) -> Iterator[Any]:
-        """What a step says and calls: words in pieces, calls whole."""
+        """Yield the chunks of a step: texts in fragments, each call in one chunk."""
         beside = _encrypted(self._play, step)
         for place, part in step.parts:
             for delta in self._deltas(place, part):
@@ -136,18 +137,18 @@ class _Stream:
                 self.meter.write(piece)
                 yield {"content": piece}
         else:
-            # A call that xAI runs is announced before it has run; where its result is not sent, nothing tells its end.
+            # The stream announces a server call as in progress only if it also sends the result with the final status.
             announced = isinstance(part, ServerCall) and included(play, part)
             call = tool_call(play, place, part, _IN_PROGRESS if announced else _status(play, part))
             self.meter.write(call.function.arguments)
             yield {"tool_calls": [call]}
 
     def end(self, step: Step, finish: int, last: bool) -> Any:
-        """The chunk that ends a step."""
+        """Return the chunk that ends a step. ``last``: it ends the answer, too."""
         return self._chunk(step.index, {}, finish, last)
 
     def result(self, index: int, place: int, part: ServerCall) -> Any:
-        """The chunk with what a call of xAI's own brought: it tells next to nothing beside."""
+        """Return the chunk with the result of a server call. It omits most members of other chunks."""
         delta = chat_pb2.Delta(**result(self._play, place, part))
         output = chat_pb2.CompletionOutputChunk(index=index, delta=delta)
         return chat_pb2.GetChatCompletionChunk(id=_head(self._play)["id"], outputs=[output], usage=self.meter.cost())
@@ -187,7 +188,7 @@ def _message(play: Play, step: Step, meter: Meter) -> Any:
 
 
 def _encrypted(play: Play, step: Step) -> dict[str, Any]:
-    """What the model thought in this step, for its own eyes; only for a caller that asks for it."""
+    """Return the step's encrypted reasoning as a message member, an empty dict unless the request asks for it."""
     if not (step.parts and reasons(play) and play.body.use_encrypted_content):
         return {}
     return {"encrypted_content": opaque_values.plain(play, f"thought {step.index}", 400)}
@@ -222,13 +223,13 @@ def _moment(play: Play, chunk: int) -> Timestamp:
 
 
 def _citations(play: Play) -> list[str]:
-    """All that was looked at, each address once."""
+    """Return the URLs of all hits, without duplicates."""
     hits = [hit.url for part in play.parts if isinstance(part, ServerCall) for hit in part.hits]
     return list(dict.fromkeys(hits))
 
 
 def _settings(play: Play) -> Any:
-    """What the request asked for, and what the service takes where it did not say."""
+    """Return the request's settings, with the service's defaults for those that are missing."""
     asked = play.body
     settings = chat_pb2.RequestSettings()
     for field in settings.DESCRIPTOR.fields:

@@ -1,8 +1,8 @@
-"""Responses as xAI spells them.
+"""xAI's Responses: bodies, events and error responses.
 
-What differs from OpenAI's: ids are UUIDs, nothing fills deltas up, calls come whole, reasoning always shows its words,
-searches on X are ``custom_tool_call`` items that nobody has to answer, and what server tools returned follows them as
-a reasoning item of encrypted content (``tco_``) where ``include`` asks for it.
+Differences from OpenAI: ids are UUIDs, deltas have no padding, each call is one delta, and reasoning always shows its
+text. Searches on X are ``custom_tool_call`` items without a result from the client. If ``include`` asks for encrypted
+reasoning, a reasoning item (``tco_``) with the encrypted results follows the server calls.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from .xai_rest import answering, body, error, headers
 __all__ = ("answer", "error", "events", "headers")
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
-#: Where usage counts a server tool.
+#: Server tool -> the member of usage that counts its calls.
 _COUNTED = {"web_search": "web_search_calls", "x_search": "x_search_calls", "code_execution": "code_interpreter_calls"}
 
 
 def answer(play: Play) -> Json:
-    """The plain body."""
+    """Return the body of an answer that is not streamed."""
     return _response(play, _status(play), [item.done for item in _items(play, play.parts)])
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """The streamed body. Raises Reset where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     fault = play.fault()
     items = _items(play, play.parts if fault is None else play.parts[: fault.after])
 
@@ -110,7 +110,7 @@ def _reasoning(play: Play, thought: Think, number: int) -> Item:
 
 
 def _returned(play: Play, number: int) -> list[Item]:
-    """What the server tools returned, for the model's eyes alone."""
+    """Return a reasoning item with the encrypted results of the server calls, if the request asks for it."""
     if not _encrypts(play):
         return []
     id = f"tco_{_id(play)}_{_server_id(play, number)}"
@@ -153,7 +153,7 @@ def _status(play: Play) -> str:
 
 
 def _response(play: Play, status: str, output: list[Json]) -> Json:
-    """The response itself; ``status`` "in_progress" while it streams."""
+    """Return the response object. ``status``: "in_progress" at the start of a stream."""
     asked = play.body
     begins = status == "in_progress"
     reason = _REASONS.get(play.round.ending or "") if status == "incomplete" else None
@@ -194,14 +194,14 @@ def _response(play: Play, status: str, output: list[Json]) -> Json:
 
 
 def _effort(asked: Any, *, streamed: bool) -> Json:
-    """Only plain bodies tell the defaults."""
+    """Return the ``reasoning`` member. Streamed responses do not report the defaults."""
     given = asked if isinstance(asked, dict) else {}
     default: Json = {"effort": None, "summary": None} if streamed else {"effort": "low", "summary": "detailed"}
     return {name: given.get(name) or value for name, value in default.items()}
 
 
 def _tool(tool: Json) -> Json:
-    """A tool as the response echoes it."""
+    """Return a tool definition as the response echoes it."""
     if tool.get("type") == "function":
         names = ("type", "description", "name", "parameters")
         return {**{name: tool.get(name) for name in names}, "strict": tool.get("strict") or False}
@@ -252,7 +252,7 @@ def _id(play: Play) -> str:
 
 
 def _item_id(play: Play, prefix: str, number: int) -> str:
-    """The response's own, numbered from the second item of a kind on."""
+    """Return the id of an item: the response's id, with a number from the second item of its kind on."""
     return f"{prefix}_{_id(play)}" + (f"_{number}" if number else "")
 
 

@@ -1,4 +1,4 @@
-"""What xAI's two REST wires share: who answers for a model's name, response headers, refusals.
+"""Model aliases, response headers and error responses that xAI's wires share.
 
 Sources: recorded responses and error bodies; xAI's REST API reference.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from .script_player import Play, Refused
 
-#: Who answers for a name.
+#: Alias of a model -> the name in its answers.
 MODELS = {
     "grok-4": "grok-4-0709",
     "grok-4-fast": "grok-4-fast-reasoning",
@@ -24,7 +24,7 @@ _NO_MODEL = (
     "The model {} does not exist or your team does not have access to it. Please ensure you're using the correct API "
     "key. If you believe this is a mistake, please contact support and quote your team ID and the model name."
 )
-#: What refuses for other reasons than the request: status, code and words.
+#: Errors that the request does not cause: kind -> HTTP status, code, message.
 _FAULTS = {
     "rate_limit": (
         429,
@@ -41,24 +41,24 @@ _FAULTS = {
 
 
 def answering(model: str) -> str:
-    """Who answers for a model's name."""
+    """Return the model name that appears in the answer."""
     return MODELS.get(model, model)
 
 
 def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """Status, further headers and body of a refusal."""
+    """Return the status, additional headers and body of an error response."""
     retry = {"retry-after": str(refused.retry_after)} if refused.retry_after is not None else {}
     status, code, words = _told(refused)
     return status, retry, {"code": code, "error": words}
 
 
 def body(refused: Refused) -> dict[str, Any]:
-    """The error itself, as it also stands in streams of Chat Completions."""
+    """Return the error object, which also appears in streams."""
     return error(refused)[2]
 
 
 def headers(play: Play) -> dict[str, str]:
-    """What stands beside an answer."""
+    """Return the provider's headers of an answer."""
     return {
         "x-metrics-e2e-ms": f"{200 + int(play.hex('took', 3), 16) % 2000}.0",
         "x-ratelimit-limit-requests": "480",

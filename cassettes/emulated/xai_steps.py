@@ -1,7 +1,7 @@
-"""The steps of an answer of xAI's Chat service: what is said and called up to the next result, under one output index.
+"""The outputs of an answer of xAI's Chat service, one step each: text and calls up to the next server tool result.
 
-A call that xAI runs ends a step; its result has the next index, also where the caller does not get to see it, and the
-answer goes on under the one after that. Source: recorded responses.
+Server calls end a step. Each of their results takes an output index, even if the response does not include it, and the
+answer continues under the index after them. Source: recorded responses.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import opaque_values
 from .script_player import Play, tokens
 
-#: Models that show what they think; the others count it.
+#: Models that return their reasoning text; the others only count its tokens.
 _SHOWING = ("grok-3-mini", "grok-4.3", "grok-4.5", "grok-4.6", "grok-code")
-#: Models of the newest generation, which spells some things in another way.
+#: Models of the newest generation, whose format differs in some members.
 _NEWEST = ("grok-4.3", "grok-4.5", "grok-4.6")
-#: What xAI's own model calls a tool, where that is not the tool's name.
+#: Server tool -> the function name in its calls, if they differ.
 _NAMES = {"x_search": "x_keyword_search"}
-#: Ticks a token: fresh input, cached input, output; and a call of a tool. A tick is a ten-billionth of a dollar.
+#: Ticks per token of fresh input, cached input and output, and per server call. A tick is 1e-10 dollars.
 _PRICES = (2_000, 500, 5_000, 50_000_000)
 _FIGURES = "0123456789"
 _COMPLETED: int = chat_pb2.TOOL_CALL_STATUS_COMPLETED
@@ -33,34 +33,34 @@ _FAILED: int = chat_pb2.TOOL_CALL_STATUS_FAILED
 
 
 class Step(Struct):
-    """One output. ``parts``: places in the answer and what stands there."""
+    """One output. ``index``: its output index. ``parts``: the parts, each with its index in the answer."""
 
     index: int
     parts: list[tuple[int, Part]]
 
     @property
     def served(self) -> list[tuple[int, ServerCall]]:
-        """The calls that xAI runs."""
+        """The server calls, each with its index in the answer."""
         return [(place, part) for place, part in self.parts if isinstance(part, ServerCall)]
 
     @property
     def calls(self) -> list[Call]:
-        """The calls for the caller."""
+        """The client calls."""
         return [part for _, part in self.parts if isinstance(part, Call)]
 
     @property
     def said(self) -> str:
-        """The words for the user."""
+        """The text for the user, refusals included."""
         return "".join(part.text for _, part in self.parts if isinstance(part, (Say, Refuse)))
 
     @property
     def thought(self) -> str:
-        """What goes before them, as far as the model may show it."""
+        """The reasoning text that is not withheld."""
         return "".join(part.text for _, part in self.parts if isinstance(part, Think) and not part.withheld)
 
 
 def steps(parts: Iterable[Part]) -> list[Step]:
-    """The steps of an answer. The last one does not end with a call that xAI runs: something follows its result."""
+    """Return the steps of an answer. If its last step has server calls and no client calls, an empty step follows."""
     found = [Step(0, [])]
     for place, part in enumerate(parts):
         served = len(found[-1].served)
@@ -73,28 +73,28 @@ def steps(parts: Iterable[Part]) -> list[Step]:
 
 
 def newest(play: Play) -> bool:
-    """Whether the model is of the newest generation."""
+    """Return whether the model belongs to the newest generation."""
     return play.model.startswith(_NEWEST)
 
 
 def shows(play: Play) -> bool:
-    """Whether the model shows what it thinks."""
+    """Return whether the model returns its reasoning text."""
     return play.model.startswith(_SHOWING)
 
 
 def reasons(play: Play) -> bool:
-    """Whether the model thinks before it answers."""
+    """Return whether the model reasons before it answers."""
     return "non-reasoning" not in play.model
 
 
 def included(play: Play, part: ServerCall) -> bool:
-    """Whether the caller asked to see what a call of xAI's own brought."""
+    """Return whether the request asks for the result of this server call (``include``)."""
     name = f"INCLUDE_OPTION_{part.tool.upper()}_CALL_OUTPUT"
     return any(chat_pb2.IncludeOption.Name(option) == name for option in play.body.include)
 
 
 def tool_call(play: Play, place: int, part: Call | ServerCall, status: int) -> Any:
-    """A call as a message. ``place``: where it stands in the answer."""
+    """Return a call as a protobuf message. ``place``: the part's index in the answer. ``status``: a ToolCallStatus."""
     served = isinstance(part, ServerCall)
     own = part.id if isinstance(part, Call) else None
     made = (
@@ -115,12 +115,12 @@ def tool_call(play: Play, place: int, part: Call | ServerCall, status: int) -> A
 
 
 def outcome(part: ServerCall) -> int:
-    """How a call of xAI's own ended."""
+    """Return the final ToolCallStatus of a server call."""
     return _COMPLETED if part.failed is None else _FAILED
 
 
 def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
-    """What the message with a result holds: what code printed; what was found only xAI can read."""
+    """Return the members of the message with a server call's result: code output as text, search hits encrypted."""
     made: dict[str, Any] = {
         "role": chat_pb2.ROLE_TOOL,
         "tool_calls": [tool_call(play, place, part, outcome(part))],
@@ -138,7 +138,7 @@ def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
 
 
 class Meter:
-    """Counts the tokens of an answer while it is given."""
+    """Counts the tokens of an answer while it is built."""
 
     def __init__(self, play: Play) -> None:
         self._input = play.usage(()).input
@@ -153,7 +153,7 @@ class Meter:
         self._written += tokens(text)
 
     def run(self, part: ServerCall) -> None:
-        """A call of xAI's own was run: what it found is read, too."""
+        """Count a server call and the input tokens of its result."""
         self._input += sum(tokens(hit.text) for hit in part.hits) + tokens(part.output or "")
         self._tools.append(usage_pb2.ServerSideTool.Value(f"SERVER_SIDE_TOOL_{part.tool.upper()}"))
 
@@ -164,7 +164,7 @@ class Meter:
         return (self._input - cached) * fresh + cached * kept + (self._written + self._thought) * written
 
     def so_far(self) -> Any:
-        """The figures in the midst of an answer."""
+        """Return the usage up to this point of the answer."""
         return usage_pb2.SamplingUsage(
             prompt_tokens=self._input,
             prompt_text_tokens=self._input,
@@ -176,11 +176,11 @@ class Meter:
         )
 
     def cost(self) -> Any:
-        """All that a chunk with a result tells."""
+        """Return the usage of a chunk with a server call's result, which contains only the cost."""
         return usage_pb2.SamplingUsage(cost_in_usd_ticks=self._cost)
 
     def total(self) -> Any:
-        """The figures of the whole answer: xAI's own tools are paid by the call."""
+        """Return the usage of the whole answer, with the server calls and their price per call."""
         usage = self.so_far()
         usage.server_side_tools_used.extend(self._tools)
         usage.cost_in_usd_ticks += len(self._tools) * _PRICES[3]
