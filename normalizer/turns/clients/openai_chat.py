@@ -17,7 +17,10 @@ class Client(OpenAiClient):
     wire = "openai.chat"
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Send one request and yield the chunks of its answer, streamed with usage unless the body says otherwise."""
+        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``.
+
+        The stream ends with the usage unless the body sets ``stream_options``.
+        """
         sent = {"stream": True, **body}
         if sent["stream"]:
             sent.setdefault("stream_options", {"include_usage": True})

@@ -34,7 +34,7 @@ class Bells:
                     del self._listening[turn]
 
     def ring(self, turn: str) -> None:
-        """Set the events of everyone who listens to the turn. Any thread may call it."""
+        """Set the events of all listeners to the turn. Any thread may call it."""
         with self._lock:
             for bell, loop in self._listening.get(turn, {}).items():
                 if not loop.is_closed():  # a listener that was never closed outlives its loop

@@ -196,7 +196,7 @@ class Coordinator:
         return assembled(self.turn.outcome, self.recoveries)
 
     async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
-        """Run the turn like `run`, and yield its events. A step's messages (`messages.message_of`) precede its events."""
+        """Run the turn like `run`, and yield its events. A step's messages (`messages.message_of`) come first."""
         self._began, self._waits = self._clock() - self._used, None
         self._watch()
         events = self.turn.stream(message)

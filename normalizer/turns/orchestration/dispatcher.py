@@ -32,7 +32,7 @@ _QUOTED = 500
 
 
 def check_fallbacks(tools: Mapping[str, Tool]) -> None:
-    """Raise InvalidTool for a fallback that does not exist, has no function, or is not parallel although its tool is."""
+    """Raise InvalidTool for a fallback that is missing, has no function, or is not parallel although its tool is."""
     for tool in tools.values():
         fallback = fallback_of(tool)
         if fallback is None:
