@@ -1,1 +1,1 @@
-"""The top floor: what proves that tool calls are safe in an implementation, and the command line."""
+"""The conformance suite, which checks that an implementation handles tool calls safely, and the command line."""

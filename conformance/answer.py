@@ -1,8 +1,8 @@
-"""What a subject says about one answer of a provider, in one shape whatever it gave.
+"""The result that a subject returns for one provider response, converted to one shape.
 
-A subject gives the canonical form (``{"response", "selection", "findings", "log"}``, as `toolparity normalize` writes
-it), or as little as ``{"calls": [{"name", "arguments"}]}``: the calls that it would execute, in order. What it leaves
-out is null here, and a check that needs it says so.
+A subject returns the canonical form (``{"response", "selection", "findings", "log"}``, as `toolparity normalize` writes
+it), or a brief form with at least ``{"calls": [{"name", "arguments"}]}``: the calls that it would execute, in order.
+Members that it leaves out are None here. If the subject's claims promise such a member, leaving it out is a failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class AnsweredCall(Struct, frozen=True):
 
     @property
     def value(self) -> Any:
-        """The arguments by value: from the text where they were not parsed; UNSET where the text is no JSON."""
+        """The parsed arguments.
+
+        If the subject gave only text, the text is decoded; UNSET means that it is not valid JSON.
+        """
         if self.arguments is not None or self.text is None:
             return self.arguments
         try:
@@ -74,7 +77,7 @@ class Answer(Struct, frozen=True):
 
 
 def answer(given: Any) -> Answer:
-    """Read what a subject gave. Raises BadAnswer for what is none of the forms above."""
+    """Convert what a subject returned to an `Answer`. Raises BadAnswer if it has neither of the forms above."""
     if isinstance(given, Answer):
         return given
     if not isinstance(given, dict):
@@ -87,7 +90,7 @@ def answer(given: Any) -> Answer:
         raise BadAnswer(f"{type(error).__name__}: {error}", hint=_FORM) from None
 
 
-#: What stands beside the calls, where it stands there.
+#: The optional members of the brief form, with their types.
 _MEMBERS: dict[str, type] = {
     "text": str,
     "stop": str,
@@ -135,7 +138,7 @@ def _calls(given: list[Any]) -> list[AnsweredCall]:
             raise BadAnswer(f"no call: {one!r:.80}", hint='a call is {"name": …, "arguments": …}')
         arguments, text = one.get("arguments"), one.get("arguments_text")
         if text is not None and not isinstance(text, str):
-            arguments, text = text, None  # a dialect's parsed arguments, handed on as they were
+            arguments, text = text, None  # some dialects parse the arguments: pass them on unchanged
         if text is None and isinstance(arguments, str):
             arguments, text = None, arguments
         id = one.get("id")

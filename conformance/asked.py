@@ -1,6 +1,6 @@
-"""The request that a situation's bodies answer: what the user says, and the tools that are declared, on each wire.
+"""Request bodies for the situations that carry their own response bodies: the user message and the declared tools.
 
-Written by hand and apart from the normalizer, whose writing of requests is tested with it.
+They are built without the normalizer, because the suite tests the normalizer's request writer with them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _Json = dict[str, Any]
 
 
 def asked(situation: Situation, surface: Surface, *, stream: bool) -> _Json:
-    """The request's body as JSON (of `xai.grpc` the message in protobuf's JSON, with its own names)."""
+    """Return the request body as JSON. For `xai.grpc` it is the message in protobuf's JSON form with the proto field
+    names.
+    """
     body = _WIRES[surface.wire](situation, surface)
     if stream and surface.wire != "xai.grpc":
         body["stream"] = True

@@ -1,9 +1,8 @@
-"""What each policy would do to traffic, as figures that can be added up.
+"""Counts of what each policy would do to recorded traffic, in a form that can be merged.
 
-An `Audit` of one part of the input and one of another `merge` into the audit of both. Adding is commutative and
-associative, so that any partition of the input, merged in any order, gives the same audit: all that is kept of a long
-list (places, examples, names) is its least members under one total order. Its size does not depend on the size of the
-input.
+`Audit.merge` adds the audit of another part of the input. It is commutative and associative, so the result does not
+depend on how the input is partitioned or in which order the parts are merged. Lists (places, examples, names) keep only
+their first members under one total order, so the size of an audit does not depend on the size of the input.
 """
 
 from __future__ import annotations
@@ -28,21 +27,22 @@ ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES}
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 _WORST_KEPT = 10
-#: Places that are shown of each code, the first ones.
+#: How many examples of each code are kept: the first ones of the input.
 _EXAMPLES_KEPT = 3
-#: Names of unknown wires and of models come from the input: beyond this many the longest are counted together.
+#: The names of unknown wires and of models come from the input. Above this many, the longest names are counted
+#: together.
 _NAMES_KEPT = _MODELS_KEPT = 100
 _OTHERS = "others"
 _NOT_TOLD = "not told"
-#: Longest name of a model, longest message of an example, in characters.
+#: The maximum length of a model name and of an example's message, in characters.
 _NAME, _MESSAGE = 100, 300
-#: How bad a finding of each severity makes a place.
+#: What a finding of each severity adds to the score of a place.
 _WEIGHTS = {"info": 0, "warning": 1, "error": 10}
 _NUMBERED = re.compile(r"(.*)[#:](\d+)", re.DOTALL)
 
 
 class PolicyFigures(Struct):
-    """What one policy would make of the client calls; ``responses``: how many would lose a call to it."""
+    """What one policy would do with the client calls. ``responses``: how many responses would lose a call."""
 
     kept: int = 0
     dropped: int = 0
@@ -50,7 +50,7 @@ class PolicyFigures(Struct):
     responses: int = 0
 
     def add(self, selection: Selection) -> None:
-        """Count one response."""
+        """Count the selection of one response."""
         self.kept += len(selection.kept)
         self.dropped += len(selection.dropped)
         self.rejected += len(selection.rejected)
@@ -68,7 +68,7 @@ def _policies() -> dict[str, PolicyFigures]:
 
 
 class ModelFigures(Struct):
-    """The figures of one model: its client calls, and what each policy would make of them."""
+    """The figures of one model: its exchanges, its client calls, and what each policy would do with them."""
 
     exchanges: int = 0
     calls: int = 0
@@ -86,11 +86,11 @@ class ModelFigures(Struct):
 class WireFigures(Struct):
     """The figures of one wire.
 
-    ``undecoded``: bodies that are none of the wire. ``errors``: error responses. ``parallel``: responses with more than
-    one client call. ``truncated`` and ``invalid``: calls rejected for their arguments; ``unfinished``: calls rejected
-    because their whole answer was incomplete, refused or failed. ``incomplete``: responses without a terminal event.
-    ``findings``: how often each code was found. ``models``: of what could be decoded, by the model that answered; where
-    a wire has very many, the longest names are one entry, "others".
+    ``undecoded``: bodies that are not valid on the wire. ``errors``: error responses. ``parallel``: responses with more
+    than one client call. ``truncated`` and ``invalid``: calls rejected for their arguments. ``unfinished``: calls
+    rejected because the response was incomplete, refused or failed. ``incomplete``: responses without a terminal event.
+    ``findings``: the number of findings by code. ``models``: the decoded responses by the model that produced them;
+    above `_MODELS_KEPT` models, the longest names are counted as "others".
     """
 
     exchanges: int = 0
@@ -123,7 +123,7 @@ class WireFigures(Struct):
             self.model(name).merge(model)
 
     def model(self, name: str) -> ModelFigures:
-        """The figures of a model, or those of the others where it is one of too many."""
+        """Return the figures of a model, or those of "others" if the model is one of too many."""
         found = self.models.get(name)
         if found is None:
             found = self.models[name] = ModelFigures()
@@ -136,10 +136,11 @@ class WireFigures(Struct):
 
 
 def _too_many(names: Collection[str], most: int) -> str | None:
-    """The name to count with the others: the longest, of equally long ones the last. None while there is space.
+    """Return the name to count as "others", or None while there are at most ``most`` names.
 
-    The names that are kept are the least of all under this order, so that each of them was kept in every part. Short
-    names are models; the longest are fine-tuned ones, of which an account has many.
+    It is the longest name; of equally long names it is the last one in alphabetical order. The kept names are therefore
+    the same whatever the order of merging. Short names belong to the providers' models, the longest to fine-tuned
+    models, of which an account can have many.
     """
     if len(names) - (_OTHERS in names) <= most:
         return None
@@ -150,7 +151,7 @@ _SUMS = tuple(n for n in WireFigures.__struct_fields__ if n not in ("most_calls"
 
 
 class Place(Struct, frozen=True):
-    """An exchange worth looking at: where it stands, and what was found there (codes, the gravest first)."""
+    """An exchange with warnings or errors. ``codes``: the codes of its findings, highest severity first."""
 
     place: str
     source: str
@@ -161,7 +162,7 @@ class Place(Struct, frozen=True):
 
 
 class Example(Struct, frozen=True):
-    """Where a code was found: the place, what it says there."""
+    """One occurrence of a finding code: the place and the message."""
 
     place: str
     id: str | None
@@ -170,11 +171,12 @@ class Example(Struct, frozen=True):
 
 
 class Audit(Struct):
-    """The whole: figures by wire, exchanges of unknown wires by name, the worst places, the worst first, and of each
-    code the first places where it was found.
+    """The result of an audit.
 
-    ``problems``: how many places could not be read; ``faults``: how many of those, and of exchanges that the normalizer
-    failed on, leave the audit incomplete. ``skipped``: how many files without traffic a directory had.
+    ``wires``: figures by wire. ``unknown``: exchanges of unknown wires, by name. ``worst``: the places with the highest
+    scores, highest first. ``examples``: the first places of each finding code. ``problems``: how many places could not
+    be read. ``faults``: how many of these places, and of the exchanges that the normalizer failed on, make the audit
+    incomplete. ``skipped``: how many files without traffic a directory had.
     """
 
     exchanges: int = 0
@@ -187,7 +189,7 @@ class Audit(Struct):
     skipped: int = 0
 
     def merge(self, other: Audit) -> None:
-        """Add the audit of another part."""
+        """Add the audit of another part of the input."""
         self.exchanges += other.exchanges
         for wire, figures in other.wires.items():
             if wire in self.wires:
@@ -204,13 +206,13 @@ class Audit(Struct):
         self.skipped += other.skipped
 
     def unread(self, problem: Problem) -> None:
-        """Add a place that cannot be read, or a file that a walk through a directory skips."""
+        """Count a place that cannot be read, or a file without traffic that was skipped in a directory."""
         self.problems += problem.fault
         self.faults += problem.fault
         self.skipped += not problem.fault
 
     def count(self, exchange: Exchange, *, policy: str, limit: int | None) -> None:
-        """Decode one exchange and add it. ``policy``: whose dropped and rejected calls count as findings."""
+        """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings."""
         self.exchanges += 1
         decoded = decode(exchange)
         if decoded.faulty:
@@ -235,7 +237,7 @@ class Audit(Struct):
             self._note(exchange, decoded.wire, found)
 
     def found(self, code_or_severity: str) -> int:
-        """How often a code was found, or anything of that severity or a graver one."""
+        """Return how many findings have this code, or this severity or a higher one."""
         if code_or_severity in SEVERITIES:
             floor = SEVERITIES.index(code_or_severity)
             codes = {code for code, row in ALL_CODES.items() if SEVERITIES.index(row.severity) >= floor}
@@ -246,7 +248,7 @@ class Audit(Struct):
 
     @property
     def audited(self) -> int:
-        """Exchanges of wires that are known."""
+        """The number of exchanges of known wires."""
         return sum(w.exchanges for w in self.wires.values())
 
     def _not_known(self, name: str, count: int) -> None:
@@ -273,13 +275,13 @@ class Audit(Struct):
         self._examples(finding.code, [Example(exchange.place, exchange.id, wire, message)])
 
     def _examples(self, code: str, more: list[Example]) -> None:
-        """Keep the first of a code, one of each place."""
+        """Add examples of a code; keep the first ones, at most one for each place."""
         kept = {example.place: example for example in reversed(self.examples.get(code, []) + more)}
         self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
 
 
 def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) -> tuple[Audit, list[Problem]]:
-    """The audit of one part of the input, and the places in it that could not be read."""
+    """Audit one part of the input. Return the audit, and the places that could not be read."""
     audit = Audit()
     problems: list[Problem] = []
     for found in read_piece(piece, wire):
@@ -292,12 +294,12 @@ def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) 
 
 
 def _gravity(place: Place) -> tuple[int, tuple[str, int]]:
-    """The worst first, of equally bad ones the first of the input."""
+    """The sort key of the worst places: highest score first, then the order of the input."""
     return -place.score, _position(place.source)
 
 
 def _position(place: str) -> tuple[str, int]:
-    """The path and the number of "path#7" or "path:7"."""
+    """Split "path#7" or "path:7" into the path and the number, as a sort key."""
     found = _NUMBERED.fullmatch(place)
     return (found[1], int(found[2])) if found else (place, 0)
 
@@ -307,7 +309,7 @@ def _weight(code: str) -> int:
 
 
 def _name_of(exchange: Exchange, decoded: Decoded) -> str:
-    """Under which name an exchange of an unknown wire is counted: the wire's, or the host's that it was sent to."""
+    """Return the name under which an exchange of an unknown wire is counted: its wire, or the host of its request."""
     if decoded.wire:
         return decoded.wire
     host = (exchange.url or "").split("/", 1)[0]
@@ -315,7 +317,7 @@ def _name_of(exchange: Exchange, decoded: Decoded) -> str:
 
 
 def _weigh(figures: WireFigures, response: Response, policy: str, limit: int | None) -> tuple[Finding, ...]:
-    """Add one response; give what the policy's selection found."""
+    """Count one response. Return the findings of the selection under ``policy``."""
     calls = sum(_blocks(figures, choice) for choice in response.choices)
     model = figures.model(brief(response.model or _NOT_TOLD, _NAME))
     model.exchanges += 1
@@ -358,7 +360,10 @@ def _blocks(figures: WireFigures, choice: Choice) -> int:
 
 
 def _why_rejected(figures: WireFigures, response: Response, selection: Selection) -> None:
-    """Which calls are rejected is the same under every policy; that the whole answer cannot be used comes first."""
+    """Count the rejected calls by reason.
+
+    Every policy rejects the same calls. An unusable response is the reason of all its rejected calls.
+    """
     unusable = not response.complete or response.error is not None
     statuses = {
         (choice.index, index): block.status for choice, index, block in response.walk() if type(block) is ToolCall

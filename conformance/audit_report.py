@@ -12,7 +12,7 @@ from .audit import ALL_CODES, SEVERITIES, Audit, WireFigures
 
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "info": "dim"}
 
-#: What is counted, in the order of the table: the heading, the figure, and whether it is shown where it is 0.
+#: The rows of the traffic table: heading, member of `WireFigures`, and whether a row of zeros is shown.
 _TRAFFIC: tuple[tuple[str, str, bool], ...] = (
     ("exchanges", "exchanges", True),
     ("streamed", "streamed", True),
@@ -34,7 +34,7 @@ _REJECTED: tuple[tuple[str, str], ...] = (
 
 
 def sections(audit: Audit, limit: int | None) -> list[Section]:
-    """What a person wants to know, most important first."""
+    """Return the sections of the terminal report, most important first."""
     wires = sorted(audit.wires)
     return [
         Lines("", [(Cell(_headline(audit), "strong"), "")]),
@@ -48,7 +48,9 @@ def sections(audit: Audit, limit: int | None) -> list[Section]:
 
 
 def as_json(audit: Audit, policy: str, limit: int | None) -> dict[str, Any]:
-    """The audit with the meaning of each code it found; keys in one order whatever the input's."""
+    """Return the audit as JSON values, with the meaning of each code in it. The order of keys does not depend on the
+    input.
+    """
     plain: dict[str, Any] = msgspec.to_builtins(audit)
     for figures in plain["wires"].values():
         figures["findings"] = dict(sorted(figures["findings"].items()))

@@ -1,9 +1,9 @@
-"""Baselines: the failures that are expected of a subject, each with a reason, in a YAML file a subject.
+"""Baselines: the failures that are expected of a subject, each with a reason. There is one YAML file for each subject.
 
     - {scenario: parallel-*, surface: "*", mode: stream, policy: "*", check: order, reason: …, link: https://…}
 
-Members are patterns (``*``). A failure that an entry names is "expected"; an entry that named nothing in a run that
-would have met it is stale, and a stale baseline fails the run: what was mended must not break again unnoticed.
+Members are patterns (``*`` is a wildcard). A failure that matches an entry gets the outcome "expected". An entry is
+stale if it matches only passes. A stale entry fails the run, so that a fixed failure cannot return unnoticed.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from toolparity.normalizer.errors import InvalidBaseline
 from toolparity.reports.results import Result, Verdict
 
 SHIPPED = Path(__file__).resolve().parent / "baselines"
-#: Safe, and libyaml's own where PyYAML was built with it: ten times as fast.
+#: The safe loader, from libyaml if PyYAML was built with it: that one is ten times as fast.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MEMBERS = ("scenario", "surface", "mode", "policy")
-#: The type of an error, as reasons tell it before the error's own words.
+#: The type of an error, which a reason gives before the error's message.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Failure)\b")
 
 
 class Known(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One expected failure, or several by patterns."""
+    """One entry: an expected failure, or several by patterns."""
 
     check: str
     scenario: str = "*"
@@ -42,14 +42,14 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     link: str = ""
 
     def names(self, result: Result, verdict: Verdict) -> bool:
-        """Whether the verdict is of this entry."""
+        """Return whether the entry matches this verdict."""
         return fnmatchcase(verdict.check, self.check) and all(
             fnmatchcase(getattr(result, member), getattr(self, member)) for member in _MEMBERS
         )
 
 
 def read(path: Path) -> list[Known]:
-    """The entries of a file; none where there is no file. Raises InvalidBaseline."""
+    """Read the entries of a file; a file that does not exist has none. Raises InvalidBaseline."""
     if not path.exists():
         return []
     try:
@@ -59,10 +59,11 @@ def read(path: Path) -> list[Known]:
 
 
 def applied(results: Sequence[Result], known: Sequence[Known]) -> list[Result]:
-    """The results with expected failures told from others, and passes that were to fail told as stale.
+    """Return the results with expected failures marked "expected" and stale entries reported.
 
-    An entry is stale where everything that it names passed; one that names something failing is not, nor one that
-    named nothing in this run (which may have been a part of the suite). The first pass that it names tells so.
+    An entry is stale if it matches at least one verdict that passes and none that fails. An entry that matches nothing
+    is not stale, because the run may cover only part of the suite. The first pass that a stale entry matches gets the
+    outcome "stale".
     """
     failing = [False] * len(known)
     passing: list[tuple[int, int] | None] = [None] * len(known)
@@ -92,12 +93,15 @@ def applied(results: Sequence[Result], known: Sequence[Known]) -> list[Result]:
 
 
 def stale(entry: Known, results: Iterable[Result]) -> bool:
-    """Whether nothing that an entry names fails any more."""
+    """Return whether none of the verdicts that an entry matches fails."""
     return not any(entry.names(result, one) and one.outcome == "fail" for result in results for one in result.verdicts)
 
 
 def updated(results: Iterable[Result], known: Sequence[Known]) -> list[Known]:
-    """The baseline that these results need: entries that still name a failure stay as they are, with their reasons."""
+    """Return the baseline that these results need.
+
+    Entries that still match a failure are kept with their reasons. Each other failure gets a new entry.
+    """
     failing = [
         (result, one) for result in results for one in result.verdicts if one.outcome in ("fail", "new", "expected")
     ]
@@ -110,7 +114,9 @@ def updated(results: Iterable[Result], known: Sequence[Known]) -> list[Known]:
 
 
 def _entry(check: str, scenario: str, found: list[tuple[Result, Verdict]]) -> Known:
-    """One entry for the failures of a law in a scenario; a member is named where all share it."""
+    """Return one entry for the failures of a law in a scenario. A member is a wildcard unless all failures share its
+    value.
+    """
     shared: dict[str, Any] = {}
     for member in ("surface", "mode", "policy"):
         values = {getattr(result, member) for result, _ in found}
@@ -120,7 +126,7 @@ def _entry(check: str, scenario: str, found: list[tuple[Result, Verdict]]) -> Kn
 
 
 def _short(reason: str) -> str:
-    """A reason without what another program says of itself: of an error only its type."""
+    """Shorten a reason that quotes another program's error to the type of that error."""
     told, colon, rest = reason.partition(": ")
     if colon and (error := _ERROR.match(rest)):
         return f"{told}: {error[0]}"
@@ -128,7 +134,7 @@ def _short(reason: str) -> str:
 
 
 def write(path: Path, known: Sequence[Known]) -> None:
-    """Write the file; without entries none is left."""
+    """Write the file, or delete it if there are no entries."""
     if not known:
         path.unlink(missing_ok=True)
         return

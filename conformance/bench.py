@@ -1,9 +1,9 @@
-"""The bench: one subject, the cases it can be put to, and the verdicts of the laws.
+"""The runner of one subject: it runs the subject on cases and returns the verdicts of the laws.
 
-    scenario x surface x mode x policy -> Case -> what stands on the wire -> the subject's answers -> Evidence
+    scenario x surface x mode x policy -> Case -> the recorded traffic -> the subject's answers -> Evidence
     -> each law that applies -> Verdict
 
-Answers are asked for once and kept: laws that compare siblings (streamed and plain, two providers) find them here.
+Answers are cached, so that laws can compare related cases: streamed and plain, or two providers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from .traffic import answers, cut
 
 
 class Choice(Struct, frozen=True):
-    """Which cases to run: patterns of scenarios, and names; empty: all.
+    """A filter over the cases: patterns of scenario ids, and names. An empty member selects everything.
 
-    A wire picks every surface that speaks it; a surface (also where it is named as a wire) itself alone.
+    A wire selects every surface that speaks it. The name of a surface, given as a surface or as a wire, selects only
+    it.
     """
 
     scenarios: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ class Choice(Struct, frozen=True):
     surfaces: tuple[str, ...] = ()
 
     def cases(self) -> Iterator[Case]:
-        """Every case, scenario by scenario."""
+        """Iterate over the selected cases, scenario by scenario."""
         for id, scenario in scenarios().items():
             if self.scenarios and not any(fnmatchcase(id, pattern) for pattern in self.scenarios):
                 continue
@@ -69,13 +70,14 @@ class Choice(Struct, frozen=True):
 
 
 class Unstable(Exception):
-    """The subject gave two answers to one question."""
+    """The subject gave two different answers to the same input."""
 
 
 class Bench:
-    """Puts a subject to cases. ``twice``: ask everything twice, and report answers that disagree.
+    """Runs a subject on cases.
 
-    ``called``: how it is asked for again, where that is not by its name.
+    ``twice``: read everything twice and fail the case if the answers differ. ``called``: the name with which the
+    subject was selected, if it is not the subject's own name; results show it in the command that repeats a case.
     """
 
     def __init__(self, subject: Subject, *, twice: bool = True, called: str = "") -> None:
@@ -85,11 +87,11 @@ class Bench:
         self._kept: dict[tuple[Case, str | None], list[Round]] = {}
 
     def forget(self) -> None:
-        """Let go of the answers that are kept: the cases of a scenario compare with each other, and with no others."""
+        """Clear the cached answers. Laws compare cases of one scenario only, so this is safe after each scenario."""
         self._kept.clear()
 
     def supports(self, case: Case) -> str:
-        """Why the subject is not put to a case; "" where it is."""
+        """Return why the subject does not support a case, or "" if it does."""
         wire = SURFACES[case.surface].wire
         if self.subject.wires is not None and wire not in self.subject.wires:
             return f"it does not read {wire}"
@@ -103,8 +105,11 @@ class Bench:
         return ""
 
     def result(self, case: Case, laws: Iterable[Law] | None = None) -> Result:
-        """One verdict for each law that applies to the case (of ``laws``, where only some are to judge); one of the
-        harness where there is no telling.
+        """Return one verdict for each law that applies to the case; ``laws`` restricts which laws are checked.
+
+        If there is no evidence to check, the result has one verdict under the law `conservation`: "unsupported" if the
+        subject does not support the case, "fail" if its answers are unstable or unreadable, "error" if the suite itself
+        failed.
         """
         began = time.perf_counter()
         told: list[Told] = []
@@ -126,7 +131,7 @@ class Bench:
         return withdrawn.applied(Result(self.subject.name, *case, verdicts, told, seconds, self._called))
 
     def traffic(self, case: Case) -> Traffic | None:
-        """What stood on the wire of a case that was judged; null where the subject was not put to it."""
+        """Return the wire excerpt of a case that was run, or None if the case was not run."""
         rounds = self._kept.get((case, None))
         return None if rounds is None else seen(case, rounds)
 
@@ -147,7 +152,7 @@ class Bench:
         return None if self.supports(case) else self._rounds(case, how)
 
     def rounds(self, case: Case) -> list[Round]:
-        """What the subject said of a case, round by round. Raises BadAnswer and Unstable."""
+        """Return the subject's answers in a case, round by round. Raises BadAnswer and Unstable."""
         return self._rounds(case, None)
 
     def _rounds(self, case: Case, how: str | None) -> list[Round]:
@@ -194,7 +199,7 @@ class Bench:
 
 
 def _given(subject: Subject, ask: Ask) -> Answer:
-    """What the subject says. An exception of its own is an answer: that it cannot read this."""
+    """Read one answer with the subject. An exception that the subject raises becomes an answer with an error."""
     try:
         given = subject.read(ask)
     except ToolparityError:
@@ -205,14 +210,14 @@ def _given(subject: Subject, ask: Ask) -> Answer:
 
 
 def _provider(case: Case) -> str:
-    """Who answers in a case."""
+    """Return the provider of the responses in a case."""
     bodies = scenarios()[case.scenario].situation.bodies
     told = (body.provider for body in bodies if (body.surface, body.stream) == (case.surface, case.stream))
     return next(told, None) or SURFACES[case.surface].provider
 
 
 def _judged(law: Law, evidence: Evidence) -> Verdict | None:
-    """The verdict of one law; null where it does not apply."""
+    """Return the verdict of one law, or None if it does not apply."""
     try:
         if not law.applies(evidence):
             return None
@@ -223,7 +228,7 @@ def _judged(law: Law, evidence: Evidence) -> Verdict | None:
         failure = Failure(0, str(error))
     except ToolparityError as error:
         return Verdict(law.id, "error", str(error))
-    except Exception as error:  # a check that stumbles must not take the other cases with it
+    except Exception as error:  # a defect in one law must not stop the other cases
         return Verdict(law.id, "error", f"the check stumbled: {type(error).__name__}: {error}")
     if failure is None:
         return Verdict(law.id, "pass")
@@ -232,7 +237,7 @@ def _judged(law: Law, evidence: Evidence) -> Verdict | None:
 
 
 def _told(answer: Answer) -> Told:
-    """As much of an answer as a report shows."""
+    """Return the part of an answer that a report shows."""
     dropped, rejected = (named(calls or ()) for calls in (answer.dropped, answer.rejected))
     warnings = [brief(line) for line in answer.warnings]
     error = brief(answer.error or "")

@@ -1,4 +1,4 @@
-"""Cassettes as sections for the terminal, and as JSON. Where a cassette is shown, its origin stands first."""
+"""Cassettes as sections for the terminal, and as JSON. The origin of a cassette is always shown first."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _LONGEST = 60
 
 
 def origin(of: str | None) -> Cell:
-    """The word for it, never left out."""
+    """Return the table cell for an origin; None becomes "unknown"."""
     return Cell(of or "unknown", _ORIGINS[of])
 
 
 def by_origin(origins: Iterable[str | None]) -> str:
-    """ "3 live, 12 emulated": what a list of cassettes is made of."""
+    """Summarize a list of cassettes by origin: "3 live, 12 emulated"."""
     counts = Counter(one or "unknown" for one in origins)
     names = [name for name in ("live", "emulated", "imported", "unknown") if counts[name]]
     return ", ".join(f"{counts[name]:,} {name}" for name in names)
@@ -35,7 +35,7 @@ def by_origin(origins: Iterable[str | None]) -> str:
 
 
 def listed(cassettes: list[Known]) -> list[Section]:
-    """A row a cassette."""
+    """One row for each cassette."""
     rows: list[list[Value]] = []
     for one in cassettes:
         told = one.told
@@ -54,7 +54,7 @@ def listed(cassettes: list[Known]) -> list[Section]:
 
 
 def listed_json(cassettes: list[Known]) -> list[dict[str, Any]]:
-    """An object a cassette, in the same order."""
+    """One JSON object for each cassette, in the same order."""
     return [
         {"path": one.place.shown, "origin": one.told.origin, **msgspec.to_builtins(one.told)}
         if one.told is not None
@@ -67,7 +67,7 @@ def listed_json(cassettes: list[Known]) -> list[dict[str, Any]]:
 
 
 def verified(verdicts: list[Verified]) -> list[Section]:
-    """What was found in each, then everything that is wrong."""
+    """The result of each step for each cassette, then all problems."""
     rows: list[list[Value]] = []
     for one in verdicts:
         wrong = {problem.step: problem.fault for problem in one.problems}
@@ -86,7 +86,7 @@ def verified(verdicts: list[Verified]) -> list[Section]:
 
 
 def verified_json(verdicts: list[Verified]) -> list[dict[str, Any]]:
-    """An object a cassette."""
+    """One JSON object for each cassette."""
     return [
         {
             "path": one.place.shown,
@@ -109,7 +109,9 @@ def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> Cell:
 
 
 def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> list[Section]:
-    """Provenance, then each interaction: what was asked, what was said, what the policy makes of it."""
+    """The provenance of a cassette, then each interaction: the blocks of its response, the stop reason and the
+    selection.
+    """
     told = loaded.provenance
     members = [(Cell(name, "dim"), str(value)) for name, value in told.as_metadata().items() if name != "origin"]
     sections: list[Section] = [
@@ -132,7 +134,7 @@ def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]])
 
 
 def shown_json(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> dict[str, Any]:
-    """The same as one object, the responses whole."""
+    """The same as one JSON object, with complete responses."""
     return {
         "path": place,
         "origin": loaded.provenance.origin,
@@ -182,7 +184,7 @@ def _brief(text: str) -> str:
 
 
 def aged(cassettes: list[tuple[Known, int]], limits: dict[int, str]) -> list[Section]:
-    """``limits``: the index of a cassette -> the limit that it is over, "warn" or "fail"."""
+    """The age of each cassette. ``limits`` maps a cassette's index to the limit that it exceeds, "warn" or "fail"."""
     rows: list[list[Value]] = []
     for index, (one, days) in enumerate(cassettes):
         told = one.told
@@ -195,7 +197,7 @@ def aged(cassettes: list[tuple[Known, int]], limits: dict[int, str]) -> list[Sec
 
 
 def orphaned(strays: list[Stray], lacking: list[Lacking]) -> list[Section]:
-    """What no scenario accounts for, and what no cassette does."""
+    """Cassettes without a scenario, and scenarios without a cassette."""
     rows: list[list[Value]] = [
         [one.scenario, one.surface, "streamed" if one.stream else "plain", one.path] for one in lacking
     ]

@@ -1,7 +1,7 @@
-"""An audit with all cores: the parent splits the input, workers read, decode and count, the parent adds up in order.
+"""An audit on all cores: the parent splits the input, workers audit the parts, and the parent merges them in order.
 
-The parts do not depend on the number of workers and are merged in their order, so the result does not either. At most
-a few parts for each worker are under way at a time, whatever the size of the input.
+The parts do not depend on the number of workers, so neither does the result. At any time only a few parts per worker
+are in progress, whatever the size of the input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolparity.cassettes.sources import Piece, Problem, pieces
 from .audit import Audit, audit_piece
 from .workers import cores, in_order
 
-#: Lines are gathered to about this much before a worker gets them: a few milliseconds of work.
+#: The approximate size of a batch of lines for one worker, in bytes: a few milliseconds of work.
 BATCH_BYTES = 1024 * 1024
 
 _Part = tuple[Audit, list[Problem], int]
@@ -31,10 +31,10 @@ def audit_paths(
     on_problem: Callable[[Problem], None] = lambda problem: None,
     on_progress: Callable[[int], None] = lambda weight: None,
 ) -> Audit:
-    """Audit files and directories. ``jobs``: worker processes, 0 for one a core.
+    """Audit files and directories. ``jobs``: the number of worker processes; 0 means one per core.
 
-    ``on_problem`` is told of each place that cannot be read, in the order of the input; ``on_progress`` of bytes done.
-    Raises ToolparityError where a worker died.
+    ``on_problem`` is called with each place that cannot be read, in the order of the input; ``on_progress`` with the
+    number of bytes that were processed. Raises ToolparityError if a worker dies.
     """
     whole = Audit()
     for part, problems, weight in _parts(pieces(paths, BATCH_BYTES), wire, policy, limit, jobs or cores()):
@@ -48,7 +48,9 @@ def audit_paths(
 def _parts(
     input: Iterator[Piece | Problem], wire: str | None, policy: str, limit: int | None, jobs: int
 ) -> Iterator[_Part]:
-    """One part for each piece, in order. What fits two pieces is done here: workers take longer to start."""
+    """Yield one part for each piece, in order. An input of fewer than two pieces is audited in this process, because
+    starting workers takes longer.
+    """
     first = list(islice(input, 2))
     work = partial(_part, wire, policy, limit)
     if jobs > 1 and len(first) == 2:

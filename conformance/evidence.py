@@ -1,4 +1,4 @@
-"""What a check looks at: the answers of one subject in one case, round by round, and their siblings on demand."""
+"""The evidence that a law checks: the answers of one subject in one case, and related cases on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .subjects import Ask, Next, Subject
 
 
 class Case(NamedTuple):
-    """One scenario on one surface (of `toolparity.cassettes.surfaces`), plain or streamed, under one policy."""
+    """One scenario on one surface (see `toolparity.cassettes.surfaces`), plain or streamed, under one policy."""
 
     scenario: str
     surface: str
@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
     @property
     def id(self) -> str:
-        """As pytest shows it: ``parallel-three[anthropic.messages-stream-first]``."""
+        """The id that pytest shows: ``parallel-three[anthropic.messages-stream-first]``."""
         return f"{self.scenario}[{self.surface}-{self.mode}-{self.policy}]"
 
     @property
@@ -31,9 +31,9 @@ class Case(NamedTuple):
 
 
 class Round(Struct, frozen=True):
-    """One answer of the provider, what must come out, and what the subject said of it.
+    """One response of the provider, the expected result, and the subject's answer.
 
-    ``following``: the request that was recorded after it, null after the last one.
+    ``following``: the request that was recorded after the response. It is None after the last response.
     """
 
     number: int
@@ -44,13 +44,16 @@ class Round(Struct, frozen=True):
 
     @property
     def split(self) -> Split:
-        """What the policy has to make of the calls."""
+        """The calls that the policy must keep, drop and reject."""
         return self.expected.split(self.ask.policy, self.ask.limit)
 
 
 class Evidence(Struct):
-    """``sibling(case, cut)`` gives the rounds of another case of the same scenario, or of this one with its bytes cut
-    otherwise; null where there is none. ``make(next)`` lets the subject make a request.
+    """What a law needs to check one case.
+
+    ``surfaces``: the surfaces of the scenario. ``sibling(case, cut)`` returns the rounds of another case of the
+    scenario, or of the same case with its bytes split differently; None if there is no such case or the subject does
+    not support it. ``make(next)`` lets the subject build a request.
     """
 
     case: Case

@@ -1,7 +1,7 @@
-"""One exchange decoded: what the normalizer makes of it, or why it makes nothing of it.
+"""Decodes one exchange to its canonical response, or to findings that say why there is none.
 
-`decode` never raises: a wire that is not known, bytes that are no body and a fault of our own are findings with codes
-of their own (`CODES`), and the response is null then. Calls that a model wrote into its text are told, not read.
+`decode` never raises. An unknown wire, a malformed body and an internal error are findings with separate codes
+(`CODES`), and the response is None. Calls that a model wrote into its text are reported, not extracted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from toolparity.normalizer.policies import Selection, select
 from toolparity.normalizer.textmode import report
 from toolparity.normalizer.wires import WIRES
 
-#: What can be wrong with an exchange before there is a response. Where the wire is known that is exit code 4.
+#: The reasons why an exchange has no response. If its wire is known, the command ends with exit code 4.
 CODES: dict[str, Code] = {
     "unknown-wire": Code(
         "info", "The exchange is of a wire that the normalizer does not know yet.", "Nothing; it is counted."
@@ -37,12 +37,12 @@ CODES: dict[str, Code] = {
     "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report it with the exchange."),
 }
 
-#: The codes that say that there is no response although the wire is known: a fault of the input, or our own.
+#: The codes of exchanges that have no response although their wire is known: bad input or an internal error.
 FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault"))
 
 
 class Decoded(Struct):
-    """``response`` is null where nothing could be decoded; ``findings`` say why then."""
+    """``response`` is None if nothing could be decoded; then ``findings`` say why."""
 
     wire: str | None
     response: Response | None
@@ -50,7 +50,7 @@ class Decoded(Struct):
 
     @property
     def known(self) -> bool:
-        """Whether the exchange is of a wire that the normalizer knows."""
+        """Whether the normalizer knows the wire of the exchange."""
         return self.wire in WIRES
 
     @property
@@ -60,7 +60,9 @@ class Decoded(Struct):
 
 
 class Raw(Struct, omit_defaults=True):
-    """What stood in the file, in the members of a recording: put into a recordings line, it can be read again."""
+    """The content of the exchange in the file, with the members of a recording: as a recordings line it can be read
+    again.
+    """
 
     request: Any = None
     status: int | None = None
@@ -72,7 +74,7 @@ class Raw(Struct, omit_defaults=True):
 
 
 class Line(Struct):
-    """The JSON line of one exchange; ``raw`` only where it was asked for."""
+    """The JSON line of one exchange. ``raw`` is present only if it was requested."""
 
     source: str
     id: str | None
@@ -86,7 +88,7 @@ class Line(Struct):
 
 
 def decode(exchange: Exchange) -> Decoded:
-    """Never raises."""
+    """Decode an exchange. Never raises."""
     wire = exchange.wire
     if wire not in WIRES:
         what = f"the wire {wire} is not known yet" if wire else "the format cannot be told"
@@ -99,13 +101,13 @@ def decode(exchange: Exchange) -> Decoded:
         return _nothing(None, "unknown-wire", str(error))
     except ToolparityError as error:
         return _nothing(wire, "malformed-body", str(error))
-    except Exception as error:  # the promise is that one exchange never stops the others
+    except Exception as error:  # one exchange must not stop the others
         return _nothing(wire, "decoder-fault", f"{type(error).__name__}: {error}"[:500])
     return Decoded(wire, response, response.findings)
 
 
 def line(exchange: Exchange, *, policy: str, limit: int | None, raw: bool = False) -> tuple[Line, Decoded]:
-    """The exchange as its JSON line, and what it was made from. Raises PolicyError."""
+    """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError."""
     decoded = decode(exchange)
     selection = None
     findings = list(decoded.findings)
@@ -130,12 +132,14 @@ def line(exchange: Exchange, *, policy: str, limit: int | None, raw: bool = Fals
 
 
 def first_choice(response: Response) -> int:
-    """The index of the answer to act on where nobody chose one."""
+    """Return the index of the choice to act on by default: the first one."""
     return response.choices[0].index if response.choices else 0
 
 
 def raw_of(exchange: Exchange) -> Raw:
-    """The request and the response as they were read; bytes that are no text are base64."""
+    """Return the request and the response as they were read. A body that is not UTF-8, and frames, are encoded as
+    base64.
+    """
     body = encoding = None
     if exchange.body is not None:
         try:
@@ -148,7 +152,7 @@ def raw_of(exchange: Exchange) -> Raw:
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """Without the log's warnings of dropped calls: here they are findings in what is written."""
+    """Suppress the log's warnings about dropped calls, which callers report as findings."""
     log = logging.getLogger("toolparity")
     before, log.disabled = log.disabled, True
     try:

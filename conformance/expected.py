@@ -1,6 +1,6 @@
-"""What must come out: the truth about one answer, told from the script alone, and what each policy makes of it.
+"""The expected result of one response, derived from the script alone, and what each policy must do with its calls.
 
-Nothing in here reads traffic or asks the normalizer: this is the other side of the comparison.
+Nothing here reads traffic or calls the normalizer, so that both sides of the comparison are independent.
 """
 
 from __future__ import annotations
@@ -67,18 +67,20 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
     @property
     def whole(self) -> list[int]:
-        """The places of the calls that are not rejected."""
+        """The indexes of the calls that are not rejected."""
         if not self.complete or self.failed or self.stop in ("refusal", "content_filter", "error", "malformed_call"):
             return []
         return [place for place, call in enumerate(self.calls) if call.status == "complete"]
 
     @property
     def runnable(self) -> list[int]:
-        """The places of the calls that may be executed: those of the first choice."""
+        """The indexes of the calls that may be executed: those of the first choice."""
         return [place for place in self.whole if self.calls[place].choice == 0]
 
     def split(self, policy: str, limit: int | None = None) -> Split:
-        """Which calls a policy keeps, drops and rejects, by their places."""
+        """Return the indexes of the calls that a policy must keep, drop and reject. ``limit``: how many calls may be
+        kept.
+        """
         runnable = self.runnable
         most = len(runnable) if limit is None else limit
         count = min(most, 1) if policy == "first" else most
@@ -89,7 +91,7 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
 
 class Split(NamedTuple):
-    """Places of calls: every call of an answer is in exactly one of the three."""
+    """Indexes of calls. Every call of a response is in exactly one of the three lists."""
 
     kept: list[int]
     dropped: list[int]
@@ -97,14 +99,15 @@ class Split(NamedTuple):
 
 
 def expected(script: Script, number: int, *, stream: bool, parsed: bool = False) -> Expected:
-    """What must come out of a round (counted from 0) of a script.
+    """Return the expected result of a round of a script; ``number`` counts from 0.
 
-    ``parsed``: plain answers hold arguments as parsed JSON, so that what was cut or is no JSON cannot be told.
+    ``parsed``: plain responses hold arguments as parsed JSON, so that truncated or invalid argument text is not
+    visible.
     """
     round = script.rounds[number]
     fault = round.fault
     if fault is not None and (fault.after is None or not stream):
-        return Expected(stop="error", failed=True)  # a plain answer is whole or it is not there
+        return Expected(stop="error", failed=True)  # a plain response is complete or missing
     parts = round.parts if fault is None else round.parts[: fault.after]
     kinds = {tool.name: tool.kind for tool in script.tools}
     calls = [part for part in parts if isinstance(part, Call)]
@@ -123,7 +126,7 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
     )
 
 
-#: Faults that the provider itself tells of in the midst of a stream.
+#: The faults that the provider reports in the middle of a stream.
 _TOLD = frozenset(("rate_limit", "overloaded", "server_error"))
 _ENDINGS = {"length": "max_tokens", "content_filter": "content_filter", "pause": "pause"}
 
@@ -139,7 +142,7 @@ def _stop(round: Round, calls: bool, refusal: bool) -> str:
 def _broken(kind: str, calls: bool) -> str:
     if kind in _TOLD:
         return "error"
-    return "tool_calls" if calls else "unknown"  # nothing is said of why it ended: what is there tells it
+    return "tool_calls" if calls else "unknown"  # no stop reason was sent: it follows from the content
 
 
 def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:

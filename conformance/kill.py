@@ -1,5 +1,7 @@
-"""The kill matrix: which law fails which known-bad subject, in the first scenario in which the law named for it does. A
-law that fails nobody, or a subject that its law does not fail, is a hole in the suite.
+"""The kill matrix: how often each law fails each known-bad subject.
+
+It covers the first scenario in which the law that is named for the subject fails it. A law that fails no subject, or a
+subject that its law does not fail, is a gap in the suite.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from .workers import cores, in_order
 
 
 def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None) -> results.Run:
-    """Put every known-bad subject to the suite, scenario by scenario, until its law fails it; then to all laws there.
+    """Run every known-bad subject against the suite, scenario by scenario, until its law fails it; then check all laws
+    there.
 
-    ``on_progress`` is told of each that is done. Raises ToolparityError where a worker died.
+    ``on_progress`` is called with 1 for each finished subject. Raises ToolparityError if a worker dies.
     """
     began, date = time.monotonic(), session.now()
     bad = known_bad()
@@ -49,7 +52,9 @@ def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = l
 
 
 def _put(choice: Choice, name: str) -> Counter[str]:
-    """How often each law fails it in the first scenario in which its own does; where none is, in all of them."""
+    """Count how often each law fails the subject in the first scenario in which its own law does. If there is no such
+    scenario, count over all scenarios.
+    """
     bad = known_bad()[name]
     bench, own = Bench(bad.make(), twice=False), [LAWS[bad.law]]
     for _, group in groupby(choice.cases(), key=lambda case: case.scenario):

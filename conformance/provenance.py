@@ -1,4 +1,4 @@
-"""Where the evidence of a run comes from."""
+"""The sources of a run's traffic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .scenarios import scenarios
 
 
 def source_path(case: Case) -> str:
-    """The file that holds the traffic of a case, below the package that has it."""
+    """Return the file that holds the traffic of a case, relative to its package."""
     scenario = scenarios()[case.scenario]
     if scenario.script is not None:
         return f"recorded/{path_for(case.surface, case.scenario, case.stream).relative_to(RECORDED).as_posix()}"
@@ -23,7 +23,7 @@ def source_path(case: Case) -> str:
 
 
 def sources(cases: Iterable[Case]) -> list[Source]:
-    """One for each cassette and each written body that the cases need, in their order."""
+    """Return one source for each cassette and each handwritten body that the cases need, in their order."""
     found: dict[str, Source] = {}
     for case in cases:
         path = source_path(case)
@@ -35,7 +35,7 @@ def sources(cases: Iterable[Case]) -> list[Source]:
         try:
             told = load(path_for(case.surface, case.scenario, case.stream)).provenance
         except ToolparityError:
-            continue  # the cases say so themselves
+            continue  # the verdicts of the cases report it
         sdk = f"{told.sdk} {told.sdk_version}"
         found[path] = Source(path, told.origin, str(told.date), told.provider, told.model or "", sdk)
     return list(found.values())

@@ -1,12 +1,14 @@
-"""The current report of the shipped subjects, in `reports/published/`: ``python -m toolparity.conformance.published``.
+"""Publishes the current report of the shipped subjects in `reports/published/`.
 
-    results.json.gz     the results, to be rendered and compared: toolparity report reports/published/results.json.gz
-    index.html          the page; ``--render`` makes it and what follows anew from the results, without a run
-    README.md           the same in Markdown
-    badge.svg, badge.json   how this project's own normalizer fares
+    python -m toolparity.conformance.published
 
-The same results give the same bytes: how long anything took is left out, and SOURCE_DATE_EPOCH is the date where it is
-set. Libraries that are not tested, as they are not installed, are named.
+    results.json.gz         the results, for toolparity report reports/published/results.json.gz
+    index.html              the page; ``--render`` writes it and the files below from the results, without a run
+    README.md               the same in Markdown
+    badge.svg, badge.json   the result of this project's own normalizer
+
+The same results give the same bytes: durations are left out, and SOURCE_DATE_EPOCH sets the date. Libraries that are
+not installed are listed as not tested.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from .subjects.peers import PEERS
 
 FOLDER = Path(reports.__file__).resolve().parent / "published"
 COMMAND = "python -m toolparity.conformance.published"
-#: The subject that the badge is of.
+#: The subject that the badge shows.
 OWN = "normalizer"
 _LACKING = "not tested"
 RESULTS = "results.json.gz"
 
-#: Folders of who runs it, the innermost first, and how they are told.
+#: Personal folders, the innermost first, and their replacements in the publication.
 _FOLDERS = (
     (installing.home(), b"~/.cache/toolparity/subjects"),
     (FOLDER.parents[1], b"toolparity"),
@@ -59,7 +61,7 @@ The current report: [the page](index.html), [the results](results.json.gz). Writ
 
 
 class Index(Struct, frozen=True):
-    """What a publication says of itself, without its results."""
+    """The part of the published results that `behind` compares."""
 
     subjects: list[results.Tested]
     laws: list[results.Law]
@@ -67,18 +69,18 @@ class Index(Struct, frozen=True):
 
 
 def run(choice: Choice, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
-    """What the subjects of these names make of the cases of a choice."""
+    """Run the named subjects on the selected cases."""
     made = session.run(names, choice, known=session.expected(None), on_progress=on_progress)
     return _impersonal(_untimed(replace(made, environment=_told(made))))
 
 
 def killed(choice: Choice, on_progress: Callable[[int], None] = lambda subjects: None) -> Run:
-    """The kill matrix, of these cases."""
+    """Return the kill matrix of the selected cases."""
     return _untimed(kill.run(choice, on_progress=on_progress))
 
 
 def joined(old: Run, new: Run) -> Run:
-    """Both as one: the new run holds, and nothing is left of what the suite has no more."""
+    """Merge two runs. The new run takes precedence, and what is no longer in the suite is removed."""
     both = results.merged([old, new])
     known = scenarios()
     kept = replace(
@@ -94,7 +96,7 @@ def joined(old: Run, new: Run) -> Run:
 
 
 def _told(made: Run) -> dict[str, str]:
-    """The environment, and which libraries were not tested in it."""
+    """Return the environment, with the libraries that were not tested."""
     names = {one.name for one in made.subjects}
     lacking = ", ".join(name for name in PEERS if name not in names)
     told = {name: value for name, value in made.environment.items() if name != _LACKING}
@@ -102,7 +104,7 @@ def _told(made: Run) -> dict[str, str]:
 
 
 def _untimed(made: Run) -> Run:
-    """The run without how long anything took."""
+    """Return the run without durations."""
     return replace(
         made,
         subjects=[replace(one, seconds=0.0) for one in made.subjects],
@@ -112,7 +114,7 @@ def _untimed(made: Run) -> Run:
 
 
 def _impersonal(made: Run) -> Run:
-    """The run without the folders of who ran it, which stand in what libraries say of their errors."""
+    """Return the run without personal folders, which appear in the error messages of libraries."""
     data = results.write(made)
     for folder, name in _FOLDERS:
         data = data.replace(str(folder).encode(), name)
@@ -120,10 +122,10 @@ def _impersonal(made: Run) -> Run:
 
 
 def files(made: Run) -> dict[str, bytes]:
-    """Name -> content of everything that is published.
+    """Return everything that is published, as file name -> content.
 
-    A publication is not compared with the one before: laws and adapters change between the two, so that a difference
-    says nothing about a library.
+    A publication is not compared with the previous one. Laws and adapters change between the two, so a difference says
+    nothing about a library.
     """
     report = Report(made)
     own = Report(
@@ -144,7 +146,7 @@ def files(made: Run) -> dict[str, bytes]:
 
 
 def packed(made: Run) -> bytes:
-    """The results by gzip, without a date of its own."""
+    """Return the results compressed with gzip, without a time stamp."""
     return gzip.compress(results.write(made), mtime=0)
 
 
@@ -156,7 +158,7 @@ def publish(made: Run, folder: Path = FOLDER) -> None:
 
 
 def behind(folder: Path = FOLDER) -> list[str]:
-    """What the suite has and the publication lacks, or the reverse: "scenario parallel-four is missing"."""
+    """List the differences between the suite and the publication: "scenario parallel-four is missing"."""
     index = json.decode(gzip.decompress((folder / RESULTS).read_bytes()), type=Index)
     kinds = (
         ("subject", {*SUBJECTS}, {one.name for one in index.subjects} - {*PEERS}),

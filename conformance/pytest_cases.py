@@ -1,4 +1,4 @@
-"""The cases of a subject as pytest's items (`toolparity.conformance.pytest_plugin` adds them)."""
+"""The cases of a subject as pytest items (`toolparity.conformance.pytest_plugin` adds them)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .subjects import subject as found
 
 
 class Suite(pytest.Collector):
-    """The cases of one subject."""
+    """Collects the cases of one subject. Raises pytest.UsageError for a subject or baseline that cannot be loaded."""
 
     def __init__(self, *, told: dict[str, Any], subject: str, **given: Any) -> None:
         super().__init__(**given)
@@ -55,14 +55,16 @@ class Suite(pytest.Collector):
             yield item
 
     def result(self, case: Case) -> tuple[Result, Traffic | None]:
-        """The verdicts of a case, with what the baseline and the release make of them; and what stood on the wire."""
+        """Return the verdicts of a case after the baseline and the release requirements are applied, and its wire
+        excerpt.
+        """
         (result,) = held(baseline.applied([self._raw(case)], self.known), unreleased=self.unreleased)
         traffic = self.bench.traffic(case)
         verdicts = [self._seen_whole(result, one) if one.outcome == "stale" else one for one in result.verdicts]
         return replace(result, verdicts=verdicts), traffic
 
     def _seen_whole(self, result: Result, verdict: Verdict) -> Verdict:
-        """An entry may name several cases by patterns: it is stale where none of them fails any more."""
+        """Return a "stale" verdict only if no case that its baseline entry matches fails; otherwise return a pass."""
         entry = next(one for one in self.known if one.names(result, verdict))
         if entry not in self._stale:
             named = (case for case in Choice().cases() if _may_name(entry, case))
@@ -71,12 +73,12 @@ class Suite(pytest.Collector):
 
     def _raw(self, case: Case) -> Result:
         if case.scenario != self._scenario:
-            self.bench.forget()  # cases compare with others of their scenario alone
+            self.bench.forget()  # laws compare cases of one scenario only
             self._scenario = case.scenario
         return self.bench.result(case)
 
     def close(self) -> None:
-        """End a subject that can be ended."""
+        """Close the subject if it can be closed."""
         if hasattr(self.bench.subject, "close"):
             self.bench.subject.close()
 
@@ -87,7 +89,7 @@ def _may_name(entry: baseline.Known, case: Case) -> bool:
 
 
 class CaseItem(pytest.Item):
-    """One case: passes where every law that applies is kept."""
+    """One case. It passes if no law that applies is broken."""
 
     parent: Suite
 
@@ -108,7 +110,7 @@ class CaseItem(pytest.Item):
 
     @property
     def tested(self) -> Tested:
-        """The subject, as a report tells of it."""
+        """The subject, as a report describes it."""
         one = self.parent.bench.subject
         return Tested(one.name, one.version, sorted(one.claims), None if one.wires is None else sorted(one.wires))
 
@@ -122,7 +124,7 @@ class CaseItem(pytest.Item):
 
 
 class LawBroken(AssertionError):
-    """The verdicts of a case that are not well."""
+    """The failing verdicts of a case, as the message of the pytest failure."""
 
     def __init__(self, result: Result, verdicts: list[Verdict], rounds: list[Seen]) -> None:
         self.verdicts = verdicts

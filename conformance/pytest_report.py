@@ -1,4 +1,4 @@
-"""The results of a run under pytest, gathered from all its processes and written as `toolparity check --json` does."""
+"""Collects the results of a pytest run from all its processes and writes them as `toolparity check --json` does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .session import described, environment, laws, now
 
 
 class Part(Struct, frozen=True):
-    """What one case found."""
+    """The result of one case, with its subject and its wire excerpt."""
 
     tested: results.Tested
     result: results.Result
@@ -31,7 +31,7 @@ class Part(Struct, frozen=True):
 
 
 class Giving:
-    """Lets the report of a test hold what its case found, so that it comes along from wherever it ran."""
+    """Attaches the result of a case to its pytest report, so that the result also arrives from a worker process."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -40,12 +40,12 @@ class Giving:
         report = yield
         if call.when == "call" and isinstance(item, CaseItem) and item.result is not None:
             part = Part(item.tested, item.result, item.traffic)
-            report.toolparity = json_codec.text(part)  # type: ignore[attr-defined] # workers hand on what it holds
+            report.toolparity = json_codec.text(part)  # type: ignore[attr-defined] # xdist transfers attributes
         return report
 
 
 class Gathering:
-    """Writes the file when the session is over, whatever came out."""
+    """Collects the results and writes the file when the session ends, whatever the outcome."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -60,7 +60,7 @@ class Gathering:
     def pytest_sessionfinish(self) -> None:
         try:
             self._path.write_bytes(results.write(self._run()))
-        except OSError as error:  # ends the session with a line instead of a traceback
+        except OSError as error:  # end the session with one line instead of a traceback
             pytest.exit(f"{self._path}: {error.strerror or error}", returncode=pytest.ExitCode.INTERNAL_ERROR)
 
     def _run(self) -> results.Run:

@@ -1,7 +1,7 @@
-"""What the release requires: the checks that were there when it was made, in `conformance/required.txt`.
+"""The checks that the last release requires, from `conformance/required.txt`.
 
-A scenario, a surface or a law that came later is "new" for everybody until the next release: breaking it is told and
-fails nobody's run. Each release writes the file anew: ``python -m toolparity.conformance.required``.
+A scenario, surface or law that was added later is "new" until the next release: a failure there is reported but does
+not fail a run. Each release rewrites the file: ``python -m toolparity.conformance.required``.
 """
 
 from __future__ import annotations
@@ -24,25 +24,28 @@ FILE = Path(__file__).resolve().parent / "required.txt"
 
 
 class Required(Struct, frozen=True):
-    """``places``: scenario, surface and mode of each case, whatever the policy."""
+    """``places``: the scenario, surface and mode of each required case, under every policy."""
 
     release: str
     laws: frozenset[str]
     places: frozenset[tuple[str, str, str]]
 
     def has(self, result: Result, law: str) -> bool:
-        """Whether the release requires that this law is kept in this case."""
+        """Return whether the release requires this law in the case of this result."""
         return law in self.laws and (result.scenario, result.surface, result.mode) in self.places
 
 
 @cache
 def required() -> Required:
-    """As the last release has it. Raises InvalidScenario where something that it requires is gone."""
+    """Return the requirements of the last release. Raises InvalidScenario if something that it requires was removed."""
     return read(FILE.read_text("utf-8"))
 
 
 def read(text: str) -> Required:
-    """The file: ``release VERSION``, ``laws ID…``, then a line a scenario: ``ID SURFACE/MODE…``."""
+    """Parse the file: ``release VERSION``, ``laws ID…``, then one line for each scenario: ``ID SURFACE/MODE…``.
+
+    Raises InvalidScenario for requirements that are no longer in the suite.
+    """
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     (_, release), (_, *laws), *rest = lines
     places = {(id, *place.split("/")) for id, *told in rest for place in told}
@@ -54,7 +57,10 @@ def read(text: str) -> Required:
 
 
 def held(results: Iterable[Result], *, unreleased: bool = False) -> list[Result]:
-    """The results with failures in cases that are not required yet told as new. ``unreleased``: all is required."""
+    """Return the results with failures that the release does not require yet marked "new".
+
+    ``unreleased``: treat everything as required.
+    """
     if unreleased:
         return list(results)
     return [_held(result, required()) for result in results]
@@ -71,7 +77,7 @@ def _held(result: Result, known: Required) -> Result:
 
 
 def written() -> str:
-    """The file for everything that is there now."""
+    """Return the file for the current suite."""
     lines = [
         "# The checks that this release requires; those that come later are new until the next one.",
         "# Written by python -m toolparity.conformance.required when a release is made, and never by hand.",

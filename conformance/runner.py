@@ -1,4 +1,4 @@
-"""The suite on all cores: scenarios go to workers, their results come back in the order of the cases."""
+"""Runs the suite on all cores: workers run scenarios, and the results come back in the order of the cases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .evidence import Case
 from .subjects import subject
 from .workers import cores, in_order
 
-#: Fewer scenarios are done before workers would have started.
+#: Up to this many scenarios run in this process, because starting workers takes longer.
 _FEW = 8
 
 
 class Part(NamedTuple):
-    """The results of one scenario, and the traffic that they are about."""
+    """The results of one scenario, and its wire excerpts."""
 
     results: list[Result]
     traffic: list[Traffic]
@@ -33,9 +33,11 @@ def parts(
     jobs: int = 0,
     on_progress: Callable[[int], None] = lambda cases: None,
 ) -> Iterator[Part]:
-    """The results of the subject of a name, scenario by scenario. ``jobs``: worker processes, 0 for one a core.
+    """Yield the results of a subject, scenario by scenario. ``jobs``: the number of worker processes; 0 means one per
+    core.
 
-    ``on_progress`` is told how many cases were done. Raises UnknownSubject, and ToolparityError where a worker died.
+    ``on_progress`` is called with the number of finished cases. Raises UnknownSubject, and ToolparityError if a worker
+    dies.
     """
     groups = [list(found) for _, found in groupby(choice.cases(), key=lambda case: case.scenario)]
     work = partial(_judged, name, twice)
@@ -59,5 +61,5 @@ def _judged(name: str, twice: bool, cases: Sequence[Case]) -> Part:
 
 @cache
 def _bench(name: str, twice: bool) -> Bench:
-    """One a process: a subject that is a program is started once."""
+    """Return the runner of a subject. There is one per process, so that an executable subject is started only once."""
     return Bench(subject(name), twice=twice, called=name)

@@ -1,8 +1,8 @@
-"""Scenarios: situations to test, each a file in `conformance/situations/`, and what must come out of them.
+"""Scenarios: the situations in `conformance/situations/`, one file each, and the expected result of each response.
 
-Most are the second half of a script (`cassettes/scenarios/` under the same id): their traffic comes from the cassettes
-and what must come out is told by the script. The others are about traffic that no provider gives on demand: they carry
-the bodies in files beside them and say themselves what must come out.
+Most situations belong to a script in `cassettes/scenarios/` with the same id. Their traffic comes from the cassettes,
+and the expected results follow from the script. The other situations are about traffic that no provider produces on
+demand: they hold the response bodies, inline or in files beside them, and state the expected result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolparity.normalizer.errors import InvalidScenario
 
 from .expected import Expected, expected
 
-#: Wires whose plain answers hold arguments as parsed JSON.
+#: The wires whose plain responses hold arguments as parsed JSON.
 _PARSED = frozenset(("anthropic.messages",))
 
 
@@ -67,7 +67,7 @@ class Situation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Scenario(Struct, frozen=True):
-    """A situation with its id, and its script where it has one."""
+    """A situation with its id, and its script if it has one."""
 
     id: str
     situation: Situation
@@ -75,22 +75,22 @@ class Scenario(Struct, frozen=True):
 
     @property
     def surfaces(self) -> list[str]:
-        """The names of the surfaces on which it can be played, in their order."""
+        """The names of the surfaces that can play the scenario, in the order of `SURFACES`."""
         if self.script is not None:
             return [name for name, surface in SURFACES.items() if surface.plays(self.script)]
         told = {body.surface for body in self.situation.bodies}
         return [name for name in SURFACES if name in told]
 
     def modes(self, surface: str) -> list[str]:
-        """ "plain", "stream", or both."""
+        """Return the modes on a surface: "plain", "stream", or both."""
         if self.script is not None:
-            # A plain answer that is cut off is no answer, and nothing that could be recorded.
+            # A plain response that breaks off leaves no response to record.
             return ["stream"] if _cut(self.script) else ["plain", "stream"]
         told = {body.stream for body in self.situation.bodies if body.surface == surface}
         return [mode for mode, stream in (("plain", False), ("stream", True)) if stream in told]
 
     def expected(self, surface: str, number: int, *, stream: bool) -> Expected:
-        """What must come out of a round (from 0) on a surface."""
+        """Return the expected result of a round (counted from 0) on a surface."""
         told = self.situation.expected
         place: int | str = "stream" if stream else "plain"
         if self.script is not None:
@@ -111,13 +111,13 @@ def _cut(script: Script) -> bool:
 
 
 FOLDER = resources.files(__package__) / "situations"
-#: The one file there that is no situation (`toolparity.conformance.trace`).
+#: The one file in the folder that is not a situation (`toolparity.conformance.trace` reads it).
 LEFT_OUT = "left_out.toml"
 
 
 @cache
 def scenarios() -> dict[str, Scenario]:
-    """All of them by id. Raises InvalidScenario and InvalidScript."""
+    """Return all scenarios by id. Raises InvalidScenario and InvalidScript."""
     played = scripts()
     found: dict[str, Scenario] = {}
     for file in sorted(FOLDER.iterdir(), key=lambda file: file.name):
@@ -130,7 +130,7 @@ def scenarios() -> dict[str, Scenario]:
 
 
 def read(id: str, file: Traversable, played: Mapping[str, Script]) -> Scenario:
-    """One situation from its file. ``played``: the scripts by id. Raises InvalidScenario, which says where."""
+    """Read one situation. ``played``: the scripts by id. Raises InvalidScenario with the id."""
     try:
         situation = msgspec.convert(tomllib.loads(file.read_text("utf-8")), Situation)
     except tomllib.TOMLDecodeError as error:
@@ -152,7 +152,7 @@ def read(id: str, file: Traversable, played: Mapping[str, Script]) -> Scenario:
 
 
 def _checked(scenario: Scenario) -> Scenario:
-    """Every exception is for a surface that plays, and says something that can be expected."""
+    """Check that each entry of ``expect`` names a surface that plays the scenario and has members of `Expected`."""
     for key, differs in scenario.situation.expect.items():
         if key.partition("/")[0] not in scenario.surfaces:
             raise InvalidScenario(f"expect {key}: no surface that plays it", where=scenario.id)
@@ -164,19 +164,19 @@ def _checked(scenario: Scenario) -> Scenario:
 
 
 def body_bytes(body: Body) -> bytes:
-    """The answer as it stands in the file."""
+    """Return the bytes of a response body: its inline text, or the content of its file."""
     if body.text is not None:
         return body.text.encode()
     return (FOLDER / str(body.file)).read_bytes()
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a situation's file."""
+    """Return the JSON schema of a situation file."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Situation)}
 
 
 def guarded() -> dict[str, list[str]]:
-    """Failure id -> the scenarios that guard against it."""
+    """Return a table: failure id -> the scenarios that guard against it."""
     table: dict[str, list[str]] = {}
     for id, scenario in scenarios().items():
         for failure in scenario.situation.guards:

@@ -1,4 +1,4 @@
-"""What stood on the wire, for people: the beginning of each answer as text, and its canonical blocks beside it."""
+"""Wire excerpts for reports: the beginning of each response as text, and its canonical blocks."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .provenance import source_path
 from .subjects import Ask
 from .subjects.reference import read_answer
 
-#: Characters of an answer that a report shows.
+#: The maximum length of an excerpt, in characters.
 EXCERPT = 600
-#: Characters of its canonical blocks.
+#: The maximum length of the canonical blocks, in characters.
 BLOCKS = 1200
 
 
 def seen(case: Case, rounds: Sequence[Round]) -> Traffic:
-    """The traffic of a case, and which file holds it."""
+    """Return the wire excerpts of a case, with the file that holds the traffic."""
     told = [Seen(excerpt(one.ask), sum(map(len, one.ask.pieces)), _blocks(one.ask)) for one in rounds]
     return Traffic(case.scenario, case.surface, case.mode, told, source_path(case))
 
 
 def excerpt(ask: Ask) -> str:
-    """The beginning of an answer; messages of gRPC in protobuf's JSON, one a line."""
+    """Return the beginning of a response. gRPC messages are shown in protobuf's JSON form, one per line."""
     if ask.wire != "xai.grpc":
         return b"".join(ask.pieces)[:EXCERPT].decode("utf-8", "replace")
     lines: list[str] = []
@@ -51,7 +51,7 @@ def _message(piece: bytes, stream: bool) -> str:
 
 
 def _blocks(ask: Ask) -> str:
-    """As this project reads them, whoever is tested."""
+    """Return the blocks as this project's normalizer reads them, whichever subject is tested."""
     try:
         response = read_answer(ask)
     except ToolparityError as error:

@@ -1,4 +1,4 @@
-"""A whole run of the suite: subjects put to cases, their baselines applied, and all that a report tells of it."""
+"""A whole run of the suite: runs subjects on cases, applies their baselines, and collects what a report needs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def run(
     jobs: int = 0,
     on_progress: Callable[[int], None] = lambda cases: None,
 ) -> results.Run:
-    """Put the subjects of these names to the cases of a choice, one subject after the other.
+    """Run the named subjects on the selected cases, one subject after the other.
 
-    ``known``: a name -> the failures that are expected of its subject, whatever that calls itself. ``unreleased``: hold
-    them also to what the release does not require yet. Raises UnknownSubject, and ToolparityError where a worker died.
+    ``known`` maps the name with which a subject was selected to its expected failures. ``unreleased``: also fail for
+    checks that the last release does not require yet. Raises UnknownSubject, and ToolparityError if a worker dies.
     """
     began, date = time.monotonic(), now()
     subjects = [subject(name) for name in names]
@@ -68,12 +68,12 @@ def run(
 
 
 def laws() -> list[results.Law]:
-    """All laws, as a report tells of them."""
+    """Return all laws in the form of a report."""
     return [results.Law(law.id, law.sentence, law.level) for law in LAWS.values()]
 
 
 def described(cases: Iterable[Case]) -> list[results.Scenario]:
-    """The scenarios of these cases, as a report tells of them."""
+    """Return the scenarios of these cases in the form of a report."""
     known = scenarios()
     ids = dict.fromkeys(case.scenario for case in cases)
     return [
@@ -83,9 +83,10 @@ def described(cases: Iterable[Case]) -> list[results.Scenario]:
 
 
 def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.Known]]:
-    """Which failures are expected of a subject: those of the file, or those that are shipped for its name, or none.
+    """Return a function from a subject's name to its expected failures: those of ``file``, of the shipped baseline, or
+    none.
 
-    Raises InvalidBaseline where the file that was asked for is not there.
+    Raises InvalidBaseline if ``file`` does not exist.
     """
     if none:
         return lambda name: []
@@ -96,12 +97,12 @@ def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[b
 
 
 def environment() -> dict[str, str]:
-    """Where a run takes place."""
+    """Return the Python version and the operating system of the run."""
     return {"python": platform.python_version(), "system": platform.system()}
 
 
 def now() -> str:
-    """ISO 8601; SOURCE_DATE_EPOCH holds where it is set, as reproducible builds do."""
+    """Return the time as ISO 8601. SOURCE_DATE_EPOCH overrides it, as for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     at = (
         datetime.datetime.now(datetime.UTC)

@@ -1,7 +1,7 @@
-"""Whether a subject is plugged in right, told in seconds: one easy call on each wire, plain and streamed, asked twice.
+"""A quick check of a subject: one simple call on each wire, plain and streamed, each read twice.
 
-What comes out says who has to look: at the plug (the answer has no form that the suite reads), or at the
-implementation (it was read, and is wrong).
+The result says what to fix: the plug (the suite cannot read the answer's form), or the implementation (the answer was
+read and is wrong).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .laws import LAWS
 from .scenarios import scenarios
 from .subjects import Subject
 
-#: One call with one argument, as every provider gives it.
+#: A scenario with one call and one argument, which every surface can play.
 SCENARIO = "single-call"
-#: The surface on which each wire is at home.
+#: The first surface of each wire.
 _HOMES = {surface.wire: name for name, surface in reversed(SURFACES.items())}
 
 
 class Probe(Struct, frozen=True):
-    """One question. ``blame``: "" where all is well; ``told``: in words."""
+    """The result of one check. ``blame``: what to fix, "" if nothing. ``told``: the calls or the problem, in words."""
 
     wire: str
     mode: str
@@ -36,8 +36,9 @@ class Probe(Struct, frozen=True):
 
 
 def probes(subject: Subject) -> Iterator[Probe]:
-    """Each wire that the subject reads, plain, and streamed where it claims that. Raises UnreadableSource where the
-    suite lacks the traffic.
+    """Check each wire that the subject reads: plain, and streamed if the subject claims it.
+
+    Raises UnreadableSource if the traffic of the suite is missing.
     """
     scenario = scenarios()[SCENARIO]
     for wire, surface in sorted(_HOMES.items()):

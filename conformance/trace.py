@@ -1,8 +1,8 @@
-"""The trace: which scenarios guard against which known failure, and why none guards against the others.
+"""The trace: which scenarios guard against each known failure, or why none does.
 
     python -m toolparity.conformance.trace > docs/trace.md
 
-A failure is known by its id; the ids that have to be traced are listed in `conformance/situations/failures.txt`.
+Failures are identified by ids. The ids that must be traced are listed in `conformance/situations/failures.txt`.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ is written by `python -m toolparity.conformance.trace > docs/trace.md`, from the
 
 
 class Trace(Struct, frozen=True):
-    """``guards``: failure -> scenarios, in the order of the failures' ids; ``left_out``: failure -> reason."""
+    """``guards``: failure -> scenarios, in the order of the failure ids. ``left_out``: failure -> reason."""
 
     guards: dict[str, list[str]]
     left_out: dict[str, str]
 
     @property
     def ids(self) -> list[str]:
-        """All failures that are traced, in order."""
+        """All traced failures, in order."""
         return sorted({*self.guards, *self.left_out}, key=place)
 
 
 def place(id: str) -> tuple[str, int]:
-    """Where an id stands: ``IDX-2`` before ``IDX-10``."""
+    """Return the sort key of a failure id: ``IDX-2`` comes before ``IDX-10``."""
     kind, _, number = id.rpartition("-")
     return kind, int(number)
 
 
 @cache
 def failures() -> tuple[str, ...]:
-    """The ids of all known failures, in order. Raises InvalidScenario for what is no id, or stands twice."""
+    """Return the ids of all known failures, in order. Raises InvalidScenario for an id that is malformed, repeated or
+    misplaced.
+    """
     ids = (FOLDER / "failures.txt").read_text("utf-8").split()
     for id in ids:
         if not re.fullmatch(r"[A-Z][A-Z0-9]*-[0-9]+", id):
@@ -60,7 +62,9 @@ def failures() -> tuple[str, ...]:
 
 @cache
 def trace() -> Trace:
-    """Raises InvalidScenario where a failure has neither scenario nor reason, or both, or is not known."""
+    """Return the trace. Raises InvalidScenario if a failure is unknown, or has neither or both of scenarios and a
+    reason.
+    """
     table = guarded()
     left_out: dict[str, str] = tomllib.loads((FOLDER / LEFT_OUT).read_text("utf-8"))["left_out"]
     problems = [
@@ -74,7 +78,7 @@ def trace() -> Trace:
 
 
 def page() -> str:
-    """The page: the figures, the table, the reasons."""
+    """Return the Markdown page: the counts, the table, the reasons."""
     found = trace()
     guarding = {scenario for names in found.guards.values() for scenario in names}
     told = (

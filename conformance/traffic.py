@@ -1,4 +1,4 @@
-"""The traffic of a scenario: what was asked and answered on a surface, from its cassette or from its bodies."""
+"""The traffic of a scenario on a surface, from its cassette or from the bodies of its situation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from .scenarios import Scenario, body_bytes, scenarios
 
 
 class Answered(Struct, frozen=True):
-    """One answer on a wire. ``pieces``: as `conformance.subjects.Ask` has them; ``request``: null where nobody told.
+    """One response on a wire.
 
-    ``provider``: who gave it, where that is another than the surface's own.
+    ``pieces``: as in `conformance.subjects.Ask`. ``request``: None if it is not known. ``provider``: the provider that
+    sent the response, if it is not the surface's own.
     """
 
     surface: str
@@ -35,7 +36,7 @@ class Answered(Struct, frozen=True):
 
 @cache
 def answers(scenario: str, surface: str, mode: str) -> list[Answered]:
-    """The answers in order, one a round. Raises UnreadableSource where the cassette is missing or no cassette."""
+    """Return the responses in order, one per round. Raises UnreadableSource if there is no valid cassette."""
     found = scenarios()[scenario]
     if found.script is None:
         return [_written(found, surface, mode == "stream")]
@@ -50,7 +51,7 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
     for exchange in load(path).exchanges:
         pieces = exchange.frames if exchange.frames is not None else [exchange.body or b""]
         if exchange.frames is not None and exchange.body is not None:
-            pieces = [*exchange.frames, exchange.body]  # the status of a call that broke off
+            pieces = [*exchange.frames, exchange.body]  # the status of a call that ended with an error
         if exchange.stream and exchange.frames is None:
             pieces = events(pieces[0])
         yield Answered(surface, bool(exchange.stream), pieces, exchange.request, exchange.status or 200, str(path))
@@ -71,7 +72,7 @@ def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
 
 
 def _message(line: bytes, stream: bool) -> bytes:
-    """A message of `xai.grpc`, serialized."""
+    """Return a message of `xai.grpc`, serialized, from its JSON or base64 form."""
     if line.lstrip()[:1] != b"{":
         return base64.b64decode(line)
     from google.protobuf.json_format import Parse
@@ -82,5 +83,5 @@ def _message(line: bytes, stream: bool) -> bytes:
 
 
 def cut(pieces: list[bytes], how: str) -> list[bytes]:
-    """The same bytes in other pieces: a name of `toolparity.cassettes.chunking`."""
+    """Return the same bytes in other pieces. ``how``: a name of `toolparity.cassettes.chunking.CHUNKINGS`."""
     return CHUNKINGS[how](b"".join(pieces))

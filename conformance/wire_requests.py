@@ -1,5 +1,6 @@
-"""Request bodies as plain JSON, looked at from outside: which calls and answers stand in them, and what a provider
-wants to see again. Deliberately apart from the normalizer's readers, which are themselves tested with it.
+"""Reads request bodies as plain JSON: the calls and tool results in them, and what a provider requires to get back.
+
+It does not use the normalizer's readers, because the suite tests them with it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from .wire_usage import values
 
 
 def next_of(round: Round, to: str, provider: str) -> Next:
-    """The request that follows a round, with a result for each call that could run, under the id that the subject gave
-    it. Results come as tools finish, the last call's first (failures ORD-01, XAI-01).
+    """Return the request that follows a round, with a result for each runnable call under the id that the subject gave
+    it.
+
+    The results are in reverse order, as if the last call finished first (failures ORD-01, XAI-01).
     """
     runnable = round.expected.runnable
     places, _ = matched(round.expected.calls, round.answer.calls)
@@ -31,13 +34,13 @@ def next_of(round: Round, to: str, provider: str) -> Next:
 
 
 def returned(round: Round, place: int) -> str:
-    """What the tool returns to a call."""
+    """Return the result of a call."""
     call = round.expected.calls[place]
     return f"the result of {call.name} ({place + 1})" if call.result is None else call.result
 
 
 def lost_results(round: Round, body: Any, wire: str) -> Iterator[str]:
-    """The results that do not stand in a request, or stand there as the answer to another call."""
+    """Yield the results that are missing in a request, or that answer another call there."""
     answers = [item for item in _walk(body, wire) if item.kind == "answer"]
     for place, item in _made(round, body, wire):
         result = returned(round, place)
@@ -47,16 +50,16 @@ def lost_results(round: Round, body: Any, wire: str) -> Iterator[str]:
 
 
 def lost_calls(round: Round, body: Any, wire: str) -> Iterator[ExpectedCall]:
-    """The calls that do not stand in a request with the name and the arguments that the model gave them."""
+    """Yield the calls that are missing in a request, or have another name or other arguments there."""
     for place, item in _made(round, body, wire):
         if item is None:
             yield round.expected.calls[place]
 
 
 def _made(round: Round, body: Any, wire: str) -> Iterator[tuple[int, _Item | None]]:
-    """The place of each call that could run, with what stands for it in a request; null where nothing does.
+    """Yield the index of each runnable call, with the item that represents it in a request, or None.
 
-    From behind: calls of earlier rounds may be the same.
+    Both are matched from the end, because earlier rounds may contain equal calls.
     """
     free = [item for item in _walk(body, wire) if item.kind == "call"][::-1]
     foreign = wire != round.ask.wire
@@ -69,12 +72,14 @@ def _made(round: Round, body: Any, wire: str) -> Iterator[tuple[int, _Item | Non
 
 
 def _called(name: str, call: ExpectedCall, foreign: bool) -> bool:
-    """Whether a name in a request is that of a call. Elsewhere a name may be taken: then more stands behind it."""
+    """Return whether a name in a request is that of a call. On another wire it may have a suffix, because names can
+    collide.
+    """
     return name == call.name or (foreign and name.startswith(call.name))
 
 
 def _is(told: Any, call: ExpectedCall) -> bool:
-    """Whether arguments in a request, as text or as an object, are those of a call."""
+    """Return whether arguments in a request, as text or as an object, are those of a call."""
     if call.arguments is None and told == call.text:
         return True
     if isinstance(told, str):
@@ -82,13 +87,13 @@ def _is(told: Any, call: ExpectedCall) -> bool:
             told = json_codec.decode(told) if told.strip() else {}
         except ValueError:
             return False
-    if call.arguments is None:  # free text, on a wire that knows objects only
+    if call.arguments is None:  # free text, on a wire that only has objects
         return isinstance(told, dict) and call.text in told.values()
     return equal({} if told is None else told, call.arguments)
 
 
 def _says(told: Any, result: str) -> bool:
-    # a result that is JSON may stand there as such, or as text
+    # The request may hold a JSON result as a value or as text.
     sent = json_codec.text(told)
     return json_codec.text(result)[1:-1] in sent or result in sent or _holds(told, result)
 
@@ -109,26 +114,26 @@ def _within(body: Any, value: Any) -> bool:
 
 
 def calls_in(body: Any, wire: str) -> Iterator[str]:
-    """The id of each client call that stands in a request."""
+    """Yield the id of each client call in a request."""
     for item in _walk(body, wire):
         if item.kind == "call":
             yield item.id
 
 
 def answers_in(body: Any, wire: str) -> Iterator[str]:
-    """The id that each tool result in a request answers."""
+    """Yield the call id of each tool result in a request."""
     for item in _walk(body, wire):
         if item.kind == "answer":
             yield item.id
 
 
 def words_in(body: Any, wire: str) -> str:
-    """All that the model said, as it stands in a request, joined."""
+    """Return all text of the model in a request, concatenated."""
     return "".join(_said(body, wire, "assistant"))
 
 
 def asked_in(body: Any, wire: str) -> list[str]:
-    """The texts that the user said, as they stand in a request."""
+    """Return the texts of the user in a request."""
     return list(_said(body, wire, "user"))
 
 
@@ -154,7 +159,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def failed_in(body: Any) -> Iterator[str]:
-    """The id that each result answers which is marked as failed, on the wire that has a mark for it (Anthropic's)."""
+    """Yield the call id of each result that is marked as an error. Only Anthropic's wire has such a mark."""
     for message in body.get("messages") or []:
         content = message.get("content")
         for block in content if isinstance(content, list) else []:
@@ -163,7 +168,7 @@ def failed_in(body: Any) -> Iterator[str]:
 
 
 class _Item(NamedTuple):
-    """A call or an answer in a request. ``told``: its arguments or its content, as it stands there."""
+    """A call or a tool result in a request. ``told``: its arguments or its content, unchanged."""
 
     kind: str
     id: str
@@ -177,7 +182,7 @@ def _walk(body: Any, wire: str) -> Iterator[_Item]:
         for item in body.get("input") or []:
             type = item.get("type") if isinstance(item, dict) else None
             if type == "custom_tool_call" and item.get("name") not in custom:
-                continue  # xAI's own, which looks like one of the caller's (failure SRV-09)
+                continue  # a server call of xAI, which looks like a client call (failure SRV-09)
             if type in ("function_call", "custom_tool_call"):
                 yield _Item("call", item["call_id"], item["name"], item.get("arguments", item.get("input")))
             elif type in ("function_call_output", "custom_tool_call_output"):
@@ -201,15 +206,15 @@ def _walk(body: Any, wire: str) -> Iterator[_Item]:
             yield _Item("answer", message.get("tool_call_id", ""), "", message.get("content"))
 
 
-#: Members whose text a provider gave to see it again.
+#: The members whose text must be sent back to the provider.
 _BACK = {"signature": "signature", "encrypted_content": "encrypted state", "data": "redacted thinking"}
 _CALLS = {"tool_use": "id", "server_tool_use": "id", "function_call": "call_id", "custom_tool_call": "call_id"}
 
 
 def wanted_back(ask: Ask) -> Iterator[tuple[str, str]]:
-    """(what it is, the text) of each thing in an answer that its provider wants back.
+    """Yield (kind, text) for everything in a response that the provider requires to get back.
 
-    A text that a stream told in pieces is told here in pieces too: each of them has to stand in what goes back.
+    If a stream sent a text in fragments, each fragment is yielded separately: all of them must appear in the request.
     """
     if ask.status >= 400:
         return
@@ -218,7 +223,7 @@ def wanted_back(ask: Ask) -> Iterator[tuple[str, str]]:
         return
     for value in values(ask):
         if value.get("type") == "error" or (ask.wire == "openai.responses" and ask.stream and not _ends(value)):
-            continue  # an item's state may still grow before the last event, which holds all of it
+            continue  # an item's state may still grow; the last event holds all of it
         yield from _back(value)
 
 

@@ -1,5 +1,6 @@
-"""The figures of usage that stand on a wire, by the shortest way, with the meaning that the canonical form gives them:
-input with the cache's reads and writes, output with the reasoning.
+"""Token counts read directly from a response, with their canonical meaning.
+
+Input tokens include cache reads and writes; output tokens include reasoning.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .subjects import Ask
 
 
 def usage_on(ask: Ask) -> dict[str, int] | None:
-    """``input_tokens`` and ``output_tokens`` of an answer, or null where none stand there."""
+    """Return ``input_tokens`` and ``output_tokens`` of a response, or None if it has no usage."""
     if ask.status >= 400:
         return None
     if ask.wire == "xai.grpc":
@@ -35,7 +36,9 @@ def usage_on(ask: Ask) -> dict[str, int] | None:
 
 
 def _of_messages(ask: Ask) -> dict[str, int] | None:
-    """The last figures told. What was thought is apart where the total counts it beside the output."""
+    """Return the last token counts of a gRPC response. Reasoning is added to the output if the total counts it
+    separately.
+    """
     from xai_sdk.proto import chat_pb2
 
     made = chat_pb2.GetChatCompletionChunk if ask.stream else chat_pb2.GetChatCompletionResponse
@@ -48,7 +51,7 @@ def _of_messages(ask: Ask) -> dict[str, int] | None:
 
 
 def values(ask: Ask) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a body, or of each event of a stream."""
+    """Yield the JSON object of a body, or that of each event of a stream. Invalid JSON is skipped."""
     texts = [ask.body]
     if ask.stream:
         lines = ask.body.splitlines()

@@ -1,8 +1,8 @@
 """Withdrawn accusations: failures of shipped subjects that the suite cannot judge fairly yet, each with its reason.
 
-The laws judge what a library returns. Some libraries return more than they run: their runner refuses such an answer, or
-runs the call once. Until the suite drives the runner itself, these verdicts are `unsupported`, not failures.
-Each entry was confirmed by a program that uses the library alone.
+The laws judge what a library returns. Some libraries return more than they run: their runner refuses such a response,
+or runs the call once. Until the suite drives the runner itself, these verdicts are `unsupported`, not failures. Each
+entry was confirmed by a program that uses only the library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from toolparity.reports.results import Result, Verdict
 
 from .baseline import Known
 
-#: Scenarios in which xAI's own search is a custom call on the wire.
+#: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
 XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
 _NO_RUNNER = "the library returns the item of xAI's own search unchanged and runs nothing, so the caller decides"
 _REFUSES = "its agent refuses the answer, as two calls have one id, and runs nothing"
@@ -21,7 +21,7 @@ _NOT_STREAMED = "its constructor refuses n > 1 with streaming"
 
 
 def _entries(reason: str, checks: str, scenarios: str, surface: str, mode: str = "*") -> list[Known]:
-    """An entry for each of these checks and scenarios, which are words of a text."""
+    """Return an entry for each pair of these checks and scenarios, which are separated by spaces."""
     return [
         Known(check, scenario, surface, mode, "*", reason) for check in checks.split() for scenario in scenarios.split()
     ]
@@ -52,7 +52,7 @@ WITHDRAWN: dict[str, list[Known]] = {
 
 
 def applied(result: Result) -> Result:
-    """The result with each failure that is withdrawn as `unsupported`, with the reason."""
+    """Return the result with withdrawn failures changed to `unsupported`, with the reason."""
     known = WITHDRAWN.get(result.subject)
     if known is None:
         return result

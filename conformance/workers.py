@@ -1,4 +1,4 @@
-"""Work on all cores, its results in the order of the input, whatever the number of workers."""
+"""Work on all cores, with results in the order of the input, whatever the number of workers."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from toolparity.normalizer.errors import ToolparityError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: So many items for each worker are under way at a time.
+#: The number of items per worker that are in progress at a time.
 _UNDER_WAY = 4
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # missing on some systems
         return os.cpu_count() or 1
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: int, preload: str) -> Iterator[Result]:
-    """``function`` of each item, by ``jobs`` processes. ``preload``: the module that workers begin with.
+    """Apply ``function`` to each item in ``jobs`` processes. ``preload``: the module that the fork server imports.
 
-    Raises what the function raises, and ToolparityError where a worker died.
+    Raises what the function raises, and ToolparityError if a worker dies.
     """
     under_way: deque[Future[Result]] = deque()
     pool = ProcessPoolExecutor(jobs, mp_context=_context(preload), initializer=_leave_interrupts_to_the_parent)
     try:
         for item in items:
-            with _interrupts_held():  # what is started here must not die of an interrupt before it can ignore it
+            with _interrupts_held():  # a new worker must not receive SIGINT before it ignores it
                 under_way.append(pool.submit(function, item))
             if len(under_way) >= jobs * _UNDER_WAY:
                 yield under_way.popleft().result()
@@ -56,13 +56,16 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:
-    """End workers in the middle of their item; the pool has no public way before 3.14."""
+    """Terminate the workers in the middle of their items; the pool has no public method for it before Python 3.14."""
     for process in list((getattr(pool, "_processes", None) or {}).values()):
         process.terminate()
 
 
 def _context(preload: str) -> multiprocessing.context.BaseContext:
-    """Fork servers start fast and, unlike a plain fork, are safe beside threads; some systems only spawn."""
+    """Return a fork server context, or spawn where there is no fork server.
+
+    Fork servers start fast and, unlike a plain fork, are safe with threads.
+    """
     methods = multiprocessing.get_all_start_methods()
     if "forkserver" not in methods:
         return multiprocessing.get_context("spawn")
@@ -73,7 +76,7 @@ def _context(preload: str) -> multiprocessing.context.BaseContext:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """An interrupt that comes meanwhile is delivered afterwards; processes that are started inherit the mask."""
+    """Delay SIGINT until the block ends. Processes that are started in the block inherit the signal mask."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,6 +1,7 @@
-"""The laws, each a check: a small module with a sentence, what a subject has to claim for it, where it applies, and
-``check(evidence)``, which yields a `Failure` for each place where the law is broken. Adding one is a module beside
-these and a line in the table.
+"""The laws, one module each.
+
+A module has a sentence, a level, the claims that a subject needs for it, ``applies(evidence)``, and
+``check(evidence)``, which yields a `Failure` for each violation. To add a law, add a module here and its id to `IDS`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .common import Failure
 
 
 class Law(NamedTuple):
-    """``sentence``: the law in one sentence; ``claims``: what a subject has to claim to be held to it."""
+    """``sentence``: the law in one sentence. ``claims``: what a subject must claim for the law to be checked."""
 
     id: str
     level: str
@@ -24,7 +25,7 @@ class Law(NamedTuple):
     check: Callable[[Evidence], Iterator[Failure]]
 
 
-#: In the order in which the design tells them.
+#: The ids, in the order of the design.
 IDS = (
     "conservation",
     "order",

@@ -1,4 +1,4 @@
-"""One situation, whoever the provider is."""
+"""The law `alike`: one scenario gives the same result with every provider."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CLAIMS = ("stop", "text")
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where another provider plays the scenario too."""
+    """Applies if the scenario has another surface that the subject reads."""
     return len(evidence.surfaces) > 1 and _other(evidence) is not None
 
 
 def _other(evidence: Evidence) -> str | None:
-    """The surface to compare with: the first one that the subject reads."""
+    """Return the surface to compare with: the first other one that the subject reads."""
     case = evidence.case
     for name in evidence.surfaces:
         if name != case.surface and evidence.sibling(case._replace(surface=name), None) is not None:
@@ -29,7 +29,7 @@ def _other(evidence: Evidence) -> str | None:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """The rounds of both, side by side."""
+    """Compare the rounds of both surfaces."""
     other = _other(evidence) or ""
     theirs = evidence.sibling(evidence.case._replace(surface=other), None) or []
     for mine, its in zip(evidence.rounds, theirs, strict=False):

@@ -1,4 +1,4 @@
-"""Every call that was made gets its answer."""
+"""The law `answered`: every call gets exactly one tool result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CLAIMS = ("answers",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where calls were made and the conversation goes on; once for all policies."""
+    """Applies if calls were made and the conversation continues; checked once for all policies."""
     return evidence.case.policy == "all" and any(round.expected.calls and round.following for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """The request that the subject makes keeps the provider's rules, and answers each call once."""
+    """Check that the subject's next request follows the provider's rules and has one result for each call."""
     for round in evidence.rounds:
         if not (round.expected.calls and round.following):
             continue
@@ -53,7 +53,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
 
 
 def _unmarked(round: Round, body: Any) -> Iterator[Failure]:
-    """Calls whose tool failed, or that could not run, are answered with an error (failures RES-01, INV-01)."""
+    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01)."""
     marked = set(failed_in(body))
     places, _ = matched(round.expected.calls, round.answer.calls)
     runnable = round.expected.runnable

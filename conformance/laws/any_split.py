@@ -1,4 +1,4 @@
-"""Where the network cuts the bytes says nothing."""
+"""The law `any-split`: the boundaries of network pieces have no effect on the result."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .common import Failure, listed
 SENTENCE = "The same bytes, cut at any place, give the same response."
 LEVEL = "must"
 CLAIMS = ("stream",)
-#: How the bytes are cut again (`toolparity.cassettes.chunking`).
+#: The ways in which the bytes are split again (`toolparity.cassettes.chunking`).
 CUTS = ("ends", "odd", "utf8", "merged", "whole")
 
 
 def applies(evidence: Evidence) -> bool:
-    """Streamed cases, once for all policies. Messages of gRPC arrive whole: nothing cuts them."""
+    """Applies to streamed cases, once for all policies. gRPC messages always arrive complete, so they are not split."""
     case = evidence.case
     return case.stream and case.policy == "all" and SURFACES[case.surface].wire != "xai.grpc"
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """The answers to each way of cutting are equal to the answers to the recorded pieces."""
+    """Compare the answers to each split with the answers to the recorded pieces."""
     for cut in CUTS:
         for one, other in zip(evidence.rounds, evidence.sibling(evidence.case, cut) or [], strict=True):
             if one.answer != other.answer:

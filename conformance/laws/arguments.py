@@ -1,4 +1,4 @@
-"""Arguments come through as they were written, and what is wrong with them is said."""
+"""The law `arguments`: arguments arrive unchanged, and broken ones are reported."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CLAIMS: tuple[str, ...] = ()
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where there are calls, in an answer that was not declined."""
+    """Applies if there are calls in a response that the subject did not decline."""
     return any(round.expected.calls and not declined(evidence, round) for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Call by call: the value, the text, and what is said of those that cannot run."""
+    """Compare each call's arguments, argument text, kind and status."""
     tells = "status" in evidence.subject.claims
     for round in evidence.rounds:
         wanted = round.expected.calls
@@ -39,7 +39,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             if place in places:
                 continue
             other = next((one for one in strangers if one.name == call.name), None)
-            if other is not None:  # else it is lost: law `conservation`
+            if other is not None:  # otherwise it is lost: law `conservation`
                 strangers.remove(other)
                 pairs.append((call, other))
         for call, told in pairs:
@@ -56,7 +56,7 @@ def _compared(number: int, call: ExpectedCall, told: AnsweredCall, tells: bool) 
             yield Failure(number, f"the argument text of {call.name} is another", call.text, told.text)
     elif call.status != "complete" and isinstance(told.arguments, dict) and told.arguments:
         if not tells and (call.text is None or as_written(call, told)):
-            return  # handed on as it stands there
+            return  # passed on unchanged
         yield Failure(number, f"the {call.status} arguments of {call.name} were repaired", call.text, told.arguments)
     elif call.text is not None and told.text is not None and told.text != call.text:
         yield Failure(number, f"the argument text of {call.name} is another", call.text, told.text)

@@ -1,4 +1,4 @@
-"""What a subject claims to give, it gives: a claim is no word, and leaving it out is no way round a law."""
+"""Checks that a subject delivers what it claims, for the claims that no law checks completely."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .common import Failure
 
 
 def withheld(evidence: Evidence, round: Round) -> Iterator[Failure]:
-    """A failure for each claim that no law of its own would miss in this round: the words, and the blocks."""
+    """Yield a failure for each claim of text or blocks that the subject does not fulfil in this round."""
     claims, answer, expected = evidence.subject.claims, round.answer, round.expected
     if not expected.complete or expected.failed:
         return

@@ -1,4 +1,4 @@
-"""What the checks share: their verdicts, and how calls are compared and named."""
+"""What the laws share: the failure type, and how calls are compared and named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..expected import ExpectedCall
 
 
 class Failure(NamedTuple):
-    """Where a law was broken: the round (from 0), why, in words that say what to do, and both sides."""
+    """One violation of a law: the round (from 0), the reason, and both sides of the comparison."""
 
     round: int
     reason: str
@@ -24,7 +24,7 @@ class Failure(NamedTuple):
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same: 1 and 1.0 are, 1 and true are not, and no text is a number."""
+    """Return whether two JSON values are equal. 1 equals 1.0; 1 does not equal true; a string never equals a number."""
     if isinstance(one, dict):
         return isinstance(other, dict) and one.keys() == other.keys() and all(equal(one[k], other[k]) for k in one)
     if isinstance(one, list):
@@ -33,7 +33,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def same(wanted: ExpectedCall, got: AnsweredCall) -> bool:
-    """Whether the subject's call is this one: by name and by what its arguments say."""
+    """Return whether a subject's call is this expected call, by its name and the value of its arguments."""
     if wanted.name != got.name:
         return False
     if wanted.arguments is not None:
@@ -42,7 +42,7 @@ def same(wanted: ExpectedCall, got: AnsweredCall) -> bool:
             return wanted.arguments == {} and value in (None, "")
         return equal(value, wanted.arguments)
     if wanted.text is None:
-        return True  # the wire holds parsed JSON: what was cut there cannot be told
+        return True  # the wire holds parsed JSON, so truncation is not visible
     if got.text is not None:
         return got.text == wanted.text
     if wanted.kind == "custom":
@@ -51,7 +51,9 @@ def same(wanted: ExpectedCall, got: AnsweredCall) -> bool:
 
 
 def as_written(wanted: ExpectedCall, got: AnsweredCall) -> bool:
-    """Whether parsed arguments are what the text says, though the call cannot run: it was cut, or is no object."""
+    """Return whether parsed arguments equal the text of a call that cannot run because it was cut or is not an
+    object.
+    """
     try:
         return equal(got.arguments, json_codec.decode(wanted.text or ""))
     except ValueError:
@@ -59,9 +61,10 @@ def as_written(wanted: ExpectedCall, got: AnsweredCall) -> bool:
 
 
 def matched(wanted: Sequence[ExpectedCall], got: Iterable[AnsweredCall]) -> tuple[list[int | None], list[AnsweredCall]]:
-    """For each of the subject's calls in order, the place of the call on the wire that it is, or null; and the nulls.
+    """Match the subject's calls with the expected ones.
 
-    Calls that are alike are taken in order, so that two equal calls are two.
+    Return, for each of the subject's calls in order, the index of the expected call or None; and the calls without a
+    match. Equal calls are matched in order, so that two equal calls count as two.
     """
     free = list(range(len(wanted)))
     places: list[int | None] = []
@@ -77,25 +80,25 @@ def matched(wanted: Sequence[ExpectedCall], got: Iterable[AnsweredCall]) -> tupl
 
 
 def named(calls: Iterable[ExpectedCall | AnsweredCall]) -> list[str]:
-    """The calls as a person reads them."""
+    """Return the calls as short text."""
     return [str(call) if isinstance(call, AnsweredCall) else _wanted(call) for call in calls]
 
 
-#: An answer that stops so is not whole, and a caller that runs nothing may refuse it.
+#: The stop reasons of an incomplete response, which a subject that runs nothing may refuse.
 _CUT = frozenset(("max_tokens", "context_window", "content_filter"))
 
 
 def declined(evidence: Evidence, round: Round) -> bool:
-    """Whether the subject, which runs nothing, refused an answer that was cut or filtered.
+    """Return whether a subject that runs nothing refused a response that was cut or filtered.
 
-    It reports an error, so that its caller knows: no call is lost by that, and no other law has an answer to judge.
+    It reports an error, so that its caller knows. No call is lost silently, and the other laws have no answer to check.
     """
     acts = "select" in evidence.subject.claims
     return round.answer.error is not None and not acts and round.expected.stop in _CUT
 
 
 def listed(calls: Iterable[ExpectedCall | AnsweredCall]) -> str:
-    """The same in one line."""
+    """Return the calls in one line."""
     return ", ".join(named(calls)) or "nothing"
 
 
@@ -105,15 +108,15 @@ def _wanted(call: ExpectedCall) -> str:
 
 
 def skeleton(calls: Sequence[AnsweredCall], text: str | None, stop: str | None) -> dict[str, Any]:
-    """What two tellings of one answer have to share.
+    """Return the members that two answers to equivalent responses must share.
 
-    The words of a refusal are text on some wires and a block of their own on others: they are left out.
+    The text of a refusal is left out, because it is text on some wires and a separate block on others.
     """
     told = [(call.name, "?" if call.value is msgspec.UNSET else call.value or {}) for call in calls]
     return {"calls": told, "text": None if stop == "refusal" else text, "stop": stop}
 
 
-#: How the codes begin whose silence breaks a law; every other code is about which call is which (`conservation`).
+#: Prefixes of finding codes, with the law that a missing finding breaks. Other codes belong to `conservation`.
 _FLAGS = {
     "arguments-": "arguments",
     "stop-": "stop",
@@ -137,7 +140,7 @@ _FLAGS = {
 
 
 def flags(round: Round, law: str) -> list[str]:
-    """The codes that have to be reported of an answer, as far as their silence breaks this law."""
+    """Return the expected finding codes of a response that this law covers."""
     return [code for code in round.expected.findings if _law_of(code) == law]
 
 
@@ -146,7 +149,7 @@ def _law_of(code: str) -> str:
 
 
 def silent(evidence: Evidence, round: Round, law: str) -> Iterator[Failure]:
-    """A failure for each of them that a subject which reports anything does not report."""
+    """Yield a failure for each of these codes that is missing, if the subject claims findings."""
     if "findings" not in evidence.subject.claims or round.answer.error is not None:
         return
     for code in flags(round, law):

@@ -1,4 +1,4 @@
-"""No call is lost, merged, invented or told twice."""
+"""The law `conservation`: no call is lost, merged, invented or duplicated."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ CLAIMS: tuple[str, ...] = ()
 
 
 def applies(evidence: Evidence) -> bool:
-    """Everywhere: an answer without calls must not give any."""
+    """Applies to every case: an answer to a response without calls must not have any."""
     return True
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Compare the calls that the subject accounts for with those on the wire, as two bags."""
+    """Compare the calls that the subject accounts for with those on the wire."""
     for round in evidence.rounds:
         wanted, answer = round.expected.calls, round.answer
         acts = "select" in evidence.subject.claims
         if not round.expected.complete and not acts:
-            continue  # what an accumulator holds of a broken stream is not told to be a call, and it may refuse it
+            continue  # a subject that runs nothing may return or refuse the calls of a broken stream
         if declined(evidence, round):
             continue
         if answer.error is not None and not round.expected.failed and (wanted or "text" in evidence.subject.claims):
@@ -40,7 +40,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         found = {place for place in places if place is not None}
         lost = [call for place, call in enumerate(wanted) if place not in found]
         if not round.expected.complete:
-            lost = []  # what stood in a stream that broke may be told or not; it must not run (law `incomplete`)
+            lost = []  # calls of a broken stream may be missing; they must not run (law `incomplete`)
         if lost:
             count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(answer.calls)} accounted for"
             yield Failure(
@@ -62,8 +62,10 @@ def check(evidence: Evidence) -> Iterator[Failure]:
 
 
 def _dealt(round: Round) -> Iterator[Failure]:
-    """Each call is kept, dropped or rejected, once; and what would run is what the policy keeps. (Which one `first`
-    takes is law `same-first`, and what must never run is law `incomplete`.)
+    """Check that each call is kept, dropped or rejected exactly once, and that the policy's calls are those that would
+    run.
+
+    The law `same-first` checks which call `first` keeps, and the law `incomplete` which calls must never run.
     """
     wanted, answer, split = round.expected.calls, round.answer, round.split
     if not round.expected.complete or round.expected.failed:
@@ -98,8 +100,9 @@ def _dealt(round: Round) -> Iterator[Failure]:
 def _spelled_otherwise(
     wanted: list[ExpectedCall], got: list[AnsweredCall], places: list[int | None], strangers: list[AnsweredCall]
 ) -> tuple[list[int | None], list[AnsweredCall]]:
-    """A call of the same name with other arguments is that call, not a lost one and an invented one: how its arguments
-    are told is law `arguments`. One that is told twice stays a stranger.
+    """Match calls that have the same name and other arguments.
+
+    Such a call is not a lost one and an invented one: the law `arguments` checks it. A duplicate remains a stranger.
     """
     places, left = list(places), []
     for call in strangers:
@@ -113,8 +116,10 @@ def _spelled_otherwise(
 
 
 def _ids(round: Round, places: list[int | None], *, acts: bool) -> Iterator[Failure]:
-    """An id that the case is about is told as it stands there. Who acts on calls can answer each under an id of its
-    own; who only tells them hands on the ids that stand there, blank and repeated ones too.
+    """Check the ids that the scenario specifies, and that no two calls share one.
+
+    A subject that acts on calls may answer each under its own id. A subject that only reads calls passes on the ids of
+    the wire, including empty and repeated ones.
     """
     for place, call in zip(places, round.answer.calls, strict=True):
         wanted = None if place is None else round.expected.calls[place].id

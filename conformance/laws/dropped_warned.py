@@ -1,4 +1,4 @@
-"""Whoever drops a call says so."""
+"""The law `dropped-warned`: a dropped call is never silent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLAIMS = ("select",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where the policy drops a call, or the subject does so on its own."""
+    """Applies if the policy drops a call, or if the subject drops one by itself."""
     return any(round.split.dropped or _vanished(round) for round in evidence.rounds)
 
 
@@ -24,7 +24,7 @@ def _vanished(round: Round) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """There is a warning, and it names what was dropped and tells how many calls there were."""
+    """Check that a warning names the dropped calls and states how many calls there were."""
     for round in evidence.rounds:
         dropped = round.split.dropped
         if not dropped and not _vanished(round):

@@ -1,4 +1,4 @@
-"""A conversation can go on with somebody else."""
+"""The law `handoff`: a conversation can continue with another provider."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PROVIDERS = {
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where calls were answered; once for all policies."""
+    """Applies if calls were answered; checked once for all policies."""
     return evidence.case.policy == "all" and any(round.expected.calls and round.following for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """For each other wire: its rules are kept, and every call and every word is there."""
+    """Check, for each other wire, that the request follows its rules and contains every call, result and text."""
     for round in evidence.rounds:
         if not (round.expected.calls and round.following):
             continue

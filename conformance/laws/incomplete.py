@@ -1,4 +1,4 @@
-"""Half an answer is no order to act."""
+"""The law `incomplete`: calls of an incomplete response are not executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ CLAIMS = ("select",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where a call must not run, and where the answer is none, or is told to be none."""
+    """Applies if a call is rejected, or if the response is incomplete or failed, or the subject reports it as
+    incomplete.
+    """
     return any(
         round.split.rejected
         or not round.expected.complete
@@ -25,7 +27,7 @@ def applies(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """None of the rejected calls is among those that would run, and what broke off is told from what did not."""
+    """Check that no rejected call would run, and that incomplete responses are told apart from complete ones."""
     for round in evidence.rounds:
         expected = round.expected
         yield from silent(evidence, round, "incomplete")

@@ -1,4 +1,4 @@
-"""Calls keep the model's order."""
+"""The law `order`: calls keep the model's order."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ CLAIMS: tuple[str, ...] = ()
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where an answer holds two calls or more."""
+    """Applies if a response has at least two calls."""
     return any(len(round.expected.calls) > 1 for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """The calls that are to be executed stand in wire order, and those among the blocks, where blocks are told."""
+    """Check that the calls to execute are in wire order, and also the calls among the blocks if the subject returns
+    blocks.
+    """
     for round in evidence.rounds:
         told = [round.answer.acted]
         if round.answer.blocks is not None:
-            told.append(round.answer.calls)  # in the order of their blocks, whatever becomes of them
+            told.append(round.answer.calls)  # in block order, including dropped and rejected calls
         for calls in told:
             places = [p for p in matched(round.expected.calls, calls)[0] if p is not None]
             if places != sorted(places):

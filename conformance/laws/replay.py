@@ -1,4 +1,4 @@
-"""What the provider wants to see again, it sees again."""
+"""The law `replay`: a provider gets back what it requires."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CLAIMS = ("answers",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where the conversation goes on; once for all policies."""
+    """Applies if the conversation continues; checked once for all policies."""
     return evidence.case.policy == "all" and any(round.following for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Each signature, encrypted state and id of the answer stands in the next request as it was, and so do its calls,
-    its words, and what the user said before.
+    """Check that the next request holds each signature, encrypted state and id of the response unchanged, and also its
+    calls, its text, and the earlier texts of the user.
     """
     for round in evidence.rounds:
         if not round.following:

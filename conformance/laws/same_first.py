@@ -1,4 +1,4 @@
-"""Under `first`, the first call that can run, whoever the provider is."""
+"""The law `same-first`: the policy `first` keeps the first runnable call with every provider."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CLAIMS = ("select",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Under the policy `first`, where there is a call."""
+    """Applies under the policy `first` if there is a call."""
     return evidence.case.policy == "first" and any(round.expected.calls for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """What is executed is that one call."""
+    """Check that exactly this call is executed."""
     for round in evidence.rounds:
         wanted = round.expected.calls
         kept = round.split.kept

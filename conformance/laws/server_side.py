@@ -1,4 +1,4 @@
-"""What the provider ran itself is nobody's to run."""
+"""The law `server-side`: the client does not run what the provider ran."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ CLAIMS: tuple[str, ...] = ()
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where the provider ran something."""
+    """Applies if there are server calls or approval requests."""
     return any(round.expected.servers or round.expected.approvals for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """No call is to be executed that is none of the client's; and where blocks are told, the server's stand there."""
+    """Check that only client calls are executed, and that blocks, if claimed, include server calls and approval
+    requests.
+    """
     for round in evidence.rounds:
         if not (round.expected.servers or round.expected.approvals):
             continue

@@ -1,4 +1,4 @@
-"""Why the answer ended is what happened."""
+"""The law `stop`: the stop reason says why the response ended."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CLAIMS = ("stop",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Everywhere."""
+    """Applies to every case."""
     return True
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """One word against one word."""
+    """Compare the stop reasons, and whether the request may be retried."""
     for round in evidence.rounds:
         if round.answer.error is not None and round.expected.failed:
             continue

@@ -1,4 +1,4 @@
-"""Streaming changes when something is known, not what."""
+"""The law `stream-parity`: streaming does not change the result."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ CLAIMS = ("stream",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Streamed cases that have a plain sibling, and whose stream came to its end."""
+    """Applies to complete streams that have a plain sibling."""
     whole = all(round.expected.complete for round in evidence.rounds)
     return evidence.case.stream and whole and evidence.sibling(evidence.case._replace(mode="plain"), None) is not None
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Calls, words and stop of both, round by round; ids and spelling aside."""
+    """Compare calls, text and stop reason of both modes, round by round. Ids and the spelling of arguments are
+    ignored.
+    """
     plain = evidence.sibling(evidence.case._replace(mode="plain"), None) or []
     for streamed, other in zip(evidence.rounds, plain, strict=False):
         a, b = (skeleton(r.answer.acted, r.answer.text, r.answer.stop) for r in (streamed, other))
         if "status" not in evidence.subject.claims and any(call.status != "complete" for call in other.expected.calls):
-            # Broken arguments are pieces of text in a stream and may be parsed JSON in the plain form.
+            # Broken arguments are text in a stream and may be parsed JSON in the plain form.
             a["calls"], b["calls"] = ([name for name, _ in told["calls"]] for told in (a, b))
         if a != b:
             differs = ", ".join(key for key in a if a[key] != b[key])
@@ -36,7 +38,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
 
 
 def _told(blocks: list[dict[str, Any]] | None) -> list[str] | None:
-    """The kinds of the blocks, and of reasoning whether its words are there: they are others each time."""
+    """Return the types of the blocks. For reasoning, only whether it has text is compared, because the text varies."""
     if blocks is None:
         return None
     return [_kind(block) for block in blocks]

@@ -1,4 +1,4 @@
-"""What nobody knows yet is kept."""
+"""The law `unknown`: unknown content is kept and reported."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CLAIMS: tuple[str, ...] = ()
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where something unknown stands."""
+    """Applies if the response has unknown content."""
     return any(round.expected.opaque or flags(round, "unknown") for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """The answer was read all the same; where blocks are told, the unknown ones are among them."""
+    """Check that the response was read, and that blocks, if claimed, include the unknown ones with their content."""
     for round in evidence.rounds:
         if not (round.expected.opaque or flags(round, "unknown")):
             continue

@@ -1,4 +1,4 @@
-"""What it cost is told, and means the same everywhere."""
+"""The law `usage`: token counts are reported, with the same meaning on every wire."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ CLAIMS = ("usage",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Where figures are told, in an answer that was not declined; once for all policies."""
+    """Applies if there are token counts in a response that the subject did not decline; checked once for all
+    policies.
+    """
     return evidence.case.policy == "all" and any(_figures(evidence, round) for round in evidence.rounds)
 
 
 def _figures(evidence: Evidence, round: Round) -> dict[str, int] | None:
-    """What the scenario tells, or what stands on the wire. Of a stream that broke only the input: what stood there of
-    the output was a beginning, and how much it was is nobody's to know.
+    """Return the token counts that the scenario specifies, or those on the wire.
+
+    For a broken stream only the input counts: its output count is not final.
     """
     if declined(evidence, round):
         return None
@@ -31,7 +34,7 @@ def _figures(evidence: Evidence, round: Round) -> dict[str, int] | None:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Input with what was cached, output with what was thought."""
+    """Compare the token counts. Input includes cached tokens, output includes reasoning tokens."""
     for round in evidence.rounds:
         figures, expected = _figures(evidence, round), round.expected
         if figures is None or (round.answer.error is not None and (expected.failed or not expected.complete)):
