@@ -20,7 +20,7 @@ from .laws import LAWS
 from .scenarios import scenarios
 from .subjects import Subject
 
-#: A scenario with one call and one argument, which every surface can play.
+#: A scenario with one call and one argument, which every provider can send.
 SCENARIO = "single-call"
 #: The first surface of each wire.
 _HOMES = {surface.wire: name for name, surface in reversed(SURFACES.items())}

@@ -1,7 +1,7 @@
-"""Known-bad subjects: the reference, spoiled in one way each, as real implementations are. Each names the law that has
-to fail it; the kill matrix (`toolparity check --kill`) shows that it does.
+"""Known-bad subjects: the reference with one defect each, of a kind that real implementations have.
 
-A module beside these holds functions with the decorator `bad`; adding one is a function there.
+Each names the law that must fail it. The kill matrix (`toolparity check --kill`) shows whether it does. To add one, add
+a function with the decorator `bad` to a module here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MODULES = ("calls", "selecting", "reading", "telling", "requests")
 
 
 class KnownBad(NamedTuple):
-    """``law``: the one that must fail it. ``sentence``: what is wrong with it."""
+    """``law``: the law that must fail the subject. ``sentence``: its defect in one sentence."""
 
     name: str
     law: str
@@ -29,7 +29,7 @@ class KnownBad(NamedTuple):
 
 
 class Spoiled(Reference):
-    """The reference with one thing wrong."""
+    """The reference with one defect."""
 
     def __init__(self, spoil: Spoil) -> None:
         self._spoil = spoil
@@ -38,7 +38,7 @@ class Spoiled(Reference):
         self.claims = frozenset(CLAIMS)
 
     def read(self, ask: Ask) -> dict[str, Any]:
-        """What the reference reads of what is spoiled, spoiled."""
+        """Read the response, changed if the defect is in the input, with the reference; then change the answer."""
         if self._spoil.ask is not None:
             ask = self._spoil.ask(ask)
         given = super().read(ask)
@@ -47,7 +47,7 @@ class Spoiled(Reference):
         return given
 
     def next_request(self, ask: Next) -> Any:
-        """The same for requests."""
+        """Write the next request with the reference, then change it."""
         body = super().next_request(ask)
         if self._spoil.body is not None:
             body = self._spoil.body(copy.deepcopy(body), ask)
@@ -56,7 +56,7 @@ class Spoiled(Reference):
 
 @cache
 def known_bad() -> dict[str, KnownBad]:
-    """All of them by name."""
+    """Return all known-bad subjects by name."""
     for module in _MODULES:
         import_module(f".{module}", __name__)
     return {

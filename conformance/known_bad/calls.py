@@ -1,4 +1,4 @@
-"""Calls that are lost, merged, doubled or moved on the way."""
+"""Defects that lose, merge, duplicate or reorder calls."""
 
 from __future__ import annotations
 

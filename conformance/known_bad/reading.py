@@ -1,4 +1,4 @@
-"""Streams that are read by their pieces, and arguments that are not what the model wrote."""
+"""Defects that depend on the pieces of a stream, or that change arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that the provider refuses, or that forget what it said."""
+"""Defects in requests that the provider refuses, or that omit what it requires to get back."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _items(body: Any) -> list[dict[str, Any]]:
 
 
 def _answers(body: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """What holds a result, and the member in which it stands."""
+    """Yield each object that holds a tool result, and the name of the member with the result."""
     for item in _items(body):
         if _is_answer(item):
             yield item, "output" if "output" in item else "content"
@@ -216,7 +216,7 @@ def _answers(body: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _empty(body: Any) -> None:
-    """Calls without arguments."""
+    """Remove the arguments of all calls."""
     for item in _items(body):
         for call in item.get("tool_calls") or []:
             if "function" in call:
@@ -230,7 +230,7 @@ def _empty(body: Any) -> None:
 
 
 def _speechless(body: Any, who: str) -> None:
-    """A dash where somebody said something."""
+    """Replace the texts of a role with a dash."""
     for item in _items(body):
         if str(item.get("role")).removeprefix("ROLE_").lower() != who:
             continue

@@ -1,4 +1,4 @@
-"""Policies that are not kept, and drops that nobody hears of."""
+"""Defects in policies, and dropped calls without a complete warning."""
 
 from __future__ import annotations
 

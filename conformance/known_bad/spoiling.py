@@ -1,4 +1,4 @@
-"""How a subject is spoiled: a function, the law that has to notice, and helpers to change what the reference tells."""
+"""The registry of defects: a function, the law that must detect it, and helpers that change the reference's answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ Told = dict[str, Any]
 
 
 class Spoil(NamedTuple):
-    """One of ``told(given, ask)`` (changes the canonical form in place), ``ask(ask)`` and ``body(body, next)``."""
+    """A defect in exactly one place.
+
+    ``told(given, ask)`` changes the canonical form in place, ``ask(ask)`` returns a changed input, and ``body(body,
+    next)`` returns a changed request.
+    """
 
     name: str
     law: str
@@ -21,12 +25,15 @@ class Spoil(NamedTuple):
     body: Callable[[Any, Next], Any] | None = None
 
 
-#: Name -> spoil, in the order of their definition.
+#: Name -> defect, in the order of definition.
 BAD: dict[str, Spoil] = {}
 
 
 def bad(law: str, what: str = "told") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a function into the table. ``what``: which of `Spoil`'s functions it is."""
+    """Register the decorated function as a defect. ``what``: the member of `Spoil` that it becomes.
+
+    The name of the defect is the function's name with hyphens, its sentence the first line of the docstring.
+    """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__.strip("_").replace("_", "-")
@@ -39,25 +46,27 @@ def bad(law: str, what: str = "told") -> Callable[[Callable[..., Any]], Callable
 
 
 def blocks(given: Told) -> list[dict[str, Any]]:
-    """The blocks of the first choice."""
+    """Return the blocks of the first choice."""
     choices = given["response"]["choices"]
     return choices[0]["blocks"] if choices else []
 
 
 def calls(given: Told) -> list[dict[str, Any]]:
-    """The client calls among them."""
+    """Return the client calls among the blocks of the first choice."""
     return [block for block in blocks(given) if block["type"] == "tool_call"]
 
 
 def keep_only(given: Told, places: list[int]) -> None:
-    """The answer as if only these calls (by their place among the calls) stood there."""
+    """Remove all calls but these (by their index among the calls)."""
     made = calls(given)
     wanted = [made[place] for place in places]
     rebuild(given, [b for b in blocks(given) if b["type"] != "tool_call" or any(b is w for w in wanted)])
 
 
 def rebuild(given: Told, new: list[dict[str, Any]]) -> None:
-    """Other blocks, and a selection that keeps every complete call of them (under `first` the first one)."""
+    """Replace the blocks of the first choice, and select every complete call among them (under `first` only the first
+    one).
+    """
     given["response"]["choices"][0]["blocks"] = new
     selection = given["selection"]
     refs = [

@@ -1,4 +1,4 @@
-"""Ends, figures and unknown things that are told wrong."""
+"""Defects in stop reasons, token counts, findings and unknown content."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _spelled_otherwise(
 ) -> tuple[list[int | None], list[AnsweredCall]]:
     """Match calls that have the same name and other arguments.
 
-    Such a call is not a lost one and an invented one: the law `arguments` checks it. A duplicate remains a stranger.
+    Such a call is not a lost one and an invented one: the law `arguments` checks it. A duplicate remains unmatched.
     """
     places, left = list(places), []
     for call in strangers:
@@ -116,10 +116,10 @@ def _spelled_otherwise(
 
 
 def _ids(round: Round, places: list[int | None], *, acts: bool) -> Iterator[Failure]:
-    """Check the ids that the scenario specifies, and that no two calls share one.
+    """Check the ids that the scenario specifies, and that no two calls share one if the subject acts on calls.
 
-    A subject that acts on calls may answer each under its own id. A subject that only reads calls passes on the ids of
-    the wire, including empty and repeated ones.
+    A subject that acts on calls needs a separate id for each result. A subject that only reads calls passes on the ids
+    of the wire, including empty and repeated ones.
     """
     for place, call in zip(places, round.answer.calls, strict=True):
         wanted = None if place is None else round.expected.calls[place].id

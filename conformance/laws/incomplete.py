@@ -27,7 +27,7 @@ def applies(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Check that no rejected call would run, and that incomplete responses are told apart from complete ones."""
+    """Check that no rejected call would run, and that the subject reports correctly whether a response is complete."""
     for round in evidence.rounds:
         expected = round.expected
         yield from silent(evidence, round, "incomplete")

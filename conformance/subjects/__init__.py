@@ -1,8 +1,8 @@
-"""Subjects: what is tested. A subject is any object with the members of `Subject`; adding a shipped one is a module
-beside these and a line in the table.
+"""Subjects: the implementations under test. A subject is any object with the members of `Subject`.
 
-Three ways in: a class (``my.module:Subject``, or an entry point of the group ``toolparity.subjects``), any executable
-(``exec:node my_subject.mjs``), or a name of the table.
+There are three ways to name one: a class (``my.module:Subject``, or an entry point of the group
+``toolparity.subjects``), an executable (``exec:node my_subject.mjs``), or a name of `SUBJECTS` or of the libraries. To
+add a shipped subject, add a module here and a line to `SUBJECTS`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from .peers import PEERS
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """One answer of a provider to be read. ``pieces``: the body in the pieces in which it arrives (serialized messages
-    on `xai.grpc`); one piece where it was not streamed. ``request``: the request that it answers, as JSON.
+    """One provider response for a subject to read.
 
-    ``base_url``: where the answer waits for a subject that fetches it with its own client; then there are no pieces.
+    ``pieces``: the body in the pieces in which it arrives, one piece if it was not streamed; serialized messages on
+    `xai.grpc`. ``request``: the request that it answers, as JSON. ``limit``: how many calls the policy may keep.
+    ``status``: the HTTP status. ``base_url``: the address of the response for a subject that fetches it with its own
+    client; then ``pieces`` is empty.
     """
 
     wire: str
@@ -41,12 +43,12 @@ class Ask(Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> bytes:
-        """All pieces together."""
+        """All pieces concatenated."""
         return b"".join(self.pieces)
 
 
 class Returned(Struct, frozen=True):
-    """What a call returned. ``content``: text."""
+    """The result of a call. ``content``: text."""
 
     call_id: str
     name: str
@@ -55,7 +57,10 @@ class Returned(Struct, frozen=True):
 
 
 class Next(Struct, frozen=True, kw_only=True):
-    """A request to be made: the same conversation, one answer and its results longer; for ``to``, a wire."""
+    """The input for the subject's next request: the response in ``ask``, with the results of its calls.
+
+    ``to``: the wire of the request. ``provider``: its provider.
+    """
 
     ask: Ask
     results: list[Returned]
@@ -65,11 +70,14 @@ class Next(Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class Subject(Protocol):
-    """``claims``: some of `CLAIMS`. ``wires``: those that it reads; null: all. Where a member ``input`` says
-    "base_url", it is told an address instead of bytes (`toolparity.conformance.subjects.fetching`).
+    """The interface of a subject.
 
-    ``read(ask)`` gives the canonical form or ``{"calls": […]}`` (`conformance.answer`); an exception of its own is a
-    verdict, not an accident. ``next_request(ask)`` gives a request body (JSON); only where `answers` is claimed.
+    ``claims``: a subset of `CLAIMS`. ``wires``: the wires that it reads, or None for all. A subject with a member
+    ``input`` that is "base_url" gets an address instead of bytes (`toolparity.conformance.subjects.fetching`).
+
+    ``read(ask)`` returns the canonical form or ``{"calls": […]}`` (`conformance.answer`). If it raises an exception,
+    that is judged as an answer with an error. ``next_request(ask)`` returns a request body (JSON); it is needed only
+    for the claim `answers`.
     """
 
     name: str
@@ -80,7 +88,7 @@ class Subject(Protocol):
     def read(self, ask: Ask) -> Any: ...
 
 
-#: Name -> the class here that makes it.
+#: Name -> its module here and its class.
 SUBJECTS: dict[str, str] = {
     "normalizer": "reference:Reference",
     "documented-goclaw": "documented_goclaw:DocumentedGoclaw",
@@ -92,19 +100,20 @@ GROUP = "toolparity.subjects"
 
 
 def shipped(name: str) -> bool:
-    """Whether it is one of this project's own tables, with a baseline here."""
+    """Return whether the subject is shipped with this project, and so has a baseline here."""
     return name in SUBJECTS or name in PEERS
 
 
 def known_names() -> list[str]:
-    """The subjects that have a name: those that are shipped, the libraries, and entry points."""
+    """Return the names of all subjects: shipped ones, libraries, and entry points."""
     return sorted({*SUBJECTS, *PEERS, *(entry.name for entry in metadata.entry_points(group=GROUP))})
 
 
 def subject(name: str, *, timeout: float | None = None, patience: int | None = None) -> Subject:
-    """The subject of a name. ``timeout``, ``patience``: of a program, where they are to be others than usual.
+    """Return the subject with a name.
 
-    Raises UnknownSubject, which says what there is, and MissingExtra where a library is not installed.
+    ``timeout`` (seconds) and ``patience`` (failures in a row) override the defaults of an executable. Raises
+    UnknownSubject with the known names, and MissingExtra if a library is not installed.
     """
     if name.startswith("exec:"):
         return _program(name, timeout, patience)
@@ -146,7 +155,7 @@ def _shipped(name: str) -> Subject:
 
 
 def _loaded(name: str, load: Callable[[], Any]) -> Subject:
-    """Somebody else's class, whose code may do anything."""
+    """Load a class of another project; its code may raise anything."""
     try:
         found = load()
     except Exception as error:
@@ -159,7 +168,7 @@ def _loaded(name: str, load: Callable[[], Any]) -> Subject:
 def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)  # a command that is installed does not look where it is called
+        sys.path.insert(0, here)  # an installed command does not search the working directory
     found: Any = import_module(module)
     for part in attribute.split("."):
         found = getattr(found, part)
@@ -167,7 +176,7 @@ def _imported(name: str) -> Any:
 
 
 def _made(found: Any, name: str) -> Subject:
-    """An instance that holds every member, checked."""
+    """Return an instance with all members of `Subject`, validated. Raises UnknownSubject."""
     try:
         made = found() if isinstance(found, type) else found
         for member, default in (("name", name), ("version", ""), ("claims", ()), ("wires", None)):
@@ -193,7 +202,7 @@ def _made(found: Any, name: str) -> Subject:
 
 
 def _fed(made: Any, input: str) -> Subject:
-    """The subject as the bench feeds it: with bytes, whatever it wants itself."""
+    """Return a subject that the runner can feed with bytes, whatever its own input is."""
     if input == "pieces":
         tested: Subject = made
         return tested

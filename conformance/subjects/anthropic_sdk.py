@@ -1,4 +1,4 @@
-"""The official SDK of Anthropic: its plain messages, and the accumulator of its streaming helper."""
+"""The official Anthropic SDK: its plain messages, and the accumulator of its streaming helper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .served import Served, http_of
 
 
 class AnthropicSDK:
-    """Reads Messages. It tells what stands there, and acts on nothing."""
+    """Reads Messages. It returns all calls and runs none."""
 
     name = "anthropic-sdk"
     version = anthropic.__version__
@@ -31,7 +31,7 @@ class AnthropicSDK:
         )
 
     def read(self, ask: Ask) -> dict[str, Any]:
-        """The calls and words of the SDK's own message."""
+        """Return the calls and the text of the SDK's message object."""
         self._served.load(ask)
         request: dict[str, Any] = {"model": "m", "messages": [], "max_tokens": 1}
         message: Any
@@ -49,5 +49,5 @@ class AnthropicSDK:
 
 
 def _given(input: Any) -> dict[str, Any]:
-    """The SDK hands on parsed JSON; a text among it is no argument text."""
+    """Return the SDK's parsed input. A string is a JSON value, not argument text, so it is encoded again."""
     return {"arguments_text": json_codec.text(input)} if isinstance(input, str) else {"arguments": input}

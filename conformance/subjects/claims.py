@@ -1,4 +1,4 @@
-"""What a subject tells of itself: which wires it reads, what it promises beyond reading calls, and how it is fed."""
+"""Validates what a subject declares: the wires that it reads, its claims, and its input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from toolparity.normalizer.errors import UnknownSubject
 from toolparity.normalizer.wires import WIRES
 
-#: What a subject may claim, and what that promises.
+#: The claims, and what each promises.
 CLAIMS: dict[str, str] = {
     "stream": "It reads streamed answers.",
     "select": "It acts under the policies: its calls are those it would execute.",
@@ -21,7 +21,7 @@ CLAIMS: dict[str, str] = {
     "answers": "It makes the next request from the results of the calls.",
     "handoff": "It makes requests for other wires from a history.",
 }
-#: How an answer reaches a subject.
+#: The ways in which a response reaches a subject.
 INPUTS: dict[str, str] = {
     "pieces": "It is handed the answer's bytes.",
     "base_url": "It is told an address, and fetches the answer with a client of its own.",
@@ -29,7 +29,7 @@ INPUTS: dict[str, str] = {
 
 
 def claims_of(name: str, told: Any) -> frozenset[str]:
-    """The claims. Raises UnknownSubject for what is no list of them, and for one that hangs in the air."""
+    """Return the claims. Raises UnknownSubject for an unknown claim, and for `handoff` without `answers`."""
     claims = _words(name, "claims", told or ())
     if unknown := claims - CLAIMS.keys():
         raise UnknownSubject(f"{name} claims {', '.join(sorted(unknown))}", hint=f"claims are {', '.join(CLAIMS)}")
@@ -39,7 +39,9 @@ def claims_of(name: str, told: Any) -> frozenset[str]:
 
 
 def wires_of(name: str, told: Any) -> frozenset[str] | None:
-    """The wires; null: all. Raises UnknownSubject for what is no list of wires: a slip of the pen tests nothing."""
+    """Return the wires; None means all. Raises UnknownSubject for an unknown wire, so that a typo does not skip all
+    cases.
+    """
     if told is None:
         return None
     wires = _words(name, "wires", told)
@@ -49,12 +51,14 @@ def wires_of(name: str, told: Any) -> frozenset[str] | None:
 
 
 def providers_of(name: str, told: Any) -> frozenset[str] | None:
-    """Whose answers it reads on its wires; null: whoever gives them. Raises UnknownSubject for what is no list."""
+    """Return the providers whose responses the subject reads; None means all. Raises UnknownSubject for a malformed
+    list.
+    """
     return None if told is None else _words(name, "providers", told)
 
 
 def input_of(name: str, told: Any) -> str:
-    """A name of `INPUTS`. Raises UnknownSubject."""
+    """Return a key of `INPUTS`; None means "pieces". Raises UnknownSubject."""
     if told is None:
         return "pieces"
     if told not in INPUTS:

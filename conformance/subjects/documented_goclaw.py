@@ -1,7 +1,7 @@
-"""The behaviour that the first source document describes: one tool call an answer, the rest dropped without a word.
+"""The behaviour that the first source document describes: one tool call per response, the others dropped silently.
 
-Of OpenAI's answers (and xAI's, by the same code) the first call is taken, of Anthropic's the last one, as each block
-overwrites the one before. It is the suite's own proof that it sees the problem that it was built for.
+For OpenAI (and xAI, which shares the code) the first call is kept. For Anthropic it is the last one, because each block
+overwrites the previous one. It proves that the suite detects the problem that it was built for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .reference import read_answer
 
 
 class DocumentedGoclaw:
-    """One call an answer, whatever the policy; nothing is said of the others."""
+    """Keeps one call per response under every policy, without a warning about the others."""
 
     name = "documented-goclaw"
     version = "as documented"
@@ -23,7 +23,7 @@ class DocumentedGoclaw:
     wires = None
 
     def read(self, ask: Ask) -> dict[str, Any]:
-        """The one call that this gateway hands on."""
+        """Return the one call that this gateway passes on, and the text."""
         response = read_answer(ask)
         blocks = response.choices[0].blocks if response.choices else []
         calls = [block for choice in response.choices for block in choice.calls if block.status == "complete"]

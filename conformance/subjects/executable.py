@@ -1,7 +1,8 @@
-"""Any program in any language as a subject: one JSON line in, one JSON line out (docs/subjects.md).
+"""A program in any language as a subject: one JSON line in, one JSON line out (docs/subjects.md).
 
-The program is started once and asked line by line. What goes wrong with it is told of it, and never of the suite: a
-program that hangs is ended after a time, one that dies is started again, one that floods or prints no JSON is cut off.
+The program is started once and gets one line per request. Its faults are reported as its own, not as the suite's: a
+program that hangs is killed after a timeout, one that exits is restarted, and one that floods its output or prints
+invalid JSON is killed.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from . import Ask, Next
 from .claims import claims_of, input_of, providers_of, wires_of
 from .process import Process
 
-#: Seconds that a program has for an answer, and for its first word.
+#: The timeout for an answer and for the first line, in seconds.
 TIMEOUT = float(os.environ.get("TOOLPARITY_SUBJECT_TIMEOUT", "20"))
-#: A program that failed so often in a row is not asked again, nor one that failed so often in all: each may have
-#: taken its whole time.
+#: After this many failures in a row, or in total, a program is not called again: each failure may take the whole
+#: timeout.
 PATIENCE = 3
 MOST_FAILURES = 50
 _HELLO = {"op": "hello"}
 
 
 class Executable:
-    """``command``: the program and its arguments. Says hello at once, to learn what the program claims.
+    """Starts the program ``command`` and sends `hello` at once to read its claims.
 
-    ``timeout``: seconds for an answer; ``patience``: as `PATIENCE`. Raises UnknownSubject, and BadAnswer where it does
-    not say hello.
+    ``timeout``: seconds for an answer. ``patience``: as `PATIENCE`. Raises UnknownSubject if the command is empty,
+    cannot be started or declares unknown names, and BadAnswer if it does not answer `hello`.
     """
 
     def __init__(self, command: Sequence[str], *, timeout: float = TIMEOUT, patience: int = PATIENCE) -> None:
@@ -55,11 +56,11 @@ class Executable:
             raise
 
     def read(self, ask: Ask) -> Any:
-        """What the program says of an answer. Raises BadAnswer where it says nothing that can be read."""
+        """Return the program's answer to a response. Raises BadAnswer if it gives none that can be read."""
         return self._asked({"op": "read", **_told(ask)})
 
     def next_request(self, ask: Next) -> Any:
-        """The request that the program makes."""
+        """Return the program's next request. Raises BadAnswer if it gives none."""
         results = [
             {"call_id": one.call_id, "name": one.name, "content": one.content, "is_error": one.is_error}
             for one in ask.results
@@ -84,7 +85,7 @@ class Executable:
         try:
             if self._process is None:
                 self._process = Process(self._command)
-                if line != _HELLO:  # one that was started again is greeted again
+                if line != _HELLO:  # a restarted program gets hello first
                     self._process.ask(json_codec.encode(_HELLO), self._timeout)
             given = _object(self._process.ask(json_codec.encode(line), self._timeout))
         except (BadAnswer, UnknownSubject):

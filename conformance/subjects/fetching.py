@@ -1,4 +1,4 @@
-"""Subjects that are told an address instead of bytes: the answer waits there for a client of their own."""
+"""Subjects that fetch responses with their own client: they get an address instead of bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .loopback import Loopback, Question
 
 
 class Fetching:
-    """A subject whose ``input`` is "base_url", as one that the bench can feed like any other."""
+    """Wraps a subject whose ``input`` is "base_url", so that the runner can feed it like any other."""
 
     def __init__(self, subject: Any) -> None:
         self._subject = subject
@@ -25,7 +25,10 @@ class Fetching:
         self.providers: frozenset[str] | None = getattr(subject, "providers", None)
 
     def read(self, ask: Ask) -> Any:
-        """What the subject says of the answer that it fetched. Raises BadAnswer where it fetched none."""
+        """Return the subject's answer to the response that it fetched.
+
+        Raises BadAnswer if it fetched none, or requested it too often.
+        """
         with self._loopback.question(ask) as (question, base):
             try:
                 given = self._subject.read(replace(ask, pieces=[], base_url=base))
@@ -43,12 +46,12 @@ class Fetching:
         return given
 
     def next_request(self, ask: Next) -> Any:
-        """The request that the subject makes; it may fetch the answer once more."""
+        """Return the subject's next request; the subject may fetch the response again."""
         with self._loopback.question(ask.ask) as (_, base):
             return self._subject.next_request(replace(ask, ask=replace(ask.ask, pieces=[], base_url=base)))
 
     def close(self) -> None:
-        """End the servers, and the subject where it can be ended."""
+        """Stop the servers, and close the subject if it can be closed."""
         self._loopback.close()
         if hasattr(self._subject, "close"):
             self._subject.close()

@@ -1,8 +1,8 @@
-"""Libraries installed for the suite: each in a virtual environment of its own in the user's cache folder.
+"""Installs libraries for the suite, each into a separate virtual environment in the user's cache folder.
 
-    $XDG_CACHE_HOME/toolparity/subjects/NAME   (~/.cache where it is not set)
+    $XDG_CACHE_HOME/toolparity/subjects/NAME   (~/.cache if it is not set)
 
-What pip is told otherwise (an index, PIP_NO_INDEX, a proxy) holds here too.
+The settings of pip (an index, PIP_NO_INDEX, a proxy) apply here too.
 """
 
 from __future__ import annotations
@@ -24,32 +24,34 @@ from .executable import TIMEOUT, Executable
 from .peers import PEERS, Peer
 
 _MARK = "toolparity.json"
-#: Seconds for the first word: importing such a library takes long on a slow disk.
+#: The timeout in seconds: importing such a library takes long on a slow disk.
 _PATIENCE = max(TIMEOUT, 60.0)
 
 
 class Installed(Struct, frozen=True):
-    """Written last: an environment without it is none. ``pins``: the versions that were asked for."""
+    """The marker of a complete environment, which is written last. ``pins``: the pinned versions that were
+    installed.
+    """
 
     version: str
     pins: str
 
 
 def home() -> Path:
-    """The folder that holds the environments."""
+    """Return the folder that holds the environments."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "toolparity" / "subjects"
 
 
 def known(name: str) -> Peer:
-    """Raises UnknownSubject, which says what can be installed."""
+    """Return the library with a name. Raises UnknownSubject with the names that can be installed."""
     if name not in PEERS:
         raise UnknownSubject(f"no library called {name!r} can be installed", hint=f"one of {', '.join(PEERS)}")
     return PEERS[name]
 
 
 def installed(name: str) -> Installed | None:
-    """What is installed; null where nothing is, or where the installation did not come to its end."""
+    """Return what is installed; None if nothing is, or if the installation was interrupted."""
     known(name)
     try:
         return msgspec.json.decode((home() / name / _MARK).read_bytes(), type=Installed)
@@ -58,13 +60,16 @@ def installed(name: str) -> Installed | None:
 
 
 def outdated(name: str) -> bool:
-    """Whether other versions are pinned by now."""
+    """Return whether the pinned versions have changed since the installation."""
     found = installed(name)
     return found is not None and found.pins != known(name).pins.read_text("utf-8")
 
 
 def install(name: str) -> Installed:
-    """Make the environment anew. Raises MissingExtra with what pip complained of; then nothing is left behind."""
+    """Create the environment anew.
+
+    Raises MissingExtra with pip's error; the incomplete environment is removed.
+    """
     peer = known(name)
     folder = home() / name
     remove(name)
@@ -82,7 +87,7 @@ def install(name: str) -> Installed:
 
 
 def remove(name: str) -> bool:
-    """Whether anything was there."""
+    """Remove the environment. Return whether there was one."""
     known(name)
     folder = home() / name
     if not folder.exists():
@@ -92,7 +97,7 @@ def remove(name: str) -> bool:
 
 
 def peer(name: str) -> Executable:
-    """The program of a library in its environment. Raises MissingExtra where it is not installed."""
+    """Return the program of a library in its environment. Raises MissingExtra if it is not installed."""
     if installed(name) is None:
         raise MissingExtra(
             f"the library {name} is not installed for the suite", hint=f"toolparity subjects install {name}"

@@ -1,11 +1,12 @@
-"""One answer of a provider at an address on the loopback interface, for subjects that fetch it with their own client.
+"""Serves one provider response on the loopback interface, for subjects that fetch it with their own client.
 
     openai.chat, openai.responses    http://127.0.0.1:PORT/q7/v1
     anthropic.messages               http://127.0.0.1:PORT/q7
     xai.grpc                         127.0.0.1:PORT, a channel without TLS
 
-The address is what the official SDK of the wire takes as its base. ``q7`` is the question: a request to the address of
-another one is refused, so that no answer is taken for another. gRPC has no paths: there the question is the last one.
+The address is the base URL for the official SDK of the wire. ``q7`` identifies the question. A request to the address
+of another question is refused, so that responses cannot be confused. gRPC has no paths: it always serves the open
+question.
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ from toolparity.normalizer import json_codec
 
 from . import Ask
 
-#: What a client appends to the base.
+#: The path that a client appends to the base URL.
 _ENDS = {
     "openai.chat": "/chat/completions",
     "openai.responses": "/responses",
     "anthropic.messages": "/messages",
 }
 _BASES = {"openai.chat": "/v1", "openai.responses": "/v1", "anthropic.messages": ""}
-#: Clients ask again after an error; nobody asks as often as this for one answer.
+#: The maximum number of requests for one response. Clients retry after an error, but not this often.
 MOST_REQUESTS = 8
-#: Bytes that a request may have: as many as xAI's SDK sends.
+#: The maximum size of a request in bytes: the limit of xAI's SDK.
 _LARGEST = 20 << 20
-#: So many pieces are written before it is looked whether the client is still there; asyncio complains from five on.
+#: After this many pieces the server yields to the event loop, to notice a disconnected client. asyncio warns from five
+#: writes on.
 _UNSEEN = 4
 
 _Context = aio.ServicerContext[Any, Any]
 
 
 class Question:
-    """One answer to be fetched. ``served``: how often it was; ``refused``: requests that got none, and why.
+    """One response to fetch.
 
-    ``overrun``: it was asked for without end.
+    ``served``: how often it was sent. ``refused``: why requests were refused. ``overrun``: there were more than
+    `MOST_REQUESTS` requests.
     """
 
     def __init__(self, token: str, ask: Ask) -> None:
@@ -59,13 +62,13 @@ class Question:
         self.overrun = False
 
     def refuse(self, why: str) -> str:
-        """Note a request that gets no answer."""
+        """Record why a request is refused."""
         if why not in self.refused and len(self.refused) < MOST_REQUESTS:
             self.refused.append(why)
         return why
 
     def refusal(self, *, stream: Any) -> str | None:
-        """Why a request for this answer gets none; null where it gets it."""
+        """Return why a request for this response is refused, or None if it is served."""
         if stream is not self.ask.stream:
             wanted, got = ("streamed", "plain") if self.ask.stream else ("plain", "streamed")
             return f"it asked for a {got} answer, and the question is about a {wanted} one"
@@ -76,7 +79,7 @@ class Question:
 
 
 class Loopback:
-    """The servers, started with the first question. ``close`` ends them."""
+    """The servers, which start with the first question. ``close`` stops them."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -86,7 +89,9 @@ class Loopback:
 
     @contextmanager
     def question(self, ask: Ask) -> Iterator[tuple[Question, str]]:
-        """Serve one answer while the block runs; with its base address. Raises ServerNotStarted."""
+        """Serve one response while the block runs. Yields the question and its base address. Raises
+        ServerNotStarted.
+        """
         if self._servers is None:
             self._servers = self._stack.enter_context(serving(self._application(), _Chat(self)))
         self._count += 1
@@ -100,12 +105,12 @@ class Loopback:
             self._now = None
 
     def close(self) -> None:
-        """End the servers; what is still read from them breaks off."""
+        """Stop the servers; open responses are aborted."""
         self._stack.close()
         self._servers = None
 
     def now(self) -> Question | None:
-        """The question that is open."""
+        """Return the open question."""
         return self._now
 
     def _application(self) -> Starlette:
@@ -133,20 +138,20 @@ class Loopback:
 
 
 class _Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
-    """xAI's service: it gives the messages of the question."""
+    """xAI's chat service, which sends the messages of the open question."""
 
     def __init__(self, loopback: Loopback) -> None:
         self._loopback = loopback
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
-        """One answer, whole."""
+        """Send the response as one message."""
         ask = (await self._asked(context, stream=False)).ask
         if ask.status >= 400:
             return await _broken(ask.body, context)
         return chat_pb2.GetChatCompletionResponse.FromString(ask.body)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
-        """One answer in chunks."""
+        """Send the response in chunks."""
         ask = (await self._asked(context, stream=True)).ask
         messages, end = (ask.pieces[:-1], ask.pieces[-1]) if ask.status >= 400 else (ask.pieces, None)
         for message in messages:
@@ -166,13 +171,13 @@ class _Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs
 
 
 async def _broken(status: bytes, context: _Context) -> NoReturn:
-    """End a call as the provider did: ``{"code", "details"}``."""
+    """Abort a call with the provider's status: ``{"code", "details"}``."""
     told = json_codec.decode(status)
     await context.abort(getattr(grpc.StatusCode, told["code"], grpc.StatusCode.UNKNOWN), str(told.get("details") or ""))
 
 
 async def _body(request: Request) -> bytes | None:
-    """The request's body; null where it is too long."""
+    """Return the request's body, or None if it is too long."""
     body = bytearray()
     async for some in request.stream():
         body += some
@@ -190,7 +195,7 @@ def _streams(body: bytes) -> bool:
 
 
 def _answer(ask: Ask) -> Response:
-    """A stream goes out in the pieces in which the question has it, each a chunk of HTTP's."""
+    """Return the HTTP response. A stream keeps its pieces, each as one HTTP chunk."""
     if not ask.stream or ask.status >= 400:
         return Response(ask.body, ask.status, media_type="application/json")
     return StreamingResponse(_each(ask.pieces), ask.status, {"content-type": "text/event-stream"})

@@ -1,4 +1,4 @@
-"""The official SDK of OpenAI: its plain answers, and the accumulators of its streaming helpers."""
+"""The official OpenAI SDK: its plain responses, and the accumulators of its streaming helpers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from . import Ask
 from .served import Served, http_of
 
-#: Items that are calls of the caller's -> name where none stands there, and the member with the arguments.
+#: Items that are client calls -> their name if the item has none, and the member with the arguments.
 _ITEMS = {
     "function_call": ("", "arguments"),
     "custom_tool_call": ("", "input"),
@@ -23,7 +23,7 @@ _ITEMS = {
 
 
 class OpenAISDK:
-    """Reads Chat Completions and Responses. It tells what stands there, and acts on nothing."""
+    """Reads Chat Completions and Responses. It returns all calls and runs none."""
 
     name = "openai-sdk"
     version = openai.__version__
@@ -41,10 +41,10 @@ class OpenAISDK:
         )
 
     def read(self, ask: Ask) -> dict[str, Any]:
-        """The calls and words of the SDK's own objects."""
+        """Return the calls and the text of the SDK's objects."""
         self._served.load(ask)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of dialects, whose types are not OpenAI's
+            warnings.simplefilter("ignore")  # for dialects, whose types are not OpenAI's
             return self._chat(ask) if ask.wire == "openai.chat" else self._responses(ask)
 
     def _chat(self, ask: Ask) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class OpenAISDK:
         else:
             response = self._client.responses.create(**request)
         items = [{**item.model_dump(exclude_unset=True), "type": item.type} for item in response.output]
-        # A call whose output is among the items was run by the provider, and the caller sees both.
+        # If the output of a call is among the items, the provider ran the call, and the caller sees both.
         answered = {held.get("call_id") for held in items if held["type"].endswith("_output")} - {None}
         calls = []
         for held in items:

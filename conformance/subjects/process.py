@@ -1,7 +1,7 @@
-"""A program that is asked by lines and answers by lines, and can do no harm: it may hang, die, flood, print a byte a
-minute, or leave a child behind that holds its pipes open.
+"""A child process that reads and writes lines, isolated from the suite.
 
-Nothing here waits on a pipe: what is there is taken, up to a time.
+It may hang, exit, flood its output, print a byte a minute, or leave a child process that holds its pipes open. No
+operation here blocks on a pipe: all reads and writes are non-blocking and have a deadline.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import IO, NoReturn
 
 from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
-#: No line is longer.
+#: The maximum length of a line in bytes.
 MOST_BYTES = 64 * 1024 * 1024
-#: So many bytes of the beginning, and as many of the end, of its complaints on standard error are told: some languages
-#: tell first what happened, others last.
+#: The number of bytes of the beginning, and of the end, of standard error that are reported. Some languages print the
+#: cause first, others last.
 _TOLD = 240
 _CHUNK = 1 << 16
-#: A pipe that is filled faster than it is emptied must not keep anybody from looking at the clock.
+#: The maximum number of chunks per read, so that a pipe that fills faster than it is read cannot postpone the deadline.
 _CHUNKS = 16
-#: Seconds after which it is looked whether the program still runs, though its pipe is open.
+#: The interval in seconds at which to check whether the program still runs although its pipe is open.
 _TICK = 0.1
 
 
 class Process:
-    """``command``: the program and its arguments; it is started at once. Raises UnknownSubject where it cannot be."""
+    """Starts the program ``command``. Raises UnknownSubject if it cannot be started."""
 
     def __init__(self, command: Sequence[str]) -> None:
         if os.name != "posix":
@@ -56,11 +56,14 @@ class Process:
         self._looked = 0
         self._complaint, self._more = bytearray(), b""
         self._open = {self._out: True, self._err: True}
-        # Worker processes end without the usual farewells; this one is held by them too.
+        # Worker processes skip atexit handlers but run multiprocessing's finalizers.
         self._farewell = util.Finalize(self, _end, args=(self._process,), exitpriority=10)
 
     def ask(self, line: bytes, timeout: float) -> bytes:
-        """The line that answers a line. Raises BadAnswer where none comes, or not one alone."""
+        """Send a line and return the line that answers it.
+
+        ``timeout``: seconds. Raises BadAnswer if there is no answer in time, or more than one line.
+        """
         self._take(self._out)
         if self._held.strip():
             raise BadAnswer("it printed more than one line for one line", hint="print one JSON object a line")
@@ -85,18 +88,20 @@ class Process:
                     elif not self._take(key.fileobj):  # type: ignore[arg-type] # they are pipes of ours
                         selector.unregister(key.fileobj)
                 if not self._open[self._out] or (not ready and self._process.poll() is not None):
-                    # Whatever it left behind that holds the pipe open was not asked.
+                    # A child process that holds the pipe open does not count.
                     self._take(self._out)
                     if b"\n" not in self._held:
                         self._ended()
         return given
 
     def end(self) -> None:
-        """Kill the program and whatever it started."""
+        """Kill the program and its process group."""
         self._farewell()
 
     def _line(self) -> bytes | None:
-        """The first line that is not blank. Raises BadAnswer where it is too long, or others follow."""
+        """Return the first line that is not blank, or None. Raises BadAnswer if it is too long or if more lines
+        follow.
+        """
         while (end := self._held.find(b"\n", self._looked)) >= 0:
             line = bytes(self._held[:end])
             del self._held[: end + 1]
@@ -115,11 +120,11 @@ class Process:
             return unsent[os.write(self._in.fileno(), unsent[:_CHUNK]) :]
         except BlockingIOError:
             return unsent
-        except OSError:  # it reads no more: whether it has said something is seen from its output
+        except OSError:  # it closed its input: its output shows whether it answered
             return unsent[:0]
 
     def _take(self, pipe: IO[bytes]) -> bool:
-        """Take what a pipe holds now. False where it has come to its end."""
+        """Read what a pipe holds now. Return False at its end."""
         for _ in range(_CHUNKS):
             if not self._open[pipe] or len(self._held) > MOST_BYTES:
                 break

@@ -22,7 +22,7 @@ _builtins = msgspec.to_builtins
 
 
 class _Lines(logging.Handler):
-    """Keeps what is logged while a subject reads."""
+    """Collects the log messages while the subject reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class _Lines(logging.Handler):
 
 
 class Reference:
-    """Everything is claimed."""
+    """The normalizer as a subject, with all claims."""
 
     name = "normalizer"
     version = __version__
@@ -41,7 +41,7 @@ class Reference:
     wires = None
 
     def read(self, ask: Ask) -> dict[str, Any]:
-        """The canonical form, as `toolparity normalize` writes it."""
+        """Return the canonical form, as `toolparity normalize` writes it."""
         log, lines = logging.getLogger("toolparity"), _Lines()
         before = log.propagate
         log.addHandler(lines)
@@ -63,7 +63,7 @@ class Reference:
         }
 
     def next_request(self, ask: Next) -> Any:
-        """The conversation with the answer and its results, for a wire."""
+        """Write the conversation, extended by the response and its results, for a wire."""
         read = ask.ask
         response = read_answer(read)
         choice = response.choices[0].index if response.choices else 0
@@ -81,7 +81,7 @@ class Reference:
 
 
 def read_answer(ask: Ask) -> Response:
-    """The canonical form of an answer. Raises ToolparityError."""
+    """Return the canonical form of a response. Raises ToolparityError."""
     request = ask.request if isinstance(ask.request, dict) and ask.request.get("tools") else None
     told: dict[str, Any] = {"provider": ask.provider, "request": request, "status": ask.status}
     if not ask.stream or (ask.status >= 400 and ask.body[:1] == b"{"):

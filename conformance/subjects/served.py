@@ -1,4 +1,4 @@
-"""Bytes served to an official SDK's own HTTP client, without a socket: what the SDK reads is what a program gets."""
+"""Serves bytes to the HTTP client of an official SDK without a socket, so that the SDK reads them as in production."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import Ask
 
 
 def http_of(client: type) -> Any:
-    """The HTTP library on which an SDK's default client is built (httpx, or the one that follows it)."""
+    """Return the HTTP library of an SDK's default client (httpx or its successor). Raises TypeError for any other."""
     for base in client.__mro__:
         library = base.__module__.split(".")[0]
         if library.startswith("httpx"):
@@ -18,7 +18,7 @@ def http_of(client: type) -> Any:
 
 
 class Served:
-    """A transport's handler: gives the same answer to every request. ``load`` says which."""
+    """A mock transport that sends the same response to every request. ``load`` sets the response."""
 
     def __init__(self, http: Any) -> None:
         self._http = http

@@ -1,4 +1,4 @@
-"""The official SDK of xAI: its response object, filled whole or chunk by chunk as its own streams do."""
+"""The official xAI SDK: its response object, filled at once or chunk by chunk as the SDK's own streams do."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from xai_sdk.tools import get_tool_call_type
 
 from . import Ask
 
-#: What the SDK calls a call that the caller may run. Of one without a type it says "invalid", and not whose it is.
+#: The SDK's types of client calls. A call without a type is "invalid", which does not say whether the client runs it.
 _CALLERS = ("client_side_tool", "invalid")
 
 
 class XAISDK:
-    """Reads the Chat service's messages. It tells what stands there, and acts on nothing."""
+    """Reads the messages of the Chat service. It returns all calls and runs none."""
 
     name = "xai-sdk"
     version = metadata.version("xai-sdk")
@@ -24,7 +24,7 @@ class XAISDK:
     wires = frozenset(("xai.grpc",))
 
     def read(self, ask: Ask) -> dict[str, Any]:
-        """The calls that the SDK does not name after a tool of the server's, and the words."""
+        """Return the calls that the SDK does not classify as server calls, and the text."""
         if ask.status >= 400:
             return {"error": ask.body.decode("utf-8", "replace")}
         if ask.stream:
