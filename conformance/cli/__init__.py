@@ -1,6 +1,6 @@
-"""The command `toolparity`: a group with one module a command.
+"""The command `toolparity`: a group with one module per command.
 
-Adding one is a module beside these with a click command called ``command``, and a line in the table.
+To add a command, add a module here with a click command named ``command``, and a line to `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolparity import __version__
 
 from . import exits, extras, faults, names
 
-#: Name -> the module here that holds it; imported when it is used.
+#: Name -> its module here, which is imported when the command is used.
 COMMANDS: dict[str, str] = {
     "audit": "audit",
     "cassettes": "cassettes",
@@ -31,7 +31,7 @@ COMMANDS: dict[str, str] = {
 
 
 class Commands(names.Group):
-    """Finds commands in the table; turns errors into one line and an exit code of the table in `exits`."""
+    """Loads commands from the table, and turns errors into one line and an exit code (see `exits`)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *COMMANDS})
@@ -48,7 +48,7 @@ class Commands(names.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        with faults.turned_into_exits(None):  # the help is printed here
+        with faults.turned_into_exits(None):  # click prints the help here
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -59,7 +59,7 @@ class Commands(names.Group):
         faults.replace_closed_streams()
         try:
             return super().main(*args, **extra)
-        except OSError:  # a usage error for a standard error that cannot be written
+        except OSError:  # standard error cannot be written
             sys.exit(exits.FAULT)
 
 

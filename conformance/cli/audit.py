@@ -1,4 +1,4 @@
-"""`toolparity audit`: what would each policy do to this traffic?"""
+"""`toolparity audit`: counts what each policy would do to traffic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .progress import Progress
 
 
 class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A code of a finding, or a severity."""
+    """A finding code or a severity."""
 
     name = "code|severity"
 
@@ -94,7 +94,7 @@ def command(
         )
     hits = [name for name in fail_on if audit.found(name)]
     code = exits.decide(ctx, exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
-    # On the screen first: what was found is told even where the page cannot be written.
+    # Print first: the figures are shown even if the page cannot be written.
     if as_data:
         click.echo(json_codec.encode(as_json(audit, policy, limit)))
     elif not rendering.is_stdout(page):

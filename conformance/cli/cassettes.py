@@ -1,4 +1,4 @@
-"""`toolparity cassettes`: what is in a library, whether it is what it says, what it lacks."""
+"""`toolparity cassettes`: lists, verifies, shows, compares and imports cassettes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from . import exits, options, screen
 from .names import Group, Named, nearest
 from .progress import Progress
 
-#: So many cassettes are verified in this process.
+#: Up to this many cassettes are verified in this process.
 _FEW = 16
 _EPILOG = f"Exit codes: {exits.TABLE}"
 
@@ -119,7 +119,7 @@ def verify_command(
 
 
 def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
-    """In the order of the places. A few are verified here: workers take longer to start."""
+    """Yield the results in the order of the places. A few are verified here, because starting workers takes longer."""
     if jobs > 1 and len(places) > _FEW:
         return in_order(verify.verify_one, places, jobs, "toolparity.cassettes.library.verify")
     return map(verify.verify_one, places)
@@ -285,7 +285,7 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
 
 
 def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> list[Place]:
-    """The cassettes that fit a pattern. Raises click.BadParameter for a pattern that fits none."""
+    """Return the cassettes that match a pattern. Raises click.BadParameter for a pattern that matches none."""
     places = files.find(library)
     if not places:
         click.echo(f"no cassette is in {library}", err=True)
@@ -301,7 +301,7 @@ def _fits(place: Place, pattern: str) -> bool:
 
 
 def _one(name: str, library: Path) -> Place:
-    """The cassette at a path, or the only one that fits. Raises click.BadParameter."""
+    """Return the cassette at a path, or the only one that matches. Raises click.BadParameter."""
     if os.path.isfile(name):
         path = Path(name)
         return files.place_of(path, library if path.is_relative_to(library) else path.parent)
@@ -324,7 +324,7 @@ def _unknown(name: str, places: list[Place]) -> click.BadParameter:
 
 
 def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
-    """Ask the providers again. Nothing is written."""
+    """Play the scenarios against the real providers again and report differences. Writes no file, and exits."""
     from toolparity.cassettes.recorder import record
     from toolparity.cassettes.scripts import scripts
     from toolparity.cassettes.surfaces import surface
@@ -354,7 +354,7 @@ def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
 
 
 def _say_errors(found: list[inventory.Known]) -> int:
-    """A line for each cassette that does not tell where it comes from."""
+    """Print a line for each cassette without readable provenance. Return their number."""
     errors = [one.error for one in found if one.error is not None]
     for error in errors:
         click.echo(f"toolparity: {error}", err=True)

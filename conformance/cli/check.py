@@ -1,4 +1,4 @@
-"""`toolparity check`: does a subject keep the laws?"""
+"""`toolparity check`: checks whether a subject keeps the laws."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import exits, options, rendering
 from .names import Named, must_fit
 from .progress import Progress
 
-#: A surface is taken too: it is a wire of one provider.
+#: A surface is accepted too: it is a wire of one provider.
 _WIRES = list(dict.fromkeys([*(surface.wire for surface in SURFACES.values()), *SURFACES]))
 _PROVIDERS = list(dict.fromkeys(surface.provider for surface in SURFACES.values()))
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -110,7 +110,7 @@ def command(
         raise click.UsageError("a baseline is of one subject: --update-baseline with --baseline takes one at a time")
     if update_baseline:
         for path in [file] if file is not None else [baseline.SHIPPED / f"{name}.yaml" for name in names]:
-            folder = not path.parent.exists()  # which is made
+            folder = not path.parent.exists()  # it will be created
             options.must_be_writable(path.parent if folder else path, folder=folder)
     begun = update_baseline and file is not None and not file.exists()
     with Progress(sum(1 for _ in choice.cases()) * len(names), "checking") as progress:
@@ -146,7 +146,7 @@ def _update(run: results.Run, file: Path | None) -> None:
 
 
 def _tell(made: Report, told: dict[str, Path]) -> None:
-    """On the screen first: what was found is told even where a file cannot be written."""
+    """Print first: the report is shown even if a file cannot be written."""
     if not rendering.taken(told):
         rendering.show(made)
     rendering.write(made, told)

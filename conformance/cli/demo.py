@@ -1,4 +1,4 @@
-"""`toolparity demo`: a chat on a page, against the emulated providers."""
+"""`toolparity demo`: a chat page against the emulated providers."""
 
 from __future__ import annotations
 

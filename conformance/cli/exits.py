@@ -1,4 +1,4 @@
-"""The exit codes of every command, and which of them a run deserves."""
+"""The exit codes of all commands, and the choice of the code of a run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import click
 
 ALL_WELL = 0
 FAILED = 1  # a verdict or a finding that the caller asked to fail on
-USAGE = 2  # click's own
+USAGE = 2  # click's code
 STALE_BASELINE = 3
-FAULT = 4  # of the harness or its input
+FAULT = 4  # of the suite or its input, or an output that cannot be written
 NOTHING_RAN = 5
 INTERRUPTED = 130
 
@@ -20,18 +20,18 @@ _DECIDED = "toolparity.exit_code"
 
 
 def decide(ctx: click.Context, code: int) -> int:
-    """Keep the code of a run that is finished, before its output is written: a closed pipe does not change it."""
+    """Store the exit code of a finished run before its output is written, so that a closed pipe does not change it."""
     ctx.meta[_DECIDED] = code
     return code
 
 
 def decided(ctx: click.Context | None) -> int:
-    """The code of a command whose output ended early."""
+    """Return the stored exit code of a command whose output ended early; 0 if none is stored."""
     return ALL_WELL if ctx is None else ctx.meta.get(_DECIDED, ALL_WELL)
 
 
 def code(*, failed: bool = False, faults: int = 0, ran: int) -> int:
-    """What was asked for outweighs faults; a fault outweighs having nothing to show for it."""
+    """Return the exit code of a run. Failed checks take precedence over faults, and faults over an empty run."""
     if failed:
         return FAILED
     if faults:

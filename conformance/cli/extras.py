@@ -1,10 +1,10 @@
-"""Commands in an install without the extra that they need: a usage error that names the extra, never a traceback."""
+"""Commands without the extra that they need: a usage error that names the extra, instead of a traceback."""
 
 from __future__ import annotations
 
 import click
 
-#: Top-level module -> the extra that brings it, where that is another than `_USUAL`.
+#: Top-level module -> the extra that installs it, if it is not `_USUAL`.
 _EXTRAS = {
     "alembic": "log",
     "jsonschema": "turns",
@@ -16,7 +16,7 @@ _USUAL = "conformance"
 
 
 def hint(error: ModuleNotFoundError) -> str:
-    """What to install for a module that is missing. Raises the error again where the module is one of ours."""
+    """Return what to install for a missing module. Re-raises the error if the module belongs to toolparity."""
     module = (error.name or "").partition(".")[0]
     if module in ("", "toolparity"):
         raise error
@@ -24,7 +24,7 @@ def hint(error: ModuleNotFoundError) -> str:
 
 
 def unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
-    """A command that ends with exit code 2 and says what to install, whatever its arguments are."""
+    """Return a command that ends with exit code 2 and says what to install, whatever its arguments are."""
     needed = hint(error)
 
     def refuse() -> None:

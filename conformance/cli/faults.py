@@ -1,4 +1,4 @@
-"""What goes wrong while a command runs, as one line on standard error and an exit code; never a traceback."""
+"""Turns errors of a command into one line on standard error and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import exits, extras
 
 @contextlib.contextmanager
 def turned_into_exits(ctx: click.Context | None) -> Iterator[None]:
-    """Raise click's Exit for errors, after saying what happened. What is buffered is written before that."""
+    """Print errors and raise click's Exit with the matching code. Standard output is flushed first."""
     try:
         try:
             yield
@@ -28,7 +28,7 @@ def turned_into_exits(ctx: click.Context | None) -> Iterator[None]:
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()
-        raise click.exceptions.Exit(exits.decided(ctx)) from None  # the reader has what it wanted (`| head`)
+        raise click.exceptions.Exit(exits.decided(ctx)) from None  # the reader closed the pipe (`| head`)
     except KeyboardInterrupt:
         _say("interrupted")
         raise click.exceptions.Exit(exits.INTERRUPTED) from None
@@ -46,7 +46,9 @@ def turned_into_exits(ctx: click.Context | None) -> Iterator[None]:
 
 
 def replace_closed_streams() -> None:
-    """Give Python a stream where a file descriptor is closed (`>&-`): writing to it is an error like any other."""
+    """Replace streams whose file descriptor is closed (`>&-`): standard output then raises OSError on writing, and
+    standard error discards what is written.
+    """
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()))
     if sys.stderr is None:
@@ -54,7 +56,7 @@ def replace_closed_streams() -> None:
 
 
 class _Closed(io.RawIOBase):
-    """Standard output that was closed before the program began."""
+    """Standard output that was closed before the program started."""
 
     def writable(self) -> bool:
         return True
@@ -69,7 +71,7 @@ def _say(text: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """What is still buffered has nowhere to go; without this the interpreter complains at its end."""
+    """Redirect standard output to null, because otherwise the interpreter reports the unwritten buffer at exit."""
     try:
         descriptor = sys.stdout.fileno()
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

@@ -1,4 +1,4 @@
-"""Names that a user passes: a name that is in no table is a usage error that shows the nearest ones."""
+"""Names on the command line: an unknown name is a usage error that suggests the nearest names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-#: Characters of a table's names that are listed where none is near.
+#: The maximum length of the list of names that is shown if none is near, in characters.
 _LISTED = 100
 
 
 def nearest(name: str, known: Collection[str]) -> list[str]:
-    """At most three of the names: those that are spelled alike, else those that contain it, case aside."""
+    """Return up to three similar names, ignoring case: similar spellings first, then names that contain it."""
     folded = {one.casefold(): one for one in known}
     close = get_close_matches(name.casefold(), folded, cutoff=0.6)
     close += [one for one in folded if name and name.casefold() in one and one not in close]
@@ -23,7 +23,7 @@ def nearest(name: str, known: Collection[str]) -> list[str]:
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:
-    """The sentence for a name that is not known."""
+    """Return the error message for an unknown name."""
     near = nearest(name, known)
     there = f"there are {shorten(', '.join(known), _LISTED, placeholder=' …')}"
     if near:
@@ -32,14 +32,14 @@ def unknown(what: str, name: str, known: Collection[str]) -> str:
 
 
 def must_fit(what: str, patterns: Iterable[str], known: Collection[str], option: str | None = None) -> None:
-    """Raise click.BadParameter for the first pattern that fits none of the names."""
+    """Raise click.BadParameter for the first pattern that matches none of the names."""
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
             raise click.BadParameter(unknown(what, pattern, known), param_hint=option)
 
 
 class Named(click.Choice):  # type: ignore[type-arg, unused-ignore]
-    """One of a table's names."""
+    """A parameter type: one of a table's names."""
 
     def __init__(self, what: str, known: Iterable[str]) -> None:
         super().__init__(list(known))
@@ -52,7 +52,7 @@ class Named(click.Choice):  # type: ignore[type-arg, unused-ignore]
 
 
 class Group(click.Group):
-    """A group that shows the nearest command for a name that is none."""
+    """A group that suggests the nearest command for an unknown name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

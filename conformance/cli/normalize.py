@@ -1,4 +1,4 @@
-"""`toolparity normalize`: traffic in, one JSON line of the canonical form for each exchange out."""
+"""`toolparity normalize`: writes the canonical form of traffic, one JSON line for each exchange."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .names import Named
 class Output(click.Path):
     """A file to write (- is standard output), or with ``folder`` a directory to write into.
 
-    It is checked when the options are read: a run of minutes does not end with a report that cannot be written.
+    It is checked when the options are parsed, so that a long run does not fail at the end because of its output.
     """
 
     def __init__(self, *, folder: bool = False, stdout: bool = True) -> None:
@@ -35,7 +35,7 @@ class Output(click.Path):
 def must_be_writable(
     path: Path, param: click.Parameter | None = None, ctx: click.Context | None = None, *, folder: bool = False
 ) -> None:
-    """Raise click.BadParameter where nothing can be written there."""
+    """Raise click.BadParameter if the path cannot be written."""
     why = unwritable(path, folder=folder)
     if why:
         raise click.BadParameter(f"{str(path)!r} cannot be written: {why}", ctx, param)
@@ -43,7 +43,7 @@ def must_be_writable(
 
 _Decorator = Callable[[Any], Any]
 
-#: Whether a path is there is found out when it is read: one that is missing does not stop the others.
+#: Whether a path exists is checked when it is read: a missing one does not stop the others.
 paths: _Decorator = click.argument("paths", nargs=-1, required=True, type=click.Path())
 wire: _Decorator = click.option(
     "--wire", type=Named("wire", WIRES), help="The format of what does not tell it itself, such as a single body."

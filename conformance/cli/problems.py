@@ -1,4 +1,4 @@
-"""The places that cannot be read, for stderr: one line for each file and kind of problem, and one for skipped files."""
+"""Reports unreadable places on stderr: one line for each file and kind of problem, and one for skipped files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _NAMED = 3
 
 
 class Problems:
-    """``add`` takes problems in the order of the input; a file's lines are written when its last problem is known.
+    """A context manager that groups problems. ``add`` takes them in the order of the input.
 
-    A context manager: the end writes what is left. ``faults``: how many places make the result incomplete.
+    The lines of a file are written when a problem of the next file arrives, or at exit. ``faults``: how many places
+    make the result incomplete.
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
@@ -25,7 +26,9 @@ class Problems:
         self.faults = 0
 
     def add(self, problem: Problem) -> None:
-        """Count one. What comes after the first colon of a problem differs from place to place: the kind is before."""
+        """Count a problem. Its kind is the text before the first colon, because the rest differs from place to
+        place.
+        """
         if not problem.fault:
             self._skips += 1
             if len(self._skipped) < _NAMED:

@@ -1,4 +1,4 @@
-"""A progress bar for long work: on a terminal only, and only once the work has shown to be long."""
+"""A progress bar for long work: only on a terminal, and only after a delay."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-#: Work that is over sooner needs no bar.
+#: The delay before the bar appears.
 PATIENCE_SECONDS = 2.0
 
 
 class Progress:
-    """``advance`` moves it, ``note`` writes a line to stderr without tearing it. A context manager."""
+    """A context manager. ``advance`` moves the bar; ``note`` writes a line to stderr without corrupting it."""
 
     def __init__(self, length: int, label: str) -> None:
         self._length = length
@@ -25,7 +25,7 @@ class Progress:
         self._wanted = sys.stderr.isatty() and length > 0
 
     def advance(self, amount: int) -> None:
-        """So much more of the length is done."""
+        """Add ``amount`` to the finished part of the length."""
         self._done += amount
         if self._bar is not None:
             self._bar.update(amount)
@@ -35,7 +35,7 @@ class Progress:
             self._bar.update(self._done)
 
     def note(self, text: str) -> None:
-        """A line on stderr."""
+        """Write a line to stderr."""
         if self._bar is not None:
             click.echo("\r\x1b[K", nl=False, err=True)
         click.echo(text, err=True)

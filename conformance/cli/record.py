@@ -1,4 +1,4 @@
-"""`toolparity record`: scenarios through the official SDKs into cassettes."""
+"""`toolparity record`: records scenarios through the official SDKs into cassettes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of it: an outcome, or an error."""
+    """The result of a job: an outcome, or an error."""
 
     job: Job
     outcome: Outcome | None
@@ -120,7 +120,9 @@ def command(
 
 
 def _library(into: Path) -> Path:
-    """Raises BadParameter for the folder of the package, which a checkout has under the default's name."""
+    """Return the library folder. Raises BadParameter for toolparity's own package, which has the default name in a
+    checkout.
+    """
     package = files.RECORDED.parent
     if into.resolve() == package:
         shipped = os.path.relpath(files.RECORDED)
@@ -150,7 +152,7 @@ def _jobs(
 
 @contextlib.contextmanager
 def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
-    """How to reach each surface. Missing keys are said all at once, before anything is asked."""
+    """Yield how to reach each surface. All missing keys are reported together, before any request is sent."""
     from toolparity.cassettes.recorder import record
 
     surfaces = {job.surface.name: job.surface for job in jobs}
@@ -214,5 +216,5 @@ def _sections(done: list[Done], into: Path) -> list[Section]:
 
 
 def _why(done: Done) -> str:
-    """The error, without naming again what was recorded."""
+    """Return the error without the name of the job."""
     return str(done.error).removeprefix(done.job.name).lstrip(",: ")

@@ -1,4 +1,4 @@
-"""What commands that report on a run share: an option a format, runs to hold it against, and where it all goes."""
+"""Options and output of commands that report on a run: formats, runs to compare with, and destinations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each format of the table, and those that name other runs."""
+    """Add an option for each format, and the options that name other runs."""
     command = click.option(
         "--earlier",
         multiple=True,
@@ -49,7 +49,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def files(given: dict[str, Any]) -> dict[str, Path]:
-    """Format -> where it goes, of the options that were given. Raises click.UsageError."""
+    """Return format -> path for the options that are set. Raises click.UsageError if two go to standard output."""
     told = {name: path for name in formats.FORMATS if (path := given.pop(f"{name}_file")) is not None}
     if sum(map(is_stdout, told.values())) > 1:
         raise click.UsageError("only one format can go to standard output")
@@ -57,41 +57,41 @@ def files(given: dict[str, Any]) -> dict[str, Path]:
 
 
 def read_once(*paths: Path) -> None:
-    """Raises click.UsageError where standard input is asked for twice."""
+    """Raise click.UsageError if standard input is named twice."""
     if sum(str(path) == STDIN for path in paths) > 1:
         raise click.UsageError("standard input can be read only once")
 
 
 def others(old: Sequence[Path], earlier: Sequence[Path]) -> tuple[Run | None, list[Run]]:
-    """What a run is held against, and its history, oldest first. Raises UnreadableResults."""
+    """Return the run to compare with, or None, and the earlier runs, oldest first. Raises UnreadableResults."""
     read_once(*old, *earlier)
     before = merged([load(path) for path in old]) if old else None
     return before, sorted((load(path) for path in earlier), key=lambda one: one.date)
 
 
 def show(made: Report) -> None:
-    """The report for the terminal."""
+    """Print the report for the terminal."""
     click.echo(render(sections(made), width=screen.width(), colour=screen.colour()), nl=False)
 
 
 def taken(told: Mapping[str, Path]) -> bool:
-    """Whether a format goes to standard output: then nothing else does."""
+    """Return whether a format goes to standard output, so that nothing else may be printed there."""
     return any(map(is_stdout, told.values()))
 
 
 def is_stdout(path: Path | None) -> bool:
-    """Whether this file is standard output."""
+    """Return whether the path means standard output."""
     return str(path) == _STDOUT
 
 
 def write(made: Report, told: Mapping[str, Path]) -> None:
-    """Render each format to where it goes. Raises ReportNotWritten."""
+    """Render each format and write it to its path. Raises ReportNotWritten."""
     for name, path in told.items():
         put(path, formats.render(name, made))
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a file, or standard output. Raises ReportNotWritten."""
+    """Write data to a file or to standard output. Raises ReportNotWritten."""
     if is_stdout(path):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -103,5 +103,5 @@ def put(path: Path, data: bytes) -> None:
 
 
 def regressed(made: Report) -> bool:
-    """Whether a comparison was asked for and found a regression."""
+    """Return whether a comparison was requested and found a regression."""
     return made.before is not None and bool(compare(made.before, made.run).regressions)

@@ -1,4 +1,4 @@
-"""`toolparity report`: what a run found, in any format, without running anything."""
+"""`toolparity report`: renders the results of a run in any format, without running anything."""
 
 from __future__ import annotations
 

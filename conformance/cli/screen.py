@@ -1,4 +1,4 @@
-"""How wide standard output is, and whether it shows colours."""
+"""The width of standard output, and whether to write colours."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 
 
 def width() -> int:
-    """Columns. A file or a pipe has no width: there tables are not split."""
+    """Return the number of columns. A file or a pipe counts as very wide, so that tables are not split."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 10_000
 
 
 def colour() -> bool:
-    """Whether to write colours: not into files, and not where the user wants none."""
+    """Return whether to write colours: only to a terminal, and not if the user disabled them (NO_COLOR, TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

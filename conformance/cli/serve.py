@@ -1,4 +1,4 @@
-"""`toolparity serve`: the recorded providers, for a program in any language."""
+"""`toolparity serve`: serves recorded responses to programs in any language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`toolparity smoke`: is the plug broken, or the implementation?"""
+"""`toolparity smoke`: checks quickly whether a subject's connection to the suite or its implementation is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`toolparity subjects`: which subjects there are, and the libraries among them that want installing."""
+"""`toolparity subjects`: lists the subjects, and installs the libraries among them."""
 
 from __future__ import annotations
 

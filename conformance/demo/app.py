@@ -1,11 +1,11 @@
-"""The web side of the demo: one page and what it asks for. Nothing on it comes from anywhere else.
+"""The web application of the demo: one page and its API. The page loads nothing from other servers.
 
 GET  /                      the page
 POST /turns                 {message, surface, policy, …} -> {turn}
-GET  /turns/ID/events       server-sent events; Last-Event-ID goes on behind it; 204 where nothing more comes
-GET  /turns/ID/wire         requests and pieces of the answers, as they stood on the wire
+GET  /turns/ID/events       server-sent events, resumed after Last-Event-ID; 204 if no more events follow
+GET  /turns/ID/wire         the requests and response pieces on the wire
 POST /turns/ID/cancel, /turns/ID/resume, /turns/ID/decide {call_id, approved, reason}
-GET  /turns                 turns that a crash left, or that wait
+GET  /turns                 turns that a crash interrupted, or that wait
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _FILES = {
     "/app.js": ("app.js", "text/javascript"),
     "/style.css": ("style.css", "text/css"),
 }
-#: The page may fetch from here and from nowhere else, and nobody may frame it.
+#: The page may fetch from this server only, and no other page may frame it.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: Bytes of a request of the page.
+#: The maximum size of a request body, in bytes.
 _LARGEST = 100_000
 
 _Do = Callable[[Request, Desk], Awaitable[Response]]
@@ -68,7 +68,9 @@ def application(
     *,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]"),
 ) -> Starlette:
-    """The ASGI application. ``library``: what ``servers`` play. ``hosts``: the names under which it may be reached."""
+    """Return the ASGI application. ``library``: the scripts that ``servers`` play. ``hosts``: the allowed host
+    names.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
@@ -94,7 +96,7 @@ def application(
 
 
 async def _choices(request: Request, desk: Desk) -> Response:
-    """What can be asked of whom."""
+    """Return the surfaces, the policies, and the suggested messages."""
     asks = [
         {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in SURFACES.values() if s.plays(script)]}
         for script in _suggested()
@@ -113,7 +115,7 @@ async def _open(request: Request, desk: Desk) -> Response:
 async def _events(request: Request, desk: Desk) -> Response:
     id, seen = request.path_params["id"], request.headers.get("last-event-id")
     if await sse.over(desk.log, id, seen):
-        return Response(status_code=204)  # a browser comes back for ever unless it is told so
+        return Response(status_code=204)  # only a 204 stops a browser from reconnecting
     return StreamingResponse(sse.events(desk.log, id, seen), headers=sse.HEADERS)
 
 
@@ -166,7 +168,9 @@ def _handled(do: _Do) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _body(request: Request, kind: type[Any]) -> Any:
-    """The body as JSON. Only as JSON is it taken: no form of another page can send that unasked."""
+    """Return the decoded JSON body. Other content types are refused, because an HTML form of another site can send
+    them.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise msgspec.ValidationError("the body has to be application/json")
     data = b""
@@ -182,7 +186,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 class _Guarded:
-    """Answers only under its own names, and says in every answer what the page may do."""
+    """Middleware that refuses unknown host names and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
         self._app = app
@@ -201,7 +205,7 @@ class _Guarded:
                 headers["referrer-policy"] = "no-referrer"
             await send(message)
 
-        # A page of somebody else's, under a name of theirs that leads to this machine, gets nothing.
+        # Refuse a foreign host name that resolves to this machine (DNS rebinding).
         host = Headers(scope=scope).get("host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         app = self._app if name in self._hosts else Response("not here", 421)

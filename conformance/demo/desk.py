@@ -1,4 +1,4 @@
-"""Turns of the demo: begun, gone on with, cancelled. All that the page sees of them comes from the log."""
+"""Starts, resumes and cancels the turns of the demo. The page reads their events from the log only."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ from .tools import Returning
 
 _log = logging.getLogger("toolparity")
 
-#: Turns whose wire is remembered.
+#: The number of turns whose wire excerpts are kept.
 _REMEMBERED = 200
 _CANCELLED = "the user cancelled"
 _NO_SCRIPT = Script("none", "What no script knows", [])
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the page sends. ``after``: the turn whose conversation goes on; ``approval``: ask before every call."""
+    """The request of the page to start a turn.
+
+    ``after``: the turn whose conversation continues. ``approval``: require approval of every call.
+    """
 
     message: str
     surface: str = "openai.chat"
@@ -54,7 +57,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Desk:
-    """Holds the clients and the turns that run. To be made, used and closed in one event loop."""
+    """Holds the clients and the running turns. Create, use and close it in one event loop."""
 
     def __init__(self, servers: Servers, log: Log, library: Library, pace: Pace) -> None:
         self.log = log
@@ -69,7 +72,7 @@ class Desk:
         self._decided: set[str] = set()
 
     async def start(self, asked: Asked) -> str:
-        """Begin a turn; gives its id as soon as the log knows it. Raises ToolparityError."""
+        """Start a turn. Return its id as soon as the log has its first event. Raises ToolparityError."""
         at = surface(asked.surface)
         request = await self._request(asked, at)
         id = uuid.uuid4().hex
@@ -79,7 +82,7 @@ class Desk:
         def make(recorder: Observer) -> Turn:
             settings: dict[str, Any] = {"policy": asked.policy, "limit": asked.limit}
             if asked.narrator:
-                settings["on_all_failed"] = "answer"  # the narrator says so, too
+                settings["on_all_failed"] = "answer"  # the narrator reports the failure, too
             return self._turn(id, request, recorder, begun, **settings)
 
         self._spawn(id, self._first(id, make, request), begun)
@@ -87,7 +90,7 @@ class Desk:
         return id
 
     async def decide(self, id: str, call_id: str, approved: bool, reason: str | None = None) -> None:
-        """Allow a call of a turn, or do not; a turn that nobody runs is gone on with. Raises ToolparityError."""
+        """Approve or deny a call of a turn; a turn that is not running is resumed. Raises ToolparityError."""
         self._decided.add(id)
         if id in self._turns:
             self._turns[id].decide(call_id, approved, reason)
@@ -95,7 +98,7 @@ class Desk:
             await self.resume(id, (call_id, approved, reason))
 
     async def resume(self, id: str, decision: tuple[str, bool, str | None] | None = None) -> None:
-        """Go on with a turn that waits, or that a crash left. Raises ToolparityError."""
+        """Resume a turn that waits for a decision, or that a crash interrupted. Raises ToolparityError."""
         if id in self._tasks:
             await asyncio.wait([self._tasks[id]])
         kept = await self.log.turn(id)
@@ -109,9 +112,9 @@ class Desk:
         await begun.wait()
 
     async def cancel(self, id: str) -> bool:
-        """Cancel a turn; every call is answered. False for one that is over. Raises ToolparityError."""
+        """Cancel a turn; every call gets a result. Return False if the turn is over. Raises ToolparityError."""
         turn = self._turns.get(id)
-        if turn is None:  # it waits, or a crash left it
+        if turn is None:  # it waits, or a crash interrupted it
             if id in self._tasks:
                 await asyncio.wait([self._tasks[id]])
             if (await self.log.turn(id)).status == "over":
@@ -124,11 +127,11 @@ class Desk:
         return True
 
     def wire(self, id: str) -> list[Spoken] | None:
-        """What stood on the wire, where that is remembered."""
+        """Return the wire excerpts of a turn, or None if they are no longer kept."""
         return self._wires.get(id)
 
     async def aclose(self) -> None:
-        """End what runs, and close the clients."""
+        """Cancel the running turns, and close the clients."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -137,7 +140,7 @@ class Desk:
         for one in self._clients.values():
             await one.aclose()
 
-    # what runs
+    # running turns
 
     async def _first(self, id: str, make: Callable[[Observer], Turn], request: Request) -> None:
         async with self.log.record() as recorder:
@@ -146,14 +149,14 @@ class Desk:
     async def _again(self, id: str, decision: tuple[str, bool, str | None] | None, begun: Observer) -> None:
         async with self.log.take(id) as recorder:
             state = recorder.state
-            assert state is not None  # `take` says so
+            assert state is not None  # `take` raises otherwise
             turn = self._turn(id, state.request, recorder, begun, state=state)
             if decision is not None:
                 turn.decide(*decision)
             await self._run(id, turn, None)
 
     async def _run(self, id: str, turn: Turn, request: Request | None) -> None:
-        """Until it is over, or waits and nobody decided meanwhile."""
+        """Run the turn until it is over, or waits and no decision arrived in the meantime."""
         self._turns[id] = turn
         try:
             while True:
@@ -202,7 +205,7 @@ class Desk:
             found = self._clients[at.name] = made
         return found
 
-    # what is asked
+    # requests
 
     async def _request(self, asked: Asked, at: Surface) -> Request:
         if asked.after is not None:
@@ -216,7 +219,7 @@ class Desk:
         return opening(asked.message, self._client(at))
 
     def _script(self, asked: Request | str) -> Script | None:
-        """The script that begins with these words, or with those of the conversation."""
+        """Return the script that begins with this message, or with the first message of the conversation."""
         words = asked if isinstance(asked, str) else _first_words(asked)
         return next((script for script in self._library.values() if script.ask == words), None)
 
@@ -229,7 +232,9 @@ class Desk:
 
 
 class _Begun(Observer):
-    """Tells when the log has the first event of a turn, for the observer before it has written it."""
+    """Signals that the log has the first event of a turn. Observers run in order, and the log's recorder comes
+    first.
+    """
 
     def __init__(self) -> None:
         self._known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -238,7 +243,7 @@ class _Begun(Observer):
         self.over(None)
 
     def over(self, error: BaseException | None) -> None:
-        """Nothing more comes."""
+        """Resolve the signal, with the error if there is one."""
         if self._known.done():
             return
         if error is None:
@@ -247,7 +252,7 @@ class _Begun(Observer):
             self._known.set_exception(error)
 
     async def wait(self) -> None:
-        """Raises what kept the turn from beginning."""
+        """Wait for the first event. Raises the error that prevented the turn from starting."""
         await self._known
 
 
@@ -257,6 +262,6 @@ def _first_words(request: Request) -> str:
 
 
 def _asked_before(request: Request) -> Asked:
-    """Of a turn that another process began."""
+    """Return the settings of a turn that another process started."""
     at = surface_of(request.provider, request.wire)
     return Asked(_first_words(request), at.name if at is not None else request.wire)

@@ -1,4 +1,4 @@
-"""A narrator among the emulated providers: it says what the script's model would have said to the same results."""
+"""A narrator for the emulated providers: it says what the model of the script would say after the same results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from toolparity.normalizer.turns.provider import Provider
 
 
 class Library(Mapping[str, Script]):
-    """Scripts by id; more can be added while the providers play them, in a thread of their own."""
+    """Scripts by id. More can be added while the providers play them in another thread."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         self._scripts = dict(scripts)
 
     def add(self, script: Script) -> None:
-        """Play this one too."""
-        self._scripts = {**self._scripts, script.id: script}  # whoever goes through the old one is not disturbed
+        """Add a script."""
+        self._scripts = {**self._scripts, script.id: script}  # a copy, so that a running iteration is not disturbed
 
     def __getitem__(self, id: str) -> Script:
         return self._scripts[id]
@@ -34,7 +34,9 @@ class Library(Mapping[str, Script]):
 
 
 class Telling:
-    """A provider that knows what to tell: the emulated one would know no words for what a narrator is given."""
+    """A provider with a fixed text for the narrator, because no script of the emulated provider matches the narrator's
+    request.
+    """
 
     def __init__(self, provider: Provider, library: Library, words: str) -> None:
         self.provider = provider
@@ -45,7 +47,7 @@ class Telling:
         self._words = words
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """The words, as the emulated provider streams them."""
+        """Stream the text through the emulated provider."""
         said = _said(body, self.wire)
         id = "narrated-" + hashlib.sha256(f"{said}\0{self._words}".encode()).hexdigest()[:16]
         self._library.add(Script(id, "What a narrator says", [Round([Say(self._words)], said)]))
@@ -55,7 +57,7 @@ class Telling:
 
 
 def last_words(script: Script) -> str:
-    """What the model of a script says when it has seen all results; "" where it says nothing."""
+    """Return the text of the model after all results in a script; "" if there is none."""
     for round in reversed(script.rounds):
         words = "".join(part.text for part in round.parts if isinstance(part, Say))
         if words and not round.calls:

@@ -1,24 +1,26 @@
-"""How fast things go in the demo: slow enough to be seen."""
+"""Delays of the demo, so that its steps are visible."""
 
 from __future__ import annotations
 
 import asyncio
 
-#: Steps that a tool tells of while it works.
+#: The number of progress reports of a tool.
 STEPS = 4
 
 
 class Pace:
-    """``piece``: seconds before each piece of an answer; ``tool``: seconds that a tool takes."""
+    """``piece``: the delay before each piece of a response, in seconds. ``tool``: the duration of a tool, in
+    seconds.
+    """
 
     def __init__(self, piece: float = 0.02, tool: float = 1.2) -> None:
         self._piece = piece
         self._tool = tool
 
     async def piece(self) -> None:
-        """Waits before a piece of an answer is handed on."""
+        """Wait before a piece of a response is passed on."""
         await asyncio.sleep(self._piece)
 
     async def step(self, tool: str) -> None:
-        """Waits before a tool goes on with its next step."""
+        """Wait before a tool's next step."""
         await asyncio.sleep(self._tool / STEPS)

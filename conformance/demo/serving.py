@@ -1,4 +1,4 @@
-"""Everything the demo needs, up at once: the emulated providers, the log, the page."""
+"""Starts everything that the demo needs: the emulated providers, the log, the page."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from .app import application
 from .narrating import Library
 from .pace import Pace
 
-#: Seconds for which a demo that was killed holds its turns. Nobody else runs them, but nobody can know that.
+#: The lease of a turn, in seconds. After a crash, its turns can be resumed when the lease has expired.
 _LEASE = 6.0
 
 
 @contextlib.contextmanager
 def ready_to_serve(log: str | Path, pace: Pace | None = None, *, host: str = "127.0.0.1") -> Iterator[Starlette]:
-    """The application, its providers and its log open. ``host``: the name under which it is reached, beside loopback.
+    """Yield the application with its providers and its log open. ``host``: an allowed host name in addition to
+    loopback.
 
-    Raises ServerNotStarted, LogFailed.
+    Raises ServerNotStarted and LogFailed.
     """
-    for module in CLIENTS.values():  # loading an SDK takes a while, in which nothing else would be answered
+    for module in CLIENTS.values():  # loading an SDK takes time and would block requests
         import_module(f"{clients.__name__}.{module}")
     library = Library(scripts())
     with running(library) as servers, Log(log, lease=_LEASE) as opened:
@@ -41,13 +42,16 @@ def ready_to_serve(log: str | Path, pace: Pace | None = None, *, host: str = "12
 
 
 def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted. ``ready``: is told the address. Raises ServerNotStarted."""
+    """Serve until interrupted. ``tool``, ``piece``: delays in seconds. ``ready`` is called with the URL.
+
+    Raises ServerNotStarted.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-            listener.listen()  # whoever is told the address may come at once
+            listener.listen()  # a client may connect as soon as it has the URL
         except OSError as error:
             raise ServerNotStarted(f"cannot listen: {error}", where=f"{host}:{port}", hint="--port 0") from error
         with ready_to_serve(log, Pace(piece, tool), host=host) as app:

@@ -1,4 +1,4 @@
-"""What stood on the wire of a turn: the requests and the pieces of the answers, as text for people."""
+"""Records the wire of a turn: the requests and the response pieces, as readable text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from toolparity.normalizer.turns.provider import Provider
 
 from .pace import Pace
 
-#: Characters of one request or answer that are kept.
+#: The maximum length of a recorded response, in characters.
 _MOST = 200_000
 
 
 class Spoken(Struct):
-    """One request and its answer. ``cut``: there was more than is kept."""
+    """One request and its response. ``cut``: the response was longer than what is kept."""
 
     provider: str | None
     wire: str
@@ -29,7 +29,7 @@ class Spoken(Struct):
 
 
 class Tapped:
-    """A provider that keeps what goes to and fro, and takes its time."""
+    """A provider that records requests and responses, and delays each piece."""
 
     def __init__(self, provider: Provider, spoken: list[Spoken], pace: Pace) -> None:
         self.provider = provider
@@ -40,7 +40,7 @@ class Tapped:
         self._pace = pace
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """The provider's pieces."""
+        """Yield the provider's pieces."""
         spoken = Spoken(self.name, self.wire, _plain(body))
         self._spoken.append(spoken)
         size = 0
@@ -57,7 +57,7 @@ class Tapped:
 
 
 def _plain(message: Any) -> Any:
-    """Parsed JSON as it is; a protobuf message as its JSON."""
+    """Return parsed JSON unchanged, and a protobuf message in its JSON form."""
     if not hasattr(message, "ListFields"):
         return message
     from google.protobuf.json_format import MessageToDict

@@ -1,6 +1,4 @@
-"""The tools of a script, as a caller has them: each returns what the script says, after a while, and tells how far it
-is.
-"""
+"""The tools of a script as functions: each returns the script's result after a delay, and reports its progress."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from .pace import STEPS, Pace
 
 
 class Returning:
-    """Each call gets what the script has for a call with its arguments, else for the next call of that tool.
+    """Tools that return the script's result for a call with the same arguments, or for the next call of the same tool.
 
-    ``ran``: how many calls ran. ``pace``: none, if tools return at once.
+    ``ran``: how many calls ran. ``pace``: None for tools that return at once.
     """
 
     def __init__(self, script: Script, pace: Pace | None = None, *, approval: bool = False) -> None:

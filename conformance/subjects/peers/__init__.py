@@ -1,7 +1,8 @@
-"""The libraries that people use, as subjects: each has a small program here that runs in an environment of its own,
-since they pin versions that exclude each other (`toolparity.conformance.subjects.installing`).
+"""Widely used libraries as subjects.
 
-Adding one is a program beside these, a file of pinned versions, and a line in the table.
+Each has a small program here that runs in a separate environment, because the libraries pin versions that exclude each
+other (`toolparity.conformance.subjects.installing`). To add one, add a program and a file of pinned versions here, and
+a line to `PEERS`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ HERE = Path(__file__).resolve().parent
 
 
 class Peer(NamedTuple):
-    """``distribution``: whose version is the library's, as it is called on PyPI. ``about``: what of it is tested.
+    """A library. ``distribution``: its name on PyPI, which determines the version. ``about``: the parts that are
+    tested.
 
-    ``folder``: where its program and its pinned versions are.
+    ``folder``: the folder of its program and its pinned versions.
     """
 
     name: str
@@ -29,7 +31,7 @@ class Peer(NamedTuple):
 
     @property
     def pins(self) -> Path:
-        """Every distribution with its version, in the format of pip."""
+        """The file of pinned distributions, in pip's requirements format."""
         return self.folder / f"{self.name}.txt"
 
 

@@ -1,5 +1,7 @@
-"""any-llm: its completion() and responses(). Its streamed chunks are for the caller to add up: not claimed. It reaches
-other providers through their own clients (xAI through gRPC), so that none of their dialects is put to it.
+"""any-llm: its completion() and responses(), plain.
+
+Streams are not claimed, because callers must accumulate the chunks themselves. It uses separate clients for other
+providers (gRPC for xAI), so it is not tested with their dialects.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import any_llm  # type: ignore[import-not-found,unused-ignore]
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The calls, words and figures of its own objects."""
+    """Return the calls, text and token counts of its objects."""
     if ask["wire"] == "openai.responses":
         return responses(ask, server)
     claude = ask["wire"] == "anthropic.messages"
@@ -39,7 +41,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
 
 
 def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The same of its Responses."""
+    """Return the same for Responses."""
     given: Any = any_llm.responses(
         model="model",
         provider="openai",

@@ -1,7 +1,7 @@
-"""Instructor: create() with parallel tools, which gives an object of the caller's own types for each call.
+"""Instructor: create() with parallel tools, which returns an object of one of the caller's types for each call.
 
-It is asked for calls alone, and claims no more: its streams are of one call's arguments. A tool is a type there, so
-that the caller must know the names beforehand: where a case declares no tools, every name on the wire is declared.
+Only calls are tested; streams are not claimed, because they cover the arguments of a single call. A tool is a type
+here, so the caller must know all names: if a case declares no tools, every name in the response is declared.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _CLIENTS: dict[str, Any] = {}
 
 
 class Arguments(BaseModel):
-    """Any arguments: what they are to be is the caller's to say, and no part of what is tested."""
+    """A tool type that accepts any arguments, because validating them is not tested."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def types(ask: dict[str, Any]) -> list[type[Arguments]]:
-    """A type for each tool."""
+    """Return a type for each tool."""
     told = [(tool.get("function") or tool).get("name") for tool in ask["tools"]]
     body = b"".join(map(base64.b64decode, ask["pieces"]))
     names = [name for name in told if name] or [json.loads(name) for name in _NAME.findall(body)]
@@ -41,7 +41,7 @@ def types(ask: dict[str, Any]) -> list[type[Arguments]]:
 
 
 def client(wire: str, server: Loopback) -> Any:
-    """Its client around the official SDK's."""
+    """Return the client around the official SDK's client."""
     if wire not in _CLIENTS:
         if wire == "anthropic.messages":
             claude = Anthropic(api_key="none", base_url=server.url, max_retries=0)
@@ -53,10 +53,10 @@ def client(wire: str, server: Loopback) -> Any:
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The calls as its objects tell them: the name of the type, and what was filled in."""
+    """Return the calls as its objects represent them: the type's name and the members."""
     known = types(ask)
     if not known:
-        return {"calls": []}  # no type, no calls to ask for
+        return {"calls": []}  # create() needs at least one type
     objects = client(ask["wire"], server).create(
         model="model",
         max_tokens=1024,

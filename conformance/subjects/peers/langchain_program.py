@@ -1,5 +1,6 @@
-"""LangChain: the chat models of its partner packages. Plain answers are read by generate(), which returns every choice,
-streamed ones as the sum of the message chunks.
+"""LangChain: the chat models of its partner packages.
+
+Plain responses are read with generate(), which returns every choice; streamed ones as the sum of the message chunks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from langchain_xai import ChatXAI  # type: ignore[import-not-found,unused-ignore
 
 @cache
 def model(wire: str, provider: str, url: str) -> Any:
-    """The chat model that its documentation names for a provider and wire."""
+    """Return the chat model that LangChain documents for a provider and wire."""
     if wire == "anthropic.messages":
         return ChatAnthropic(model="model", api_key="none", base_url=url, max_retries=0, max_tokens=1024)
     base = f"{url}/v1"
@@ -35,7 +36,7 @@ def model(wire: str, provider: str, url: str) -> Any:
 
 
 def messages(ask: dict[str, Any], server: Loopback) -> list[Any]:
-    """The message of each choice; of a stream the sum of its chunks."""
+    """Return the message of each choice; for a stream, the sum of its chunks."""
     asked = model(ask["wire"], ask["provider"], server.url).bind_tools(chat_tools(ask))
     if not ask["stream"]:
         (choices,) = asked.bound.generate([[HumanMessage("Hello")]], **asked.kwargs).generations
@@ -49,7 +50,7 @@ def messages(ask: dict[str, Any], server: Loopback) -> list[Any]:
 
 
 def calls_of(message: Any) -> list[dict[str, Any]]:
-    """The calls of a message: its tool calls, an older function_call, and calls of built-in tools among the content."""
+    """Return the calls of a message: tool calls, a legacy function_call, and calls of built-in tools in the content."""
     calls = [{"id": call["id"], "name": call["name"] or "", "arguments": call["args"]} for call in message.tool_calls]
     legacy = message.additional_kwargs.get("function_call")
     if legacy is not None:
@@ -61,7 +62,7 @@ def calls_of(message: Any) -> list[dict[str, Any]]:
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The calls of every choice; the text and the figures of the first one."""
+    """Return the calls of every choice, and the text and the token counts of the first one."""
     found = messages(ask, server)
     calls = [call for message in found for call in calls_of(message)]
     rejected = [

@@ -1,4 +1,4 @@
-"""litellm: its completion() and responses(), and its own builder of streamed chunks."""
+"""LiteLLM: its completion() and responses(), and its builder for streamed chunks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import litellm  # type: ignore[import-not-found,unused-ignore]
 litellm.suppress_debug_info = True
 litellm.telemetry = False
 
-#: A model that the library knows: it does not stream from others on Responses.
+#: Models that the library knows: it does not stream Responses from others.
 _MODELS = {"openai": "openai/gpt-5-mini", "anthropic": "anthropic/claude-haiku-4-5", "xai": "xai/grok-4.20"}
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The calls, words and figures of its own objects."""
+    """Return the calls, text and token counts of its objects."""
     if ask["wire"] == "openai.responses":
         return responses(ask, server)
     base = server.url if ask["wire"] == "anthropic.messages" else f"{server.url}/v1"
@@ -49,7 +49,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
 
 
 def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The same of its Responses."""
+    """Return the same for Responses."""
     given: Any = litellm.responses(
         model=_MODELS.get(ask["provider"], _MODELS["openai"]),
         input="Hello",

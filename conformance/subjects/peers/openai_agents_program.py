@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: its two model classes, plain and streamed."""
+"""The OpenAI Agents SDK: its two model classes, plain and streamed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLIENTS: list[AsyncOpenAI] = []
 
 
 def model(wire: str, server: Loopback) -> Any:
-    """The model class of a wire."""
+    """Return the model object of a wire."""
     if not _CLIENTS:
         _CLIENTS.append(AsyncOpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0))
     made = OpenAIChatCompletionsModel if wire == "openai.chat" else OpenAIResponsesModel
@@ -30,12 +30,12 @@ def model(wire: str, server: Loopback) -> Any:
 
 
 async def never(context: Any, arguments: str) -> str:
-    """The tools are only declared: models give calls, and running them is another's work."""
+    """Declared as the tools' function but never called: the models only return calls."""
     raise NotImplementedError
 
 
 async def answered(ask: dict[str, Any], server: Loopback) -> tuple[list[Any], Any]:
-    """The items of the answer, and its figures."""
+    """Return the items of the response, and its usage."""
     asked = model(ask["wire"], server)
     told: dict[str, Any] = {
         "system_instructions": None,
@@ -61,14 +61,14 @@ async def answered(ask: dict[str, Any], server: Loopback) -> tuple[list[Any], An
             last = event.response
     if last is None:
         raise RuntimeError("the stream ended without its last event")
-    return last.output or done, last.usage  # its Runner takes them so, too
+    return last.output or done, last.usage  # as its Runner does
 
 
 _RUNNER = asyncio.Runner()
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The items that are calls, and the words."""
+    """Return the calls among the items, and the text."""
     output, figures = _RUNNER.run(answered(ask, server))
     words = [
         part.text for item in output if item.type == "message" for part in item.content if part.type == "output_text"

@@ -1,8 +1,7 @@
-"""What the programs of this folder share: lines in and out, and a server of their own that gives the answer.
+"""Code that the programs of this folder share: the line protocol, and a local server that sends the response.
 
-It stands beside them and is imported by its bare name: they run in environments that hold their library and not this
-project. Only the standard library is used. Importing it first keeps what libraries print away from standard output,
-and their telemetry at home.
+The programs import it as a top-level module, because they run in environments without this project; it uses only the
+standard library. It must be imported first: it redirects what libraries print to standard error and disables telemetry.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 _OUT = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", newline="\n")
-os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep the libraries' output out of the answers
 
 for _name in [name for name in os.environ if name.lower().endswith("_proxy")]:
     del os.environ[_name]
@@ -28,7 +27,7 @@ os.environ.update(
     DO_NOT_TRACK="1",
     LANGCHAIN_TRACING_V2="false",
     LANGSMITH_TRACING="false",
-    LITELLM_LOCAL_MODEL_COST_MAP="True",  # else importing it asks the network
+    LITELLM_LOCAL_MODEL_COST_MAP="True",  # otherwise importing it sends a request
     OPENAI_AGENTS_DISABLE_TRACING="1",
     OTEL_SDK_DISABLED="true",
 )
@@ -36,14 +35,14 @@ for _key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "XAI_API_KEY"):
     os.environ[_key] = "none"
 
 
-#: So many questions are answered before what they left behind is collected.
+#: The number of lines between two garbage collections.
 _TIDY = 25
 
 
 class Loopback:
-    """A server on a port of its own that answers every request with the answer that was loaded.
+    """A server on a free port that sends the loaded response to every request.
 
-    ``url``: where it listens. ``pieces``: sent as chunks where the answer is streamed, one write each.
+    ``url``: its address. ``pieces``: the body; for a streamed response each piece is sent as a separate chunk.
     """
 
     def __init__(self) -> None:
@@ -53,7 +52,7 @@ class Loopback:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # chunks are kept apart by their framing; one write for all of them
+            wbufsize = -1  # buffered: HTTP framing separates the chunks, so they need no separate writes
 
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -83,12 +82,12 @@ class Loopback:
 
 
 def version(distribution: str) -> str:
-    """The version that is installed here."""
+    """Return the installed version of a distribution."""
     return metadata.version(distribution)
 
 
 def usage(input_tokens: Any, output_tokens: Any, cached: Any = None, reasoning: Any = None) -> dict[str, Any]:
-    """The figures in the suite's words."""
+    """Return token counts in the suite's format."""
     return {
         "input_tokens": input_tokens,
         "output_tokens": output_tokens,
@@ -105,12 +104,12 @@ class Function(NamedTuple):
     parameters: dict[str, Any]
 
 
-#: Declared where the case tells of no tools: who gets calls has declared something, and some libraries read by that.
+#: Declared if the case has no tools: a caller that gets calls has declared tools, and some libraries depend on that.
 _SOME = Function("some_tool", "A tool.", {"type": "object", "properties": {}})
 
 
 def functions(ask: dict[str, Any]) -> list[Function]:
-    """The functions among the declared tools, however the wire spells them; never none."""
+    """Return the functions among the declared tools of any wire, at least one."""
     found = []
     for tool in ask["tools"]:
         held = tool.get("function") or tool
@@ -121,11 +120,11 @@ def functions(ask: dict[str, Any]) -> list[Function]:
 
 
 def chat_tools(ask: dict[str, Any]) -> list[dict[str, Any]]:
-    """The same as Chat Completions spells them."""
+    """Return the same functions in the format of Chat Completions."""
     return [{"type": "function", "function": tool._asdict()} for tool in functions(ask)]
 
 
-#: Items of Responses that are calls of the caller's -> name where none stands there, and the member with the arguments.
+#: Items of Responses that are client calls -> their name if the item has none, and the member with the arguments.
 _ITEMS = {
     "function_call": ("", "arguments"),
     "custom_tool_call": ("", "input"),
@@ -137,7 +136,7 @@ _ITEMS = {
 
 
 def item_calls(output: Any) -> list[dict[str, Any]]:
-    """The calls among the items of a Responses answer, which a library hands on as they are (objects or dicts)."""
+    """Return the calls among the items of a Responses response, which a library passes on as objects or dicts."""
     calls = []
     for held in _plain(output):
         if held.get("type") in _ITEMS:
@@ -147,7 +146,7 @@ def item_calls(output: Any) -> list[dict[str, Any]]:
 
 
 def unanswered(output: Any) -> list[dict[str, Any]]:
-    """The items without the calls whose output is among them.
+    """Return the items without the calls whose output is among them.
 
     For a library that returns both and runs nothing: its caller sees that the provider ran such a call.
     """
@@ -161,7 +160,9 @@ def _plain(output: Any) -> list[dict[str, Any]]:
 
 
 def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:
-    """The figures of an object with the members of OpenAI's usage."""
+    """Return the token counts of an object with the members of OpenAI's usage. ``words``: its names for input and
+    output.
+    """
     if told is None:
         return None
     into, out = words.split()
@@ -183,17 +184,19 @@ def serve(
     *,
     providers: list[str] | None = None,
 ) -> None:
-    """Answer line by line until the input ends. ``read(ask, server)`` gives the calls; what it raises is told.
+    """Answer line by line until the input ends.
 
-    ``providers``: whose answers the library reads on these wires; null: of whoever speaks them.
+    ``read(ask, server)`` returns the calls; an exception becomes an answer with an error. ``providers``: the providers
+    whose responses the library reads on these wires, or None for all. With command-line arguments it answers once for
+    the response in a file.
     """
     server = Loopback()
     if len(sys.argv) > 1:
         _OUT.write(json.dumps(_answered(_told(sys.argv[1:]), read, server), default=str, indent=1) + "\n")
         _OUT.flush()
         return
-    # Streams that a library leaves unclosed in a cycle are closed between the questions: where the collector comes in
-    # the midst of a request, httpcore waits for a lock of its own pool for ever.
+    # Streams that a library leaves unclosed in a reference cycle must be closed between requests. If the collector
+    # closed one during a request, httpcore would wait forever for a lock of its connection pool.
     gc.disable()
     told = {"name": name, "version": version(distribution), "claims": claims, "wires": wires, "providers": providers}
     for number, line in enumerate(sys.stdin):
@@ -221,7 +224,7 @@ def _answered(
 
 
 def _told(arguments: list[str]) -> dict[str, Any]:
-    """A question from the command line: what the library says of the answer in a file."""
+    """Return the input for a response in a file, from command-line arguments."""
     parser = argparse.ArgumentParser(description="What the library says of an answer.")
     parser.add_argument("body", help="the file with the answer, as it stood on the wire")
     parser.add_argument("--wire", required=True)

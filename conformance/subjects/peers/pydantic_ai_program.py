@@ -1,5 +1,6 @@
-"""Pydantic AI: its models, asked directly, plain and streamed. It has models of their own for other providers (xAI
-through gRPC), so that none of their dialects is put to it.
+"""Pydantic AI: its models, called directly, plain and streamed.
+
+It has separate models for other providers (gRPC for xAI), so it is not tested with their dialects.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-n
 from pydantic_ai.tools import ToolDefinition  # type: ignore[import-not-found,unused-ignore]
 
 _MODELS: dict[str, Any] = {}
-#: How the ids begin that it makes where none stands on the wire: new ones each time, and none of the provider's.
+#: The prefix of ids that it generates if the wire has none: they are new each time, and not the provider's.
 _MADE = "pyd_ai_"
 
 
 def model(wire: str, server: Loopback) -> Any:
-    """The model class of a wire."""
+    """Return the model object of a wire."""
     if wire not in _MODELS:
         if wire == "anthropic.messages":
             claude = AsyncAnthropic(api_key="none", base_url=server.url, max_retries=0)
@@ -49,7 +50,7 @@ def model(wire: str, server: Loopback) -> Any:
 
 
 async def answered(ask: dict[str, Any], server: Loopback) -> Any:
-    """Its model response."""
+    """Return its model response."""
     messages = [ModelRequest.user_text_prompt("Hello")]
     asked = model(ask["wire"], server)
     tools = [
@@ -69,7 +70,7 @@ _RUNNER = asyncio.Runner()
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """The parts that are calls of the caller's tools, and the words."""
+    """Return the calls of client tools among the parts, and the text."""
     response = _RUNNER.run(answered(ask, server))
     calls = []
     for part in response.parts:
