@@ -18,8 +18,9 @@ _Json = dict[str, Any]
 
 
 def asked(situation: Situation, surface: Surface, *, stream: bool) -> _Json:
-    """Return the request body as JSON. For `xai.grpc` it is the message in protobuf's JSON form with the proto field
-    names.
+    """Return the request body as JSON.
+
+    For `xai.grpc` it is the message in protobuf's JSON form with the proto field names.
     """
     body = _WIRES[surface.wire](situation, surface)
     if stream and surface.wire != "xai.grpc":

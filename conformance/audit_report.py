@@ -48,8 +48,9 @@ def sections(audit: Audit, limit: int | None) -> list[Section]:
 
 
 def as_json(audit: Audit, policy: str, limit: int | None) -> dict[str, Any]:
-    """Return the audit as JSON values, with the meaning of each code in it. The order of keys does not depend on the
-    input.
+    """Return the audit as JSON values, with the meaning of each code in it.
+
+    The order of keys does not depend on the input.
     """
     plain: dict[str, Any] = msgspec.to_builtins(audit)
     for figures in plain["wires"].values():

@@ -114,8 +114,9 @@ def updated(results: Iterable[Result], known: Sequence[Known]) -> list[Known]:
 
 
 def _entry(check: str, scenario: str, found: list[tuple[Result, Verdict]]) -> Known:
-    """Return one entry for the failures of a law in a scenario. A member is a wildcard unless all failures share its
-    value.
+    """Return one entry for the failures of a law in a scenario.
+
+    A member is a wildcard unless all failures share its value.
     """
     shared: dict[str, Any] = {}
     for member in ("surface", "mode", "policy"):

@@ -109,8 +109,9 @@ def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> Cell:
 
 
 def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> list[Section]:
-    """The provenance of a cassette, then each interaction: the blocks of its response, the stop reason and the
-    selection.
+    """Return the sections of one cassette: its provenance, then each interaction.
+
+    An interaction shows the blocks of its response, the stop reason, the selection, and findings above severity "info".
     """
     told = loaded.provenance
     members = [(Cell(name, "dim"), str(value)) for name, value in told.as_metadata().items() if name != "origin"]

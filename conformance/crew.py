@@ -48,8 +48,9 @@ def audit_paths(
 def _parts(
     input: Iterator[Piece | Problem], wire: str | None, policy: str, limit: int | None, jobs: int
 ) -> Iterator[_Part]:
-    """Yield one part for each piece, in order. An input of fewer than two pieces is audited in this process, because
-    starting workers takes longer.
+    """Yield one part for each piece, in order.
+
+    An input of fewer than two pieces is audited in this process, because starting workers takes longer.
     """
     first = list(islice(input, 2))
     work = partial(_part, wire, policy, limit)

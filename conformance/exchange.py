@@ -60,8 +60,9 @@ class Decoded(Struct):
 
 
 class Raw(Struct, omit_defaults=True):
-    """The content of the exchange in the file, with the members of a recording: as a recordings line it can be read
-    again.
+    """The content of the exchange in the file, with the members of a recording.
+
+    Written as a line of a recordings file, it can be read again.
     """
 
     request: Any = None
@@ -137,8 +138,9 @@ def first_choice(response: Response) -> int:
 
 
 def raw_of(exchange: Exchange) -> Raw:
-    """Return the request and the response as they were read. A body that is not UTF-8, and frames, are encoded as
-    base64.
+    """Return the request and the response as they were read.
+
+    A body that is not UTF-8, and frames, are encoded as base64.
     """
     body = encoding = None
     if exchange.body is not None:

@@ -78,8 +78,9 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         return [place for place in self.whole if self.calls[place].choice == 0]
 
     def split(self, policy: str, limit: int | None = None) -> Split:
-        """Return the indexes of the calls that a policy must keep, drop and reject. ``limit``: how many calls may be
-        kept.
+        """Return the indexes of the calls that a policy must keep, drop and reject.
+
+        ``limit``: how many calls may be kept.
         """
         runnable = self.runnable
         most = len(runnable) if limit is None else limit

@@ -24,8 +24,7 @@ from .workers import cores, in_order
 
 
 def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None) -> results.Run:
-    """Run every known-bad subject against the suite, scenario by scenario, until its law fails it; then check all laws
-    there.
+    """Run every known-bad subject against the suite until its law fails it, then check all laws in that scenario.
 
     ``on_progress`` is called with 1 for each finished subject. Raises ToolparityError if a worker dies.
     """
@@ -52,8 +51,9 @@ def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = l
 
 
 def _put(choice: Choice, name: str) -> Counter[str]:
-    """Count how often each law fails the subject in the first scenario in which its own law does. If there is no such
-    scenario, count over all scenarios.
+    """Count how often each law fails the subject in the first scenario in which its own law does.
+
+    If there is no such scenario, count over all scenarios.
     """
     bad = known_bad()[name]
     bench, own = Bench(bad.make(), twice=False), [LAWS[bad.law]]

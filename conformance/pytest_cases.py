@@ -55,8 +55,9 @@ class Suite(pytest.Collector):
             yield item
 
     def result(self, case: Case) -> tuple[Result, Traffic | None]:
-        """Return the verdicts of a case after the baseline and the release requirements are applied, and its wire
-        excerpt.
+        """Return the verdicts of a case, and its wire excerpt.
+
+        The baseline and the requirements of the release are applied to the verdicts.
         """
         (result,) = held(baseline.applied([self._raw(case)], self.known), unreleased=self.unreleased)
         traffic = self.bench.traffic(case)

@@ -33,8 +33,9 @@ def parts(
     jobs: int = 0,
     on_progress: Callable[[int], None] = lambda cases: None,
 ) -> Iterator[Part]:
-    """Yield the results of a subject, scenario by scenario. ``jobs``: the number of worker processes; 0 means one per
-    core.
+    """Yield the results of a subject, scenario by scenario.
+
+    ``jobs``: the number of worker processes; 0 means one per core.
 
     ``on_progress`` is called with the number of finished cases. Raises UnknownSubject, and ToolparityError if a worker
     dies.

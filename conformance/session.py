@@ -83,10 +83,10 @@ def described(cases: Iterable[Case]) -> list[results.Scenario]:
 
 
 def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.Known]]:
-    """Return a function from a subject's name to its expected failures: those of ``file``, of the shipped baseline, or
-    none.
+    """Return a function from a subject's name to its expected failures.
 
-    Raises InvalidBaseline if ``file`` does not exist.
+    They come from ``file``, or from the shipped baseline of the name; with ``none`` there are none. Raises
+    InvalidBaseline if ``file`` does not exist.
     """
     if none:
         return lambda name: []

@@ -48,8 +48,9 @@ def place(id: str) -> tuple[str, int]:
 
 @cache
 def failures() -> tuple[str, ...]:
-    """Return the ids of all known failures, in order. Raises InvalidScenario for an id that is malformed, repeated or
-    misplaced.
+    """Return the ids of all known failures, in order.
+
+    Raises InvalidScenario for an id that is malformed, repeated or misplaced.
     """
     ids = (FOLDER / "failures.txt").read_text("utf-8").split()
     for id in ids:
@@ -62,8 +63,9 @@ def failures() -> tuple[str, ...]:
 
 @cache
 def trace() -> Trace:
-    """Return the trace. Raises InvalidScenario if a failure is unknown, or has neither or both of scenarios and a
-    reason.
+    """Return the trace.
+
+    Raises InvalidScenario if a failure is unknown, or has neither or both of scenarios and a reason.
     """
     table = guarded()
     left_out: dict[str, str] = tomllib.loads((FOLDER / LEFT_OUT).read_text("utf-8"))["left_out"]

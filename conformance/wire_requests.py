@@ -18,10 +18,10 @@ from .wire_usage import values
 
 
 def next_of(round: Round, to: str, provider: str) -> Next:
-    """Return the request that follows a round, with a result for each runnable call under the id that the subject gave
-    it.
+    """Return the request that follows a round, with a result for each runnable call.
 
-    The results are in reverse order, as if the last call finished first (failures ORD-01, XAI-01).
+    A result has the id that the subject gave the call. The results are in reverse order, as if the last call finished
+    first (failures ORD-01, XAI-01).
     """
     runnable = round.expected.runnable
     places, _ = matched(round.expected.calls, round.answer.calls)
@@ -72,8 +72,9 @@ def _made(round: Round, body: Any, wire: str) -> Iterator[tuple[int, _Item | Non
 
 
 def _called(name: str, call: ExpectedCall, foreign: bool) -> bool:
-    """Return whether a name in a request is that of a call. On another wire it may have a suffix, because names can
-    collide.
+    """Return whether a name in a request is that of a call.
+
+    On another wire it may have a suffix, because names can collide.
     """
     return name == call.name or (foreign and name.startswith(call.name))
 

@@ -36,8 +36,9 @@ def usage_on(ask: Ask) -> dict[str, int] | None:
 
 
 def _of_messages(ask: Ask) -> dict[str, int] | None:
-    """Return the last token counts of a gRPC response. Reasoning is added to the output if the total counts it
-    separately.
+    """Return the last token counts of a gRPC response.
+
+    Reasoning is added to the output if the total counts it separately.
     """
     from xai_sdk.proto import chat_pb2
 

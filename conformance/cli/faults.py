@@ -46,8 +46,9 @@ def turned_into_exits(ctx: click.Context | None) -> Iterator[None]:
 
 
 def replace_closed_streams() -> None:
-    """Replace streams whose file descriptor is closed (`>&-`): standard output then raises OSError on writing, and
-    standard error discards what is written.
+    """Replace streams whose file descriptor is closed (`>&-`).
+
+    Writing to standard output then raises OSError like any other output error; standard error discards what is written.
     """
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()))

@@ -26,8 +26,9 @@ class Problems:
         self.faults = 0
 
     def add(self, problem: Problem) -> None:
-        """Count a problem. Its kind is the text before the first colon, because the rest differs from place to
-        place.
+        """Count a problem.
+
+        Its kind is the text before the first colon, because the rest differs from place to place.
         """
         if not problem.fault:
             self._skips += 1

@@ -120,8 +120,9 @@ def command(
 
 
 def _library(into: Path) -> Path:
-    """Return the library folder. Raises BadParameter for toolparity's own package, which has the default name in a
-    checkout.
+    """Return the library folder.
+
+    Raises BadParameter for toolparity's own package, which has the default name in a checkout.
     """
     package = files.RECORDED.parent
     if into.resolve() == package:

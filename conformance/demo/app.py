@@ -68,8 +68,9 @@ def application(
     *,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]"),
 ) -> Starlette:
-    """Return the ASGI application. ``library``: the scripts that ``servers`` play. ``hosts``: the allowed host
-    names.
+    """Return the ASGI application.
+
+    ``library``: the scripts that ``servers`` play. ``hosts``: the allowed host names.
     """
 
     @asynccontextmanager
@@ -168,8 +169,9 @@ def _handled(do: _Do) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _body(request: Request, kind: type[Any]) -> Any:
-    """Return the decoded JSON body. Other content types are refused, because an HTML form of another site can send
-    them.
+    """Return the decoded JSON body.
+
+    Other content types are refused, because an HTML form of another site can send them.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise msgspec.ValidationError("the body has to be application/json")

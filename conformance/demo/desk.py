@@ -232,8 +232,9 @@ class Desk:
 
 
 class _Begun(Observer):
-    """Signals that the log has the first event of a turn. Observers run in order, and the log's recorder comes
-    first.
+    """Signals that the log has the first event of a turn.
+
+    Observers run in order, and the log's recorder comes first.
     """
 
     def __init__(self) -> None:

@@ -34,8 +34,10 @@ class Library(Mapping[str, Script]):
 
 
 class Telling:
-    """A provider with a fixed text for the narrator, because no script of the emulated provider matches the narrator's
-    request.
+    """A provider with a fixed text for the narrator.
+
+    The emulated provider has no script for the narrator's request, so this one adds a script before the request is
+    sent.
     """
 
     def __init__(self, provider: Provider, library: Library, words: str) -> None:

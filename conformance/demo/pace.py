@@ -9,8 +9,9 @@ STEPS = 4
 
 
 class Pace:
-    """``piece``: the delay before each piece of a response, in seconds. ``tool``: the duration of a tool, in
-    seconds.
+    """``piece``: the delay before each piece of a response, in seconds.
+
+    ``tool``: the duration of a tool, in seconds.
     """
 
     def __init__(self, piece: float = 0.02, tool: float = 1.2) -> None:

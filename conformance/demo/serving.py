@@ -28,8 +28,9 @@ _LEASE = 6.0
 
 @contextlib.contextmanager
 def ready_to_serve(log: str | Path, pace: Pace | None = None, *, host: str = "127.0.0.1") -> Iterator[Starlette]:
-    """Yield the application with its providers and its log open. ``host``: an allowed host name in addition to
-    loopback.
+    """Yield the application with its providers and its log open.
+
+    ``host``: an allowed host name in addition to loopback.
 
     Raises ServerNotStarted and LogFailed.
     """

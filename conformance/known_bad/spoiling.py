@@ -64,8 +64,10 @@ def keep_only(given: Told, places: list[int]) -> None:
 
 
 def rebuild(given: Told, new: list[dict[str, Any]]) -> None:
-    """Replace the blocks of the first choice, and select every complete call among them (under `first` only the first
-    one).
+    """Replace the blocks of the first choice, and select every complete call among them.
+
+    Under `first` only the first complete call is selected. If the reference rejected calls and kept none, none is
+    selected.
     """
     given["response"]["choices"][0]["blocks"] = new
     selection = given["selection"]

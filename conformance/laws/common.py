@@ -51,8 +51,9 @@ def same(wanted: ExpectedCall, got: AnsweredCall) -> bool:
 
 
 def as_written(wanted: ExpectedCall, got: AnsweredCall) -> bool:
-    """Return whether parsed arguments equal the text of a call that cannot run because it was cut or is not an
-    object.
+    """Return whether parsed arguments equal the expected text, for a call that cannot run.
+
+    Such a call was cut, or its arguments are not an object.
     """
     try:
         return equal(got.arguments, json_codec.decode(wanted.text or ""))

@@ -62,8 +62,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
 
 
 def _dealt(round: Round) -> Iterator[Failure]:
-    """Check that each call is kept, dropped or rejected exactly once, and that the policy's calls are those that would
-    run.
+    """Check that each call is kept, dropped or rejected exactly once, and that the kept calls would run.
 
     The law `same-first` checks which call `first` keeps, and the law `incomplete` which calls must never run.
     """

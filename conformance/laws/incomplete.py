@@ -13,9 +13,7 @@ CLAIMS = ("select",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Applies if a call is rejected, or if the response is incomplete or failed, or the subject reports it as
-    incomplete.
-    """
+    """Applies if a call is rejected, or if the response is incomplete, failed, or reported as incomplete."""
     return any(
         round.split.rejected
         or not round.expected.complete

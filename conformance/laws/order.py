@@ -18,8 +18,9 @@ def applies(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Check that the calls to execute are in wire order, and also the calls among the blocks if the subject returns
-    blocks.
+    """Check that the calls to execute are in wire order.
+
+    If the subject returns blocks, the calls among the blocks must be in wire order, too.
     """
     for round in evidence.rounds:
         told = [round.answer.acted]

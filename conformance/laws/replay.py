@@ -21,8 +21,9 @@ def applies(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Check that the next request holds each signature, encrypted state and id of the response unchanged, and also its
-    calls, its text, and the earlier texts of the user.
+    """Check that the next request holds each signature, encrypted state and id of the response unchanged.
+
+    It must also hold the calls and the text of the response, and the earlier texts of the user.
     """
     for round in evidence.rounds:
         if not round.following:

@@ -18,8 +18,9 @@ def applies(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Check that only client calls are executed, and that blocks, if claimed, include server calls and approval
-    requests.
+    """Check that only client calls are executed.
+
+    Blocks, if claimed, must include the server calls and the approval requests.
     """
     for round in evidence.rounds:
         if not (round.expected.servers or round.expected.approvals):

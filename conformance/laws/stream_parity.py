@@ -20,8 +20,9 @@ def applies(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
-    """Compare calls, text and stop reason of both modes, round by round. Ids and the spelling of arguments are
-    ignored.
+    """Compare calls, text and stop reason of both modes, round by round.
+
+    Ids and the spelling of arguments are ignored.
     """
     plain = evidence.sibling(evidence.case._replace(mode="plain"), None) or []
     for streamed, other in zip(evidence.rounds, plain, strict=False):

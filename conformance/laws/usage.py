@@ -14,9 +14,7 @@ CLAIMS = ("usage",)
 
 
 def applies(evidence: Evidence) -> bool:
-    """Applies if there are token counts in a response that the subject did not decline; checked once for all
-    policies.
-    """
+    """Applies if there are token counts in a response that was not declined; checked once for all policies."""
     return evidence.case.policy == "all" and any(_figures(evidence, round) for round in evidence.rounds)
 
 

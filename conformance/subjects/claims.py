@@ -39,8 +39,9 @@ def claims_of(name: str, told: Any) -> frozenset[str]:
 
 
 def wires_of(name: str, told: Any) -> frozenset[str] | None:
-    """Return the wires; None means all. Raises UnknownSubject for an unknown wire, so that a typo does not skip all
-    cases.
+    """Return the wires; None means all.
+
+    Raises UnknownSubject for an unknown wire, so that a typo does not skip all cases.
     """
     if told is None:
         return None
@@ -51,8 +52,9 @@ def wires_of(name: str, told: Any) -> frozenset[str] | None:
 
 
 def providers_of(name: str, told: Any) -> frozenset[str] | None:
-    """Return the providers whose responses the subject reads; None means all. Raises UnknownSubject for a malformed
-    list.
+    """Return the providers whose responses the subject reads; None means all.
+
+    Raises UnknownSubject for a malformed list.
     """
     return None if told is None else _words(name, "providers", told)
 

@@ -29,8 +29,9 @@ _PATIENCE = max(TIMEOUT, 60.0)
 
 
 class Installed(Struct, frozen=True):
-    """The marker of a complete environment, which is written last. ``pins``: the pinned versions that were
-    installed.
+    """The marker of a complete environment, which is written last.
+
+    ``pins``: the pinned versions that were installed.
     """
 
     version: str

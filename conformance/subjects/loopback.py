@@ -89,8 +89,9 @@ class Loopback:
 
     @contextmanager
     def question(self, ask: Ask) -> Iterator[tuple[Question, str]]:
-        """Serve one response while the block runs. Yields the question and its base address. Raises
-        ServerNotStarted.
+        """Serve one response while the block runs.
+
+        Yields the question and its base address. Raises ServerNotStarted.
         """
         if self._servers is None:
             self._servers = self._stack.enter_context(serving(self._application(), _Chat(self)))

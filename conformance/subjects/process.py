@@ -99,8 +99,9 @@ class Process:
         self._farewell()
 
     def _line(self) -> bytes | None:
-        """Return the first line that is not blank, or None. Raises BadAnswer if it is too long or if more lines
-        follow.
+        """Return the first line that is not blank, or None.
+
+        Raises BadAnswer if it is too long or if more lines follow.
         """
         while (end := self._held.find(b"\n", self._looked)) >= 0:
             line = bytes(self._held[:end])

@@ -14,8 +14,9 @@ HERE = Path(__file__).resolve().parent
 
 
 class Peer(NamedTuple):
-    """A library. ``distribution``: its name on PyPI, which determines the version. ``about``: the parts that are
-    tested.
+    """A library.
+
+    ``distribution``: its name on PyPI, which determines the version. ``about``: the parts that are tested.
 
     ``folder``: the folder of its program and its pinned versions.
     """

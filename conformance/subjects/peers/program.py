@@ -160,8 +160,9 @@ def _plain(output: Any) -> list[dict[str, Any]]:
 
 
 def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:
-    """Return the token counts of an object with the members of OpenAI's usage. ``words``: its names for input and
-    output.
+    """Return the token counts of an object with the members of OpenAI's usage.
+
+    ``words``: its names for input and output.
     """
     if told is None:
         return None
