@@ -1,1 +1,1 @@
-"""Recorded traffic: reading it from files of every kind, with its provenance."""
+"""Recorded provider traffic: import, storage with provenance, recording, replay, and emulated providers."""

@@ -1,39 +1,42 @@
-"""Ways in which a network may bring a body: as it was sent, at once, or hostile to whoever trusts the pieces."""
+"""Ways to split a response body into network chunks, from one chunk per event to cuts inside characters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Widths of pieces that go through lines, escapes and characters.
+#: Chunk widths, used in turn, that cut through lines, escapes and characters.
 _ODD = (1, 7, 2, 33, 3, 128, 5)
-#: How many bytes are an end of a long body.
+#: Number of bytes at each end of a long body that `ends` sends one at a time.
 _END = 1024
 
 
 def events(data: bytes) -> list[bytes]:
-    """A stream's events apart, each with the blank line that ends it."""
+    """Return one chunk per event of an SSE stream, each with the blank line that ends it."""
     parts = data.split(b"\n\n")
     return [part + b"\n\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
 def whole(data: bytes) -> list[bytes]:
-    """Everything at once."""
+    """Return the body as a single chunk."""
     return [data] if data else []
 
 
 def single(data: bytes) -> list[bytes]:
-    """One byte at a time."""
+    """Return one chunk per byte."""
     return [data[at : at + 1] for at in range(len(data))]
 
 
 def ends(data: bytes) -> list[bytes]:
-    """One byte at a time at the beginning and at the end, where all kinds of events stand; in odd widths between."""
+    """Return the first and last 1024 bytes one at a time, and the middle in irregular widths.
+
+    Most kinds of events occur at the two ends of a stream, so byte-wise cuts there are enough for a long body.
+    """
     middle = max(len(data) - _END, _END)
     return [*single(data[:_END]), *odd(data[_END:middle]), *single(data[middle:])]
 
 
 def odd(data: bytes) -> list[bytes]:
-    """In widths that keep to nothing."""
+    """Return chunks of irregular widths that align with nothing in the body."""
     made = []
     at = number = 0
     while at < len(data):
@@ -45,13 +48,13 @@ def odd(data: bytes) -> list[bytes]:
 
 
 def split_characters(data: bytes) -> list[bytes]:
-    """Cut within every character that has more bytes than one, and nowhere else."""
+    """Cut inside every multi-byte UTF-8 character, between all of its bytes, and nowhere else."""
     cuts = [at for at in range(1, len(data)) if data[at] & 0xC0 == 0x80]
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
 def merged(data: bytes) -> list[bytes]:
-    """Three events and the beginning of the fourth in one piece."""
+    """Return chunks of about four events, cut in the middle of every fourth event."""
     parts = events(data)
     made: list[bytes] = []
     rest = b""
@@ -63,7 +66,7 @@ def merged(data: bytes) -> list[bytes]:
     return [*made, rest] if rest else made
 
 
-#: Name -> how a body is cut. Adding one is a function here and a line in the table.
+#: Chunking name -> function that splits a body. To add a chunking, write a function and list it here.
 CHUNKINGS: dict[str, Callable[[bytes], list[bytes]]] = {
     "events": events,
     "whole": whole,

@@ -1,6 +1,7 @@
-"""The proof of emulation: what the emulated providers send with every answer, and what cassettes keep of it.
+"""The header by which emulated providers mark each response, and the check of cassettes against it.
 
-It stands among the interactions, where the recorder found it on the line: a cassette that is relabelled still holds it.
+The recorder keeps the header in every interaction, so a cassette whose metadata is relabelled still contains the
+marker.
 """
 
 from __future__ import annotations
@@ -8,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: A response header, or metadata of gRPC. The replaying server tells the origin of what it gives by it, too.
+#: A response header, or gRPC metadata. The replaying server also sends it, with the origin of the cassette.
 HEADER = "x-toolparity-origin"
 EMULATED = "emulated"
 
-#: Where an interaction keeps headers: gRPC's refusals have nothing but trailers.
+#: Members of an interaction that hold headers. A failed gRPC call has only trailers.
 _MEMBERS = ("headers", "trailers")
 
 
 def proof(response: Mapping[str, Any]) -> str | None:
-    """What a recorded response says of its own origin; null where it says nothing, as real providers do."""
+    """Return the origin that a recorded response declares, or None if it declares none, as with real providers."""
     return next(_told(response), None)
 
 
 def contradictions(origin: str, responses: list[dict[str, Any]]) -> Iterator[str]:
-    """Interactions that say another origin than the cassette does, and those of an emulated one that say nothing."""
+    """Yield a message for each interaction whose marker contradicts the cassette's origin.
+
+    In an emulated cassette, an interaction without a marker is also reported. Interactions are numbered from 1.
+    """
     for number, response in enumerate(responses, 1):
         told = proof(response)
         if told is not None and told != origin:

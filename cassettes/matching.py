@@ -1,11 +1,11 @@
-"""Which recorded request answers the one that is sent: the same method, address and meaning of the body.
+"""Request matching for replay: same method, same address, same choosing headers, equivalent body.
 
-A body of JSON is compared by value: the order of keys and the spelling of numbers do not count, everything else does,
-so that a request which lost a field finds nothing. A body of anything else is compared byte for byte. Of the headers
-those count that choose an interface (`CHOOSING`), where the recording keeps any of them: an imported cassette keeps
-none. A miss says what differs from the nearest recorded request (`Unrecorded`).
+JSON bodies are compared by value: key order and number spelling do not count, everything else does. A request that lost
+a field therefore matches nothing. Other bodies are compared byte for byte. The headers in `CHOOSING` are compared only
+if the recorded request has any of them, because imported cassettes keep none. `Unrecorded` reports a mismatch and lists
+the differences from the nearest recorded request.
 
-    match_on = register(vcr)        # gives a vcr.VCR the matchers, and their names
+    match_on = register(vcr)        # registers the matchers on a vcr.VCR and returns their names
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from toolparity.normalizer.errors import RequestNotRecorded
 
 from .secrets.placeholder import is_placeholder
 
-#: Members of a query that say who asks, not what for; the same credential may stand in a header instead.
+#: Query members that carry credentials. They are ignored, since the same credential may be sent in a header instead.
 CREDENTIALS_IN_QUERY = frozenset(("key", "api_key", "api-key", "access_token"))
-#: Headers by which one body gets other answers. Each may name several things, in any order.
+#: Headers that select the API version or features. Each may hold several comma-separated values, in any order.
 CHOOSING = ("anthropic-version", "anthropic-beta", "openai-beta")
 
 SCRUBBED = "(scrubbed)"
 
 _RPC = "grpc://"
 _PORTS = {"https": 443, "http": 80}
-#: What `vcr_grpc` writes of a message that holds no unknown fields.
+#: The members that `vcr_grpc` writes for a message without unknown fields.
 _OF_A_MESSAGE = frozenset(("message", "serialized", "type"))
 _WEIGHT_OF_A_MESSAGE = 10
 _MOST_DIFFERENCES = 12
@@ -46,29 +46,29 @@ _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
 
 
 def method(sent: Request, recorded: Request) -> None:
-    """The HTTP method. As every matcher here, it raises an AssertionError that says what differs."""
+    """Compare the HTTP methods. Like every matcher here, raise AssertionError that describes the difference."""
     if sent.method != recorded.method:
         raise AssertionError(f"{sent.method} instead of {recorded.method}")
 
 
 def address(sent: Request, recorded: Request) -> None:
-    """Where the request goes, without credentials and whatever the order of the query.
+    """Compare the addresses, ignoring credentials and the order of the query.
 
-    Of a member whose value was scrubbed only the name counts.
+    If the value of a query member was scrubbed, only its name is compared.
     """
     if _place(sent.uri) != _place(recorded.uri):
         raise AssertionError(f"{sent.uri} instead of {recorded.uri}")
 
 
 def meaning(sent: Request, recorded: Request) -> None:
-    """What the body says."""
+    """Compare the bodies (see `differences`)."""
     found = [str(one) for one in _inside(recorded, sent)]
     if found:
         raise AssertionError("\n".join(found))
 
 
 def interface(sent: Request, recorded: Request) -> None:
-    """The headers that choose an interface, where the recorded request has any of them."""
+    """Compare the `CHOOSING` headers, if the recorded request has any of them."""
     asked, kept = _choices(sent), _choices(recorded)
     found = [f"the header {name}: {_words(kept, name)} -> {_words(asked, name)}" for name in CHOOSING
              if kept and asked.get(name) != kept.get(name)]  # fmt: skip
@@ -85,14 +85,17 @@ MATCHERS = {
 
 
 def register(vcr: VCR) -> tuple[str, ...]:
-    """Makes the matchers known to a VCR, and is what its ``match_on`` takes."""
+    """Register the matchers on a VCR and return their names, to pass as ``match_on``."""
     for name, matcher in MATCHERS.items():
         vcr.register_matcher(name, matcher)
     return tuple(MATCHERS)
 
 
 class Difference(NamedTuple):
-    """One place where two bodies differ: ``path`` like ``messages[1].content``; a side that has nothing is missing."""
+    """One difference between two bodies.
+
+    ``path`` looks like ``messages[1].content``. A side without the member holds a ``missing`` sentinel.
+    """
 
     path: str
     recorded: Any
@@ -107,9 +110,9 @@ class Difference(NamedTuple):
 
 
 def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[Difference]:
-    """What changed from a recorded body (bytes, text or null) to the one that is sent. Nothing: they mean the same.
+    """Yield the differences between a recorded body and the sent one (bytes, text or None). No difference: they match.
 
-    ``rpc``: the bodies hold a gRPC message each, as `vcr_grpc` writes it.
+    ``rpc``: each body holds a gRPC message as `vcr_grpc` writes it.
     """
     if recorded == sent:
         return
@@ -142,7 +145,10 @@ def _words(choices: dict[str, list[str]], name: str) -> str:
 
 
 def _told_once(value: Any) -> Any:
-    """A gRPC message stands in a cassette twice, readable and exact: where the readable form says all, it suffices."""
+    """Drop the exact bytes of a gRPC message if its readable form is complete.
+
+    `vcr_grpc` records each message in both forms.
+    """
     if isinstance(value, dict) and {"message", "serialized"} <= value.keys() <= _OF_A_MESSAGE:
         return {key: inner for key, inner in value.items() if key != "serialized"}
     return value
@@ -162,7 +168,7 @@ def _compared(path: str, old: Any, new: Any) -> Iterator[Difference]:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """JSON's own types: true is not 1, 1 is 1.0."""
+    """Compare JSON scalars by type and value: true is not 1, but 1 equals 1.0."""
     if isinstance(old, bool) or isinstance(new, bool):
         return old is new
     return bool(old == new)
@@ -170,7 +176,7 @@ def _same(old: Any, new: Any) -> bool:
 
 @lru_cache(maxsize=512)  # a request is compared with every recorded one
 def _value(body: bytes) -> Any:
-    """The JSON value of a body; missing where it is none, or none that has one meaning."""
+    """Return the JSON value of a body, or ``_MISSING`` if it is not JSON or is ambiguous (duplicate keys)."""
     try:
         return json.loads(body, parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_object)
     except (ValueError, RecursionError, ArithmeticError):
@@ -214,7 +220,7 @@ def _short(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Without Decimals, for showing."""
+    """Replace Decimals with floats, so that the value can be encoded for a message."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -223,10 +229,11 @@ def _plain(value: Any) -> Any:
 
 
 class Unrecorded(RequestNotRecorded, CannotOverwriteExistingCassetteException):  # type: ignore[misc]
-    """A request that the cassette has no answer for. Whoever catches vcrpy's own error catches this one.
+    """The cassette has no response for a request. A subclass of vcrpy's own error, so handlers of that catch it too.
 
-    ``failed_request``; ``nearest``: the recorded request that is most like it, or null; ``differences`` between them;
-    ``reason``: as vcrpy names it. The SDKs wrap it in a connection error of theirs, whose ``__cause__`` it is.
+    ``failed_request``: the request that was sent. ``nearest``: the most similar recorded request, or None.
+    ``differences``: the differences between the two. ``reason``: vcrpy's name for the cause. The SDKs raise their own
+    connection error with this one as its ``__cause__``.
     """
 
     def __init__(self, *, cassette: Cassette, failed_request: Request) -> None:
@@ -236,7 +243,7 @@ class Unrecorded(RequestNotRecorded, CannotOverwriteExistingCassetteException): 
         self.similar_requests: list[Any] = []
         self.nearest, self.differences = _nearest(cassette, request)
         self.reason = _reason(len(cassette), self.nearest, self.differences)
-        # vcrpy's initialiser would write a message of its own
+        # Skip vcrpy's initializer, which would replace the message.
         self.what = _told(cassette, request, self.nearest, self.differences)
         self.where = str(cassette.path)
         self.hint = self.hint_default
@@ -252,7 +259,10 @@ def _reason(recorded: int, nearest: Request | None, found: list[str]) -> str:
 
 
 def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list[str]]:
-    """The recorded request with the least that differs, and that: of two alike the one that was not played yet."""
+    """Return the recorded request with the fewest differences, and those differences.
+
+    Among equally similar requests, prefer one that was not played yet.
+    """
     ranked = []
     for index, recorded in enumerate(cassette.requests):
         elsewhere = [
@@ -269,7 +279,7 @@ def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list
 
 
 def _weight(one: Difference) -> int:
-    """A list that is longer or shorter is most likely another round of the conversation, and not this one changed."""
+    """Weigh one difference. A list of another length most likely means another round, so it weighs more."""
     other_length = one.path.endswith("]") and (one.recorded is _MISSING or one.sent is _MISSING)
     return _WEIGHT_OF_A_MESSAGE if other_length else 1
 

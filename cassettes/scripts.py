@@ -1,8 +1,7 @@
-"""Scripts: what is said and done in one situation, as data, for whoever plays the model and whoever plays the caller.
+"""Scripts: provider-neutral data that says what the user, the model and the tools say in one scenario.
 
-One TOML file each in `cassettes/scenarios/`, named after its id. A script holds what the user asks, the tools that are
-offered, what the model does in each round, and what the tools return; nothing in it belongs to one provider. What must
-come out of it is the business of the conformance suite.
+Each script is a TOML file in `cassettes/scenarios/`, named after its id. It holds the user's messages, the offered
+tools, the model's output in each round, and the tool results. The expected outcome belongs to the conformance suite.
 """
 
 from __future__ import annotations
@@ -152,12 +151,12 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     @property
     def ask(self) -> str:
-        """What the user says first: no two scripts of a library begin alike, so it names the script on any wire."""
+        """The user's first message. It is unique among the shipped scripts, so it identifies the script on any wire."""
         return self.rounds[0].ask or ""
 
     @property
     def needs(self) -> frozenset[str]:
-        """What a surface must be able to say, so that the script can be played on it."""
+        """The features that a surface needs to play the script."""
         needs = {f"server:{name}" for name in self.hosted}
         for round in self.rounds:
             needs.update(f"server:{part.tool}" for part in round.parts if isinstance(part, ServerCall))
@@ -171,7 +170,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     @property
     def hash(self) -> str:
-        """Of everything that a recording depends on: all but the title and the waiting hints."""
+        """Hash of everything that a recording depends on: all but the title and the waiting hints."""
         bare = msgspec.structs.replace(
             self, title="", tools=[msgspec.structs.replace(tool, waiting_hint=None) for tool in self.tools]
         )
@@ -179,12 +178,12 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return hashlib.sha256(text).hexdigest()[:16]
 
     def calls_before(self, round: int) -> list[Call]:
-        """The calls that are answered in the request of a round (counted from 0)."""
+        """Return the calls whose results are part of a round's request. Rounds are counted from 0."""
         return self.rounds[round - 1].calls if round else []
 
 
 def parse(text: str, name: str) -> Script:
-    """A script from TOML. ``name``: its file's name without the suffix. Raises InvalidScript, which says where."""
+    """Parse a script from TOML. ``name``: its file name without the suffix. Raises InvalidScript with the location."""
     try:
         script = msgspec.convert(tomllib.loads(text), Script)
     except tomllib.TOMLDecodeError as error:
@@ -227,7 +226,7 @@ def _goes_on(round: Round) -> bool:
 
 @cache
 def scripts() -> dict[str, Script]:
-    """The scripts that are shipped, by id, in the order of their ids. Raises InvalidScript."""
+    """Return the shipped scripts by id, sorted by id. Raises InvalidScript."""
     found: dict[str, Script] = {}
     asks: dict[str, str] = {}
     folder = resources.files(__package__) / "scenarios"
@@ -243,6 +242,6 @@ def scripts() -> dict[str, Script]:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a script file."""
+    """Return the JSON schema of a script file."""
     made = msgspec.json.schema(Script)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}

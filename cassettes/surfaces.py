@@ -1,4 +1,4 @@
-"""Surfaces: one provider on one wire, as it is reached through its official SDK. Adding one is a line here.
+"""Surfaces: one provider on one wire, reached through its official SDK. To add one, list it here.
 
 A surface is more than a wire: xAI answers Chat Completions and Responses in its own dialects.
 """
@@ -13,10 +13,9 @@ from .scripts import Script
 
 
 class Surface(NamedTuple):
-    """``base``: where the SDK sends to by default. ``key``: the environment variable with the provider's key.
+    """One provider on one wire. ``base``: the SDK's default base URL. ``key``: environment variable with the API key.
 
-    ``model``: whom to ask, where nobody says; ``reasoner``: whom, where reasoning is to be shown. ``able``: which of
-    `Script.needs` it can say.
+    ``model``: the default model. ``able``: the `Script.needs` that the surface supports.
     """
 
     name: str
@@ -29,11 +28,11 @@ class Surface(NamedTuple):
     able: frozenset[str]
 
     def plays(self, script: Script) -> bool:
-        """Whether the provider can say what stands in the script."""
+        """Return whether the surface supports everything that the script needs."""
         return script.needs <= self.able
 
 
-#: Wire over HTTP -> what the SDKs append to their base.
+#: HTTP wire -> the path that the SDKs append to their base URL.
 PATHS = {
     "openai.chat": "/chat/completions",
     "openai.responses": "/responses",
@@ -101,7 +100,7 @@ SURFACES: dict[str, Surface] = {
 
 
 def surface(name: str) -> Surface:
-    """Raises UnknownSurface."""
+    """Return the surface of that name. Raises UnknownSurface."""
     found = SURFACES.get(name)
     if found is None:
         raise UnknownSurface(f"no surface is called {name!r}", hint=f"one of {', '.join(SURFACES)}")
@@ -109,5 +108,5 @@ def surface(name: str) -> Surface:
 
 
 def surface_of(provider: str | None, wire: str | None) -> Surface | None:
-    """The surface of a recorded exchange."""
+    """Return the surface of a recorded exchange, or None if no surface has this provider and wire."""
     return next((s for s in SURFACES.values() if (s.provider, s.wire) == (provider, wire)), None)

@@ -1,8 +1,8 @@
-"""The library of cassettes: where each stands, where it comes from, reading it, writing it, verifying it.
+"""The library of cassettes: paths, provenance, loading, saving and digests.
 
-path  = path_for("xai.grpc", "single-call", stream=True)
-tape  = load(path)                       # .requests, .responses, .metadata, .provenance, .exchanges
-save(path, interactions, told, gates=(scanned, replays))
+path = path_for("xai.grpc", "single-call", stream=True)
+cassette = load(path)            # .requests, .responses, .metadata, .provenance, .exchanges
+save(path, interactions, provenance, gates=(scanned, replays))
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The digest of a cassette's interactions: the same however the YAML is laid out, another for any other content.
+"""Digest of a cassette's interactions: independent of the YAML layout, different for any other content.
 
-Text and the bytes of its UTF-8 are one thing: vcrpy turns the one into the other when it writes and when it reads.
+Text and its UTF-8 bytes hash the same, because vcrpy converts between the two when it writes and reads.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from toolparity.normalizer.errors import UnreadableCassette
 
 
 def digest(interactions: Iterable[Any]) -> str:
-    """``sha256:<hex>`` over plain data as it stands in a cassette under ``interactions``.
+    """Return ``sha256:<hex>`` over plain data, such as the ``interactions`` of a cassette.
 
-    Each value is hashed with its kind and its length in front, members in the order of their names. Raises
-    UnreadableCassette for a value that is no plain data.
+    Each value is hashed after its kind and length; members are hashed in the order of their names. Raises
+    UnreadableCassette for a value that is not plain data.
     """
     machine = hashlib.sha256(b"toolparity interactions 1\n")
     stack: list[Any] = [list(interactions)]

@@ -1,9 +1,9 @@
-"""Where the cassettes of a library stand, and reading them: one file for one scenario on one surface, each read once.
+"""Paths and loading of cassettes in a library: one file per scenario, wire and mode, each parsed once per process.
 
-    <root>/<provider>/<wire>/<scenario>.yaml            plain answers
-    <root>/<provider>/<wire>/<scenario>.stream.yaml     streamed ones
+    <root>/<provider>/<wire>/<scenario>.yaml            plain responses
+    <root>/<provider>/<wire>/<scenario>.stream.yaml     streamed responses
 
-The shipped library is package data, in `RECORDED`; every function takes another root.
+The shipped library is package data in `RECORDED`; every function accepts another root.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .provenance import Provenance
 if TYPE_CHECKING:
     from vcr.request import Request
 
-#: The library that is shipped.
+#: Root of the shipped library.
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
 SUFFIX = ".yaml"
 STREAM_SUFFIX = ".stream.yaml"
-#: Bytes: parsed cassettes are kept in a process as long as their files are no larger together. The shipped library is
-#: an eighth of it.
+#: Limit in bytes on the total file size of the parsed cassettes that a process caches. The shipped library is an eighth
+#: of it.
 KEPT_BYTES = 64 * 1024 * 1024
 
 _REQUEST = frozenset(("method", "uri", "body", "headers"))
@@ -45,7 +45,10 @@ _TEXT = (str, bytes)
 
 
 class Place(Struct, frozen=True):
-    """A file of a library. ``name``: its scenario, by its file's name; null members: it stands where none belongs."""
+    """A file of a library. ``name`` is the scenario according to the file name.
+
+    ``provider``, ``wire`` and ``name`` are None if the path is not a valid cassette path.
+    """
 
     root: Path
     path: Path
@@ -56,15 +59,15 @@ class Place(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The path below the root, with slashes on every system."""
+        """The path relative to the root, with forward slashes on every system."""
         return self.path.relative_to(self.root).as_posix()
 
 
 class Loaded:
-    """A cassette in memory, shared by everybody who loads it: nobody changes what it holds.
+    """A parsed cassette. All callers of `load` share it, so its content must not be changed.
 
-    ``interactions``: plain data as it stands in the file; ``metadata`` likewise. What is made of them (``requests``,
-    ``responses``, ``exchanges``, …) is made when it is first asked for.
+    ``interactions`` and ``metadata`` hold plain data as in the file. ``requests``, ``responses``, ``exchanges`` and the
+    other properties are computed from them on first access.
     """
 
     def __init__(self, path: Path, content: Any) -> None:
@@ -80,17 +83,17 @@ class Loaded:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """Raises InvalidProvenance."""
+        """The provenance from the metadata. Raises InvalidProvenance."""
         return provenance.read(self.metadata.get(provenance.KEY), os.fspath(self.path))
 
     @cached_property
     def digest(self) -> str:
-        """Of the interactions as they are; what they should be stands in the provenance."""
+        """The digest of the interactions as loaded. The provenance holds the digest of the recording."""
         return digest(self.interactions)
 
     @cached_property
     def requests(self) -> list[Request]:
-        """As vcrpy has them. Raises UnreadableCassette where vcrpy could not play one."""
+        """The requests as vcrpy objects. Raises UnreadableCassette if vcrpy cannot build one."""
         from vcr.request import Request
 
         made = []
@@ -103,7 +106,7 @@ class Loaded:
 
     @cached_property
     def responses(self) -> list[dict[str, Any]]:
-        """As vcrpy has them: the body's ``string`` is bytes."""
+        """The responses in vcrpy's form: the body's ``string`` is bytes."""
         from vcr.serializers.compat import convert_to_bytes
 
         made = []
@@ -116,7 +119,7 @@ class Loaded:
 
     @cached_property
     def exchanges(self) -> list[Exchange]:
-        """The interactions as exchanges, not decoded yet. Raises UnreadableSource where one is of another shape."""
+        """The interactions as exchanges, not decoded yet. Raises UnreadableSource if one has another shape."""
         return [
             vcrpy_format.exchange(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
         ]
@@ -126,13 +129,13 @@ class Loaded:
 
 
 def path_for(at: Surface | str, scenario: str, stream: bool, root: str | os.PathLike[str] | None = None) -> Path:
-    """Where the cassette of a scenario on a surface belongs. Raises UnknownSurface, UnreadableCassette."""
+    """Return the path for a scenario on a surface. Raises UnknownSurface, or UnreadableCassette for an unsafe name."""
     at = surface(at) if isinstance(at, str) else at
     return file_for(at.provider, at.wire, scenario, stream, root)
 
 
 def file_for(provider: str, wire: str, name: str, stream: bool, root: str | os.PathLike[str] | None = None) -> Path:
-    """Where a cassette of that name belongs. Raises UnreadableCassette for names that could leave the library."""
+    """Return the path for a cassette. Raises UnreadableCassette for a name that could leave the library."""
     for part in (provider, wire, name):
         if not provenance.is_slug(part) or (part is name and name.endswith(".stream")):
             raise UnreadableCassette(
@@ -143,15 +146,15 @@ def file_for(provider: str, wire: str, name: str, stream: bool, root: str | os.P
 
 
 def find(root: str | os.PathLike[str] | None = None) -> list[Place]:
-    """Every cassette below the root, by its path alone: no file is opened. In the order of the paths.
+    """Return every cassette below the root, sorted by path, without opening a file.
 
-    Hidden files (a recording on its way among them) are left out, links to folders are not followed.
+    Hidden files, such as unfinished recordings, are skipped; links to folders are not followed.
     """
     return sorted(_walk(_root(root)), key=lambda place: place.path)
 
 
 def place_of(path: Path, root: Path) -> Place:
-    """What the path of a file says. Its members are null where it stands at no place of a cassette."""
+    """Split the path of a file into a Place. Provider, wire and name are None if it is not a valid cassette path."""
     parts = path.relative_to(root).parts
     stream = parts[-1].endswith(STREAM_SUFFIX)
     name = parts[-1].removesuffix(STREAM_SUFFIX if stream else SUFFIX)
@@ -161,9 +164,9 @@ def place_of(path: Path, root: Path) -> Place:
 
 
 def provenance_of(path: str | os.PathLike[str]) -> Provenance:
-    """Read from the beginning of the file where our recorder puts it; only in other cassettes further.
+    """Return the provenance, reading only the beginning of files that our recorder wrote.
 
-    Raises UnreadableCassette, InvalidProvenance.
+    Other cassettes are read until the metadata is found. Raises UnreadableCassette, InvalidProvenance.
     """
     path = Path(path)
     kept = _kept.get(os.path.abspath(path))
@@ -182,7 +185,7 @@ def provenance_of(path: str | os.PathLike[str]) -> Provenance:
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """The cassette, parsed once in a process as long as the file stays the same. Raises UnreadableCassette."""
+    """Return the cassette, from the cache while the file is unchanged. Raises UnreadableCassette."""
     path = Path(path)
     name = os.path.abspath(path)
     key = _key(path)
@@ -193,7 +196,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     where = os.fspath(path)
     try:
         with open(path, "rb") as file:
-            data = file.read(key[1])  # what was written to it since is another version
+            data = file.read(key[1])  # bytes appended since the stat belong to another version
     except OSError as error:
         raise _unreadable(error, where) from None
     loaded = Loaded(path, safe_yaml.load(data, where))
@@ -204,12 +207,12 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 
 
 def exchanges(path: str | os.PathLike[str]) -> list[Exchange]:
-    """What the cassette's interactions say, not decoded yet. Raises UnreadableCassette, UnreadableSource."""
+    """Return the cassette's interactions as exchanges, not decoded yet. Raises UnreadableCassette, UnreadableSource."""
     return load(path).exchanges
 
 
 def forget() -> None:
-    """Let go of everything that was parsed."""
+    """Clear the cache of parsed cassettes."""
     _kept.clear()
 
 
@@ -218,7 +221,7 @@ _kept: OrderedDict[str, tuple[_Key, Loaded]] = OrderedDict()
 
 
 def _make_room() -> None:
-    """What was not asked for the longest goes first; the newest stays, however large it is."""
+    """Evict the least recently used cassettes; keep the newest, however large it is."""
     size = sum(key[1] for key, _ in _kept.values())
     while size > KEPT_BYTES and len(_kept) > 1:
         size -= _kept.popitem(last=False)[1][0][1]
@@ -237,7 +240,10 @@ def _walk(root: Path) -> Iterator[Place]:
 
 
 def _key(path: Path) -> _Key:
-    """What tells one version of the file from another. Refuses what is no file, or too large, unopened."""
+    """Return what identifies a version of the file: mtime in nanoseconds, size in bytes, inode.
+
+    Raises UnreadableCassette, without opening it, if the path is not a regular file or is too large.
+    """
     where = os.fspath(path)
     try:
         told = os.stat(path)
@@ -274,7 +280,7 @@ def _interactions(found: Any, where: str) -> list[dict[str, Any]]:
 
 
 def _misshapen(request: dict[str, Any], response: dict[str, Any]) -> Iterator[str]:
-    """What neither vcrpy nor anything of ours could read."""
+    """Yield what is wrong with the shape of an interaction: values that neither vcrpy nor our readers can use."""
     status, held, body = response.get("status"), response.get("headers"), response.get("body")
     if not isinstance(status, dict) or type(status.get("code")) is not int:
         yield "the response's status has a code, which is a number"

@@ -1,8 +1,8 @@
-"""Other projects' recordings taken into a library: vcrpy cassettes, HAR files, whatever `cassettes.sources` reads.
+"""Import of other projects' recordings into a library, from any format that `cassettes.sources` reads.
 
-A file gives a cassette for each provider, wire and way of answering (plain, streamed) in it. `interactions` makes each
-exchange anew: method, address, body and content type, no other header. An exchange that does not decode, and one that
-an emulated provider answered, is refused. The cassette is scrubbed, and the scanner has to find nothing.
+A file yields one cassette per provider, wire and mode (plain or streamed). `interactions` rebuilds each exchange from
+its method, address, body and content type; no other header is kept. Exchanges that do not decode, and those that an
+emulated provider answered, are refused. The cassette is scrubbed, and then the scanner must find no secret.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from .writing import save
 
 _GATES = (write_checks.scrubbed, write_checks.scanned)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
-#: A file's name has at most 255 bytes, and the draft of a cassette adds some to it.
+#: Characters. A file name has at most 255 bytes, and the draft of a cassette adds some.
 _LONGEST_NAME = 150
-#: How much of a file of lines is held at a time.
+#: How many bytes of a file of lines are held at a time.
 _BATCH_BYTES = 16 * 1024 * 1024
-#: What the marker of an answer may say: a real provider gave it, and our server replayed it.
+#: Allowed values of a response's emulation marker: our server replayed the response of a real provider.
 _REAL = frozenset(("live", "imported"))
 
 
 class Taken(Struct, frozen=True):
-    """A cassette that was written, and from what."""
+    """A cassette that was written, and its source."""
 
     path: str
     source: str
@@ -54,9 +54,9 @@ class Taken(Struct, frozen=True):
 
 
 class Left(Struct, frozen=True):
-    """What was not taken in. ``fault``: the caller should know; else it is of a wire that is not known yet.
+    """Input that was not imported. ``fault``: the caller should act; otherwise its wire is only unsupported.
 
-    ``source``: the first place in the file, ``count``: how many places in it have the same reason.
+    ``source``: the first location in the file. ``count``: number of locations with the same reason.
     """
 
     source: str
@@ -85,10 +85,10 @@ class _Made(NamedTuple):
 def take_in(
     paths: list[str], root: str | os.PathLike[str], *, note: str | None = None, force: bool = False
 ) -> Iterator[Taken | Left]:
-    """Each cassette as soon as it is written, and everything that was left out: once for each reason in a file.
+    """Yield each cassette as soon as it is written, and everything skipped, once per reason and file.
 
-    ``note``: kept as given, for the licence and whose work it is. ``force``: a cassette that is there already is
-    replaced; but never one that this run has written.
+    ``note`` is stored in the provenance as given (licence, author). ``force`` replaces existing cassettes, but never
+    one that the same run wrote.
     """
     root = Path(root)
     written: set[Path] = set()
@@ -160,7 +160,7 @@ def _made(found: Exchange | Unread, emulated: bool) -> _Made | Left:
 
 
 def _says_emulated(path: str) -> bool:
-    """Whether the cassette's own provenance says so; a serializer can have dropped the marker of each answer."""
+    """Return whether the cassette's provenance says emulated: a serializer may have dropped the response markers."""
     if not os.path.isfile(path):
         return False
     try:
@@ -211,7 +211,7 @@ def _write(
 
 
 def slug(source: str) -> str:
-    """A name for a cassette from the path of the file it comes from; a long one ends in the digest of the whole."""
+    """Return a cassette name made from the path of its source. A long one is cut and ends in a digest of the whole."""
     name = source.lower().removesuffix(".gz")
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
@@ -222,13 +222,13 @@ def slug(source: str) -> str:
 
 
 def _recorded(exchanges: list[Exchange]) -> str | None:
-    """When the source says that it was recorded, in UTC; None where it does not."""
+    """Return the UTC time of the recording, or None if the source does not contain one."""
     moments = (_moment(str((exchange.provenance or {}).get("recorded_at"))) for exchange in exchanges)
     return next((moment for moment in moments if moment is not None), None)
 
 
 def _moment(text: str) -> str | None:
-    """Of ISO 8601, or of the form that HTTP and VCR for Ruby use."""
+    """Parse ISO 8601, or the date format of HTTP and of VCR for Ruby."""
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             return parse(text).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""An exchange of another project's recording as the interaction that a cassette of the library holds.
+"""Conversion of an imported exchange into an interaction of a cassette.
 
-The method, the address, the bytes of both bodies and the status are those of the source. The headers of the request
-are there for the scrubber, which learns credentials from them; `trimmed` removes them afterwards.
+Method, address, body bytes and status are those of the source. Request headers are kept only for the scrubber, which
+learns credentials from them; `trimmed` removes them afterwards.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from toolparity.normalizer.model import Response
 from ..sources import Exchange
 from ..sources.decoding import response_of
 
-#: xAI's chat service; where the source keeps no address, the method follows from the way of answering.
+#: xAI's chat service. If the source has no address, the method follows from the mode (plain or streamed).
 _SERVICE = "grpc://api.x.ai/xai_api.Chat/"
 _METHODS = {False: "GetCompletion", True: "GetCompletionChunk"}
-#: The type of error that `normalize` gives to a body which is neither an answer nor an error.
+#: The error type that `normalize` assigns to a body that is neither an answer nor an error.
 _NO_ANSWER = "no_answer"
-#: The headers that say how to read the body beside them.
+#: Headers that are needed to read the body.
 _KEPT = frozenset(("content-type", "content-encoding"))
 
 
 def interaction(exchange: Exchange) -> dict[str, Any]:
-    """The exchange as vcrpy writes it. Raises UnreadableSource where it could not be replayed, or says nothing.
+    """Return the exchange in vcrpy's form.
 
-    Raises MalformedBody where its body is none of its wire, MissingExtra where reading it needs one.
+    Raises UnreadableSource if it cannot be replayed or its response is empty, MalformedBody if the body does not fit
+    its wire, MissingExtra if reading it needs an extra that is not installed.
     """
     call = exchange.wire == "xai.grpc"
     if not call and not exchange.address:
@@ -40,14 +41,14 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
 
 
 def _is_hollow(exchange: Exchange, said: Response) -> bool:
-    """Whether nothing came of the body. A refusal may be as empty as it was sent: its status is the answer."""
+    """Return whether decoding gave nothing. A body with an error status may be empty: the status is the answer."""
     refused = exchange.status is not None and exchange.status >= 400
     error = said.error is not None and said.error.type != _NO_ANSWER
     return said.id is None and not said.choices and not refused and not error
 
 
 def trimmed(interaction: dict[str, Any]) -> dict[str, Any]:
-    """Without the headers of the request that only the scrubber needs."""
+    """Return the interaction without the request headers that only the scrubber needs."""
     request = interaction["request"]
     headers = {name: value for name, value in request["headers"].items() if name in _KEPT}
     return {**interaction, "request": {**request, "headers": headers}}
@@ -75,7 +76,7 @@ def _http(exchange: Exchange) -> dict[str, Any]:
 
 
 def _address(address: str, place: str) -> str:
-    """The address without credentials and fragment, which no request carries."""
+    """Return the address without credentials and fragment, which a client does not send in the request line."""
     try:
         parts = urlsplit(address)
         host = parts.hostname
@@ -121,7 +122,11 @@ def _call(exchange: Exchange) -> dict[str, Any]:
 
 
 def _ended(exchange: Exchange) -> dict[str, Any]:
-    """The status of a call. A recorded call without one was left by its caller; xAI's cassettes elsewhere keep none."""
+    """Return the status of a gRPC call.
+
+    If the source has an address but no status, the client cancelled the call. xAI cassettes without an address keep no
+    status, so it is OK.
+    """
     if exchange.body is not None:
         ended = json_codec.decode(exchange.body)
         return {"code": ended["code"], "details": ended.get("details") or ""}

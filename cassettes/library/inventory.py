@@ -1,4 +1,4 @@
-"""What a library lacks, holds too much, and holds too long. Looks at provenance and names only, and changes nothing."""
+"""Missing, stray and oldest cassettes of a library. Reads only names and provenance, and changes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .provenance import Origin, Provenance
 
 
 class Known(Struct, frozen=True):
-    """A cassette with its provenance, or with the error why it has none."""
+    """A cassette with its provenance, or with the error from reading it."""
 
     place: Place
     told: Provenance | None = None
@@ -27,12 +27,12 @@ class Known(Struct, frozen=True):
 
     @property
     def origin(self) -> Origin | None:
-        """Null where it does not say."""
+        """The cassette's origin, or None if its provenance cannot be read."""
         return None if self.told is None else self.told.origin
 
 
 class Lacking(Struct, frozen=True):
-    """A scenario that a surface can play, and no cassette of it."""
+    """A scenario that a surface can play but that has no cassette."""
 
     scenario: str
     surface: str
@@ -41,7 +41,7 @@ class Lacking(Struct, frozen=True):
 
 
 class Stray(Struct, frozen=True):
-    """A cassette that no scenario accounts for."""
+    """A cassette that belongs to no current scenario."""
 
     place: Place
     origin: str
@@ -49,7 +49,7 @@ class Stray(Struct, frozen=True):
 
 
 def known(places: Iterable[Place]) -> Iterator[Known]:
-    """The provenance of each, read from the beginning of its file."""
+    """Read the provenance of each cassette from the beginning of its file."""
     for place in places:
         try:
             yield Known(place, files.provenance_of(place.path))
@@ -62,7 +62,10 @@ def lacking(
     library: dict[str, Script] | None = None,
     surfaces: Iterable[Surface] = SURFACES.values(),
 ) -> Iterator[Lacking]:
-    """Scenarios without a cassette, plain and streamed, on every surface that can play them; no file is opened."""
+    """Yield scenarios without a cassette, plain and streamed, for every surface that can play them.
+
+    No file is opened.
+    """
     for script in (scripts() if library is None else library).values():
         for surface in surfaces:
             if not surface.plays(script):
@@ -75,15 +78,17 @@ def lacking(
 
 
 def modes(script: Script) -> tuple[bool, ...]:
-    """Whether a script is played streamed: both ways, but where its answer breaks off; a plain one is then none."""
+    """Return the modes in which a script is played: plain and streamed, or only streamed if its response is cut or
+    reset.
+    """
     streamed_only = any(round.fault is not None and round.fault.kind in ("cut", "reset") for round in script.rounds)
     return (True,) if streamed_only else (False, True)
 
 
 def strays(cassettes: Iterable[Known], library: dict[str, Script] | None = None) -> Iterator[Stray]:
-    """Cassettes whose scenario is not there any more, or cannot be played where they were recorded.
+    """Yield cassettes whose scenario no longer exists or cannot be played on their surface.
 
-    An imported cassette of no scenario is none.
+    Imported cassettes without a scenario are not stray.
     """
     library = scripts() if library is None else library
     for one in cassettes:
@@ -97,6 +102,6 @@ def strays(cassettes: Iterable[Known], library: dict[str, Script] | None = None)
 
 
 def oldest_first(cassettes: Iterable[Known], today: date) -> list[tuple[Known, int]]:
-    """Those with provenance and their age in days."""
+    """Return the cassettes that have a provenance, with their age in days, oldest first."""
     aged = [(one, one.told.age(today)) for one in cassettes if one.told is not None]
     return sorted(aged, key=lambda pair: (-pair[1], pair[0].place.path))

@@ -1,7 +1,7 @@
-"""Where a cassette comes from: kept in the file itself, as vcrpy's cassette metadata under the key ``toolparity``.
+"""The provenance of a cassette, stored in the file as vcrpy metadata under the key ``toolparity``.
 
-vcrpy 9 hands metadata through (``Cassette.get_metadata``), earlier ones ignore it; either way the file stays an
-ordinary cassette. An emulated cassette says so in every place where it is shown: there is no neutral word for it here.
+vcrpy 9 passes metadata through (``Cassette.get_metadata``), earlier versions ignore it. Either way the file remains an
+ordinary cassette. Wherever an emulated cassette is listed, it is called emulated; there is no neutral word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from toolparity.normalizer.wires import WIRES
 from ..surfaces import SURFACES
 from .digest import digest
 
-#: The key in the cassette's metadata.
+#: Key in the cassette's metadata.
 KEY = "toolparity"
 
 Origin = Literal["live", "emulated", "imported"]
@@ -33,15 +33,17 @@ _SLUG = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 
 
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``origin``: live (a provider answered), emulated (our servers did), imported (another project's recording).
+    """Where a cassette comes from. ``origin``: live (a provider answered), emulated (our servers answered), or
+    imported.
 
     ``date``: ISO 8601, a day or a time with its zone. ``surface`` (`cassettes.surfaces`), ``sdk`` and ``sdk_version``:
-    what the request was made with. ``recorder``: our version. ``scenario``, ``scenario_hash``: which script was
-    played, as it was then. ``ran_by``: who ran the request. ``digest``: of the interactions (`digest`); null only
-    until the cassette is written. ``seal``: of all these members, that digest included, behind the version of how it
-    is made; null in cassettes from before there was one, which `verify` refuses. An imported one may lack everything
-    that only a recorder knows, and its date is that of the recording where the source told it, else that of the
-    import; ``source`` and ``note`` are where it was found and what was said of it (its licence, for one).
+    the client that made the request. ``recorder``: our version. ``scenario``, ``scenario_hash``: the script that was
+    played and its hash at that time. ``ran_by``: who ran the request. ``digest``: digest of the interactions; None only
+    until the cassette is written. ``seal``: digest of all other members, with a version prefix; None in cassettes from
+    before seals, which `verify` refuses.
+
+    An imported cassette may lack everything that only a recorder knows. Its date is that of the recording if the source
+    contains one, else that of the import. ``source`` and ``note``: where it was found, and remarks such as its licence.
     """
 
     origin: Origin
@@ -64,7 +66,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def sealing(self) -> str:
-        """The seal that fits what is told here."""
+        """The seal that these members should have."""
         told = {name: value for name, value in self.as_metadata().items() if name != "seal"}
         return f"v1:{digest([told])}"
 
@@ -74,18 +76,18 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return _moment(self.date).date()
 
     def age(self, today: Day) -> int:
-        """In days; never below 0."""
+        """Return the age in days, never below 0."""
         return max(0, (today - self.day).days)
 
     def as_metadata(self) -> dict[str, Any]:
-        """What is written into the cassette: plain data, in the order of the members, without what is null."""
+        """Return plain data for the cassette's metadata, in member order, without members that are None."""
         return {name: value for name, value in msgspec.to_builtins(self).items() if value is not None}
 
 
 def read(value: Any, where: str, *, written: bool = True) -> Provenance:
-    """From plain data. ``written``: it comes from a file, where the digest has to stand.
+    """Parse and check a provenance from plain data. ``written``: it comes from a file, so the digest is required.
 
-    Raises InvalidProvenance, which names every member that is wrong.
+    Raises InvalidProvenance, which names every wrong member.
     """
     if value is None:
         raise InvalidProvenance(
@@ -104,12 +106,14 @@ def read(value: Any, where: str, *, written: bool = True) -> Provenance:
 
 
 def now() -> str:
-    """The time in UTC, to the second, as ``date`` wants it."""
+    """Return the current UTC time to the second, in the format of ``date``."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_slug(name: str) -> bool:
-    """Whether it can be a part of a path: lower case, digits, single dots, dashes and underscores between them."""
+    """Return whether a name can be a path segment: lower case and digits, with single dots, dashes, underscores
+    between.
+    """
     return _SLUG.fullmatch(name) is not None
 
 
@@ -146,7 +150,7 @@ def _problems(told: Provenance, written: bool) -> Iterator[str]:
 
 
 def _moment(text: str) -> datetime:
-    """Raises ValueError where it is no ISO 8601 day, and no time with a zone."""
+    """Parse an ISO 8601 day, or a time with a zone. Raises ValueError for anything else."""
     if len(text) == len("2026-01-01"):
         day = Day.fromisoformat(text)
         return datetime(day.year, day.month, day.day, tzinfo=UTC)

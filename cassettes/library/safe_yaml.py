@@ -1,10 +1,10 @@
-"""YAML to plain data, quickly and without trust: what a cassette of the library is read with.
+"""Fast and safe YAML parser for the cassettes of a library: plain data only.
 
-libyaml splits the text into events, and the values are built from these directly: no nodes, no tags that make objects,
-no recursion. That takes less time than yaml.CSafeLoader, and whatever a file is built to do (run code, nest without
-end, multiply by aliases or merge keys) ends in an UnreadableCassette that says so, with the line.
+libyaml splits the text into events, and values are built directly from them: no nodes, no tags that create objects, no
+recursion. This is faster than yaml.CSafeLoader. A hostile file (code execution, deep nesting, alias expansion, merge
+keys) raises UnreadableCassette with the line.
 
-Files of other projects, which may rely on more of YAML, are read by `cassettes.sources.yamlfile` on their way in.
+Files of other projects may use more of YAML; `cassettes.sources.yamlfile` reads those during import.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if yaml.__with_libyaml__:
     from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]
 
     _Parser: Any = _CParser
-else:  # the same, slower
+else:  # pure Python fallback
 
     class _SlowParser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):
         def __init__(self, stream: Any) -> None:
@@ -34,16 +34,16 @@ else:  # the same, slower
 
     _Parser = _SlowParser
 
-#: Bytes. The longest exchange in the field is a hundredth of it, a cassette holds a handful.
+#: Bytes. The longest exchange seen in real recordings is a hundredth of it, and a cassette holds a handful.
 MAX_BYTES = 64 * 1024 * 1024
-#: A cassette is some ten levels deep; what is deeper in a body is text here.
+#: Nesting levels. A cassette needs about ten; JSON bodies are text and do not count.
 MAX_DEPTH = 200
-#: Values in one cassette, those that aliases repeat counted each time.
+#: Values in one cassette. Values that an alias repeats count each time.
 MAX_VALUES = 2_000_000
 
 _TAG = "tag:yaml.org,2002:"
 _COLLECTIONS = frozenset(_TAG + name for name in ("seq", "map"))
-#: Python 2 tagged every text. A merge key is text here, and refused as a name.
+#: Tags read as text. Python 2 tagged every text; a merge key is text here, and `_key` refuses it.
 _TEXT = frozenset(_TAG + name for name in ("str", "merge", "python/str", "python/unicode"))
 _constructor = SafeConstructor()
 _resolver = Resolver()
@@ -51,27 +51,27 @@ _TYPED: dict[str, Callable[[Any, Any], Any]] = {
     _TAG + name: SafeConstructor.yaml_constructors[_TAG + name]
     for name in ("int", "float", "bool", "null", "binary", "timestamp")
 }
-#: A plain scalar that begins otherwise is text: no need to ask the resolver.
+#: Only plain scalars that begin like this need the resolver; all others are text.
 _PERHAPS_TYPED = re.compile(r"[-+0-9.~nNtTfFyYoO<=]|\Z")
 
 
 def load(data: bytes, where: str) -> Any:
-    """The value of the only document. Raises UnreadableCassette; ``where`` stands in its message."""
+    """Return the value of the only document. Raises UnreadableCassette, with ``where`` as its location."""
     if len(data) > MAX_BYTES:
         raise too_large(len(data), where)
     return _guarded(data, where, lambda parser: _document(parser, where))
 
 
 def head(stream: IO[bytes], key: str, where: str) -> Any:
-    """The value of one member at the top, or null: the file is read no further than to its end.
+    """Return the value of one top-level member, or None, reading no further than its end.
 
-    Raises UnreadableCassette where what was read up to there is none.
+    Raises UnreadableCassette if the part read so far is not valid.
     """
     return _guarded(_Nameless(stream), where, lambda parser: _member(parser, key, where))
 
 
 def too_large(size: int, where: str) -> UnreadableCassette:
-    """The error for a file, or a text, of so many bytes."""
+    """Return the error for a file or text of ``size`` bytes."""
     return UnreadableCassette(
         f"larger than a cassette may be: {size:,} bytes, and the cap is {MAX_BYTES:,}",
         where=where,
@@ -96,11 +96,11 @@ def _guarded(source: Any, where: str, read: Callable[[Any], Any]) -> Any:
 
 
 def _document(parser: Any, where: str) -> Any:
-    parser.get_event()  # the stream's start
+    parser.get_event()  # stream start
     if not isinstance(parser.get_event(), yaml.DocumentStartEvent):
         raise UnreadableCassette("the file is empty", where=where)
     value = _Builder(parser, where).value(parser.get_event())
-    parser.get_event()  # the document's end
+    parser.get_event()  # document end
     if not isinstance(parser.get_event(), yaml.StreamEndEvent):
         raise UnreadableCassette("more than one YAML document", where=where)
     return value
@@ -122,7 +122,7 @@ def _member(parser: Any, key: str, where: str) -> Any:
 
 
 class _Builder:
-    """Values from events. One for a whole document, so that anchors and the count of values span it."""
+    """Builds values from parser events. One builder serves a whole document: anchors and the value count span it."""
 
     def __init__(self, parser: Any, where: str) -> None:
         self._next = parser.get_event
@@ -131,10 +131,10 @@ class _Builder:
         self._values = 0
 
     def value(self, event: Any) -> Any:
-        """The value that begins with this event. A loop with a stack of its own: depth costs nothing."""
+        """Return the value that begins with this event. Uses an explicit stack, so depth costs no recursion."""
         next_event, scalar_event = self._next, yaml.ScalarEvent
-        stack: list[tuple[Any, str | None, int]] = []  # what is open, its anchor, the count of values before it
-        keys: list[Any] = []  # for each open mapping the key that waits for its value, or _NONE
+        stack: list[tuple[Any, str | None, int]] = []  # open collections: value, anchor, value count before it
+        keys: list[Any] = []  # per open mapping: the key whose value comes next, or _NONE
         while True:
             kind = event.__class__
             if kind is scalar_event:
@@ -151,7 +151,7 @@ class _Builder:
                 continue
             elif kind is yaml.AliasEvent:
                 value = self._alias(event)
-            else:  # the end of what is open
+            else:  # end of a collection
                 value, anchor, before = stack.pop()
                 keys.pop()
                 if anchor is not None:
@@ -195,7 +195,7 @@ class _Builder:
     def _scalar(self, event: Any) -> Any:
         tag, text = event.tag, event.value
         if tag is None or tag == "!":
-            # implicit[0]: written without quotes, so that it may be a number, a date or nothing
+            # implicit[0]: written without quotes, so it may be a number, a date or null
             if not event.implicit[0] or _PERHAPS_TYPED.match(text) is None:
                 return text
             tag = _implied(text)
@@ -225,7 +225,7 @@ def _implied(text: str) -> str:
 
 
 class _Nameless:
-    """A stream without a ``name``, which the parser would put in front of every message."""
+    """A stream without ``name``, because the parser would prefix every message with it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

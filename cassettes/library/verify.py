@@ -1,7 +1,8 @@
-"""Is every cassette what it says it is? What CI runs: the steps of `STEPS`, in order, for each file of a library.
+"""Verification of a library, as CI runs it: each file must pass the checks in `STEPS`, in order.
 
-Nothing of a file is trusted before the step that shows it: a hostile file ends in a `Problem`, not in an event. A step
-that cannot be judged, because an earlier one failed or because an imported cassette tells too little, is named as such.
+No part of a file is trusted before the step that checks it, so a hostile file yields a `Problem` rather than raising. A
+step that cannot be judged is listed as open, with the reason: an earlier step failed, or an imported cassette lacks the
+data.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong with a cassette. ``step``: who found it; ``fault``: the step itself failed, nothing was judged."""
+    """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, so nothing was
+    judged.
+    """
 
     step: str
     place: str
@@ -38,7 +41,7 @@ class Problem(Struct, frozen=True):
 
 
 class Verified(Struct):
-    """The verdict on one cassette. ``origin`` null: it does not say. ``open``: step -> why it was not judged."""
+    """The verdict on one cassette. ``origin`` is None if unknown. ``open``: step -> why it was not judged."""
 
     place: Place
     origin: Origin | None = None
@@ -48,11 +51,11 @@ class Verified(Struct):
 
 
 class NotJudged(Exception):
-    """Raised by a step: this cassette is outside of it."""
+    """Raised by a step that does not apply to this cassette."""
 
 
 class Subject:
-    """A cassette under verification: each part is read by the step that vouches for it, and used by those after."""
+    """A cassette under verification. Each part is first read by the step that checks it, then used by later steps."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -68,7 +71,7 @@ class Subject:
 
     @property
     def script(self) -> Script:
-        """The shipped script that the cassette is of. Raises NotJudged where it is of none."""
+        """The shipped script of the cassette's scenario. Raises NotJudged if there is none."""
         if self.told.scenario is None:
             raise NotJudged("imported, of no scenario")
         found = scripts().get(self.told.scenario)
@@ -81,7 +84,9 @@ Judge = Callable[[Subject], Iterable[str | ToolparityError]]
 
 
 class Step(Struct, frozen=True):
-    """``shows``: what holds where it passes. ``judge`` yields what is wrong, or raises it; ``needs``: earlier steps."""
+    """One check. ``shows``: what holds if it passes. ``judge`` yields or raises defects; ``needs``: required earlier
+    steps.
+    """
 
     name: str
     shows: str
@@ -194,7 +199,7 @@ _HINTS = {
 
 
 def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
-    """The verdict on one cassette. Never raises for what a file holds."""
+    """Return the verdict on one cassette. Never raises because of a file's content."""
     verdict = Verified(place)
     subject = Subject(place)
     for step in steps:
@@ -210,7 +215,7 @@ def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
             continue
         except ToolparityError as error:
             problems = [_problem(step, subject, error)]
-        except Exception as error:  # a step that falls over is a fault of ours, and never the end of the others
+        except Exception as error:  # a failing step is a bug of ours and does not stop the others
             what = f"the step failed: {type(error).__name__}: {error}"
             problems = [Problem(step.name, subject.where, what, fault=True)]
         verdict.problems.extend(problems)
@@ -222,7 +227,7 @@ def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
 
 
 def decoded(loaded: Loaded) -> list[Response]:
-    """What each interaction says. Raises UnreadableSource where one says nothing."""
+    """Decode every interaction. Raises UnreadableSource if one has another shape."""
     from ..recorder.decoded import interaction
 
     told = loaded.provenance
@@ -236,7 +241,7 @@ def decoded(loaded: Loaded) -> list[Response]:
 
 
 def speaking(told: Provenance) -> Surface:
-    """The surface a cassette was recorded on; for an imported one of another provider, the one with its wire."""
+    """Return the surface of a cassette; for an imported one of an unknown provider, a surface with the same wire."""
     found = SURFACES.get(told.surface or "") or surface_of(told.provider, told.wire)
     if found is not None:
         return found
@@ -245,7 +250,7 @@ def speaking(told: Provenance) -> Surface:
 
 
 def expected(script: Script) -> frozenset[str]:
-    """The findings of severity error that a script brings about; "arguments-*" stands for all that begin so."""
+    """Return the codes of error findings that a script causes. "arguments-*" matches every code with that prefix."""
     codes: set[str] = set()
     for round in script.rounds:
         if round.fault is not None:

@@ -1,4 +1,4 @@
-"""What a new cassette has to pass before it takes the old one's place: each gets its path, and raises to refuse it."""
+"""Checks that a new cassette must pass before it replaces the old one. Each takes a path and raises to refuse it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from .digest import digest
 
 
 def makes_room(path: Path) -> None:
-    """What stands there, if anything, may be replaced by a cassette that no provider answered for.
+    """Refuse to replace a live cassette, or one whose origin is unknown, by an emulated recording.
 
-    A live one may not, nor one that does not tell its origin: a damaged recording can be mended, a lost one cannot.
-    Raises CassetteNotWritten.
+    A damaged recording can be fixed, a lost one cannot. A path without a file passes. Raises CassetteNotWritten.
     """
     if not os.path.lexists(path):
         return
@@ -34,7 +33,7 @@ def makes_room(path: Path) -> None:
 
 
 def scrubbed(path: Path) -> None:
-    """Scrubbing it once more changes nothing. Raises SecretsLeft."""
+    """Require that scrubbing again changes nothing. Raises SecretsLeft."""
     from ..secrets import Scrubber
 
     interactions = files.load(path).interactions
@@ -44,7 +43,7 @@ def scrubbed(path: Path) -> None:
 
 
 def scanned(path: Path) -> None:
-    """The scanner finds no secret. Raises SecretsLeft."""
+    """Require that the scanner finds no secret. Raises SecretsLeft."""
     from ..secrets.scanner import refuse
 
     loaded = files.load(path)
@@ -52,7 +51,7 @@ def scanned(path: Path) -> None:
 
 
 def replays(path: Path) -> None:
-    """It plays through the official SDK with the network cut, all of it. Raises ReplayFailed."""
+    """Require that the official SDK can replay every interaction with the network cut. Raises ReplayFailed."""
     from ..recorder.replay import replay
 
     replay(path)

@@ -1,7 +1,7 @@
-"""Writing a cassette: whole, or not at all. The old file stands until the new one is on disk and passed every gate.
+"""Atomic writing of cassettes: the old file remains until the new one is on disk and has passed every gate.
 
-The text is plain vcrpy YAML, made for reading: the metadata first, members in one order, bodies as block literals. It
-is ASCII, because vcrpy reads in the encoding of the machine; what is not ASCII stands escaped, in quotes.
+The text is readable vcrpy YAML: metadata first, members in a fixed order, bodies as block literals. It is ASCII because
+vcrpy reads files in the machine's encoding; other characters are escaped in quoted strings.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from .provenance import Provenance
 
 if yaml.__with_libyaml__:
     _BaseDumper: Any = yaml.CSafeDumper
-else:  # the same, slower
+else:  # pure Python fallback
     _BaseDumper = yaml.SafeDumper
 
 try:
     import fcntl
-except ImportError:  # not on this system: what a killed recording left behind is left to the user
+except ImportError:  # not available on this system: drafts of killed recordings are not removed
     fcntl = None  # type: ignore[assignment]
 
-#: Looks at the new cassette before it takes the old one's place: gets its path, raises ToolparityError to refuse it.
+#: A check of the new cassette before it replaces the old one: takes its path, raises ToolparityError to refuse it.
 Gate = Callable[[Path], None]
 
-#: What vcrpy writes.
+#: The format version that vcrpy writes.
 _FORMAT_VERSION = 1
-#: The order of members in what is written; others come between, in the order of the alphabet, and the body last.
+#: Members in writing order. Others follow in alphabetical order, and the body comes last.
 _REQUEST_ORDER = ("method", "uri", "headers")
 _RESPONSE_ORDER = ("status", "headers")
 _LAST = "body"
@@ -50,7 +50,7 @@ class _Dumper(_BaseDumper):  # type: ignore[misc]
 
 
 def _text(dumper: Any, text: str) -> Any:
-    # libyaml itself keeps from blocks what cannot stand in one: \r and its like, spaces at the end of a line
+    # libyaml falls back to quotes for text that no block can hold: \r and similar, trailing spaces
     block = "\n" in text or (len(text) > _WORTH_A_BLOCK and '"' in text)
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if block else None)
 
@@ -59,7 +59,7 @@ _Dumper.add_representer(str, _text)
 
 
 def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
-    """vcrpy's request and response as the plain data that is written. Raises CassetteNotWritten where they are none."""
+    """Return vcrpy's request and response as the plain data to write. Raises CassetteNotWritten for other values."""
     asked = {
         "method": request.method,
         "uri": request.uri,
@@ -70,7 +70,7 @@ def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> bytes:
-    """The file's content. Nothing is checked here."""
+    """Return the content of the file, without checking anything."""
     content = {"metadata": dict(metadata), "version": _FORMAT_VERSION, "interactions": interactions}
     written: bytes = yaml.dump(
         content if metadata else {name: content[name] for name in ("version", "interactions")},
@@ -93,12 +93,12 @@ def save(
     gates: Iterable[Gate] = (),
     standing: Gate | None = None,
 ) -> Provenance:
-    """Put a cassette in its place, in one step that cannot be seen half done; returns its provenance with the digest.
+    """Write a cassette atomically; return its provenance with digest and seal.
 
-    ``interactions``: plain data, each a ``request`` and a ``response``; ``metadata``: what stands beside ours. The text
-    is read back, and must hold what was given, before any gate is asked. ``standing``: see `replace`. Raises what a
-    gate raises, InvalidProvenance, CassetteNotWritten; whatever happens, a process that is killed included, the file at
-    ``path`` is the old one or the new one, whole.
+    ``interactions``: plain data, each a ``request`` and a ``response``. ``metadata``: other members beside our own. The
+    text is parsed again and must have the same digest before any gate runs. ``standing``: see `replace`. Raises
+    InvalidProvenance, CassetteNotWritten, and whatever a gate raises. In every case, even if the process is killed, the
+    file at ``path`` is the complete old one or the complete new one.
     """
     path = Path(path)
     made = [{"request": _request(one["request"]), "response": _response(one["response"])} for one in interactions]
@@ -116,10 +116,10 @@ def save(
 
 
 def replace(path: Path, content: bytes, gates: Iterable[Gate] = (), standing: Gate | None = None) -> None:
-    """Put a file in its place, or leave the old one there. Raises CassetteNotWritten, and what a gate raises.
+    """Replace a file atomically, or keep the old one. Raises CassetteNotWritten, and whatever a gate raises.
 
-    ``standing`` is asked last, with the path itself: whether what stands there then, if anything, may go. No other
-    writer of ours gets between its answer and the replacement.
+    ``standing`` runs last, on ``path`` itself, and decides whether the file that is there then may be replaced. A lock
+    keeps our other writers out between this check and the replacement.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,10 +140,10 @@ def replace(path: Path, content: bytes, gates: Iterable[Gate] = (), standing: Ga
 
 
 class Persister:
-    """For vcrpy: ``VCR().register_persister(Persister(...))``. Reads through `files.load`, writes through `save`.
+    """For vcrpy: ``VCR().register_persister(Persister(...))``. Reads with `files.load`, writes with `save`.
 
-    The provenance is taken from the cassette's metadata, where the recorder has put it (its digest is filled in here),
-    or from ``told``. Only YAML is written: the serializer that vcrpy was told is not asked.
+    The provenance comes from the cassette's metadata, where the recorder puts it, or from ``told``; the digest is
+    filled in here. Only YAML is written: vcrpy's serializer is ignored.
     """
 
     def __init__(self, *gates: Gate, told: Provenance | None = None) -> None:
@@ -151,21 +151,21 @@ class Persister:
         self._told = told
 
     def load_cassette(self, cassette_path: str | os.PathLike[str], serializer: Any = None) -> tuple[Any, ...]:
-        """Requests, responses, metadata. Raises vcrpy's CassetteNotFoundError, and UnreadableCassette."""
+        """Return requests, responses, metadata. Raises vcrpy's CassetteNotFoundError, and UnreadableCassette."""
         from vcr.persisters.filesystem import CassetteNotFoundError
         from vcr.request import Request
 
         if not os.path.exists(cassette_path):
             raise CassetteNotFoundError()
         loaded = files.load(cassette_path)
-        # vcrpy's filters change requests in place; responses it copies itself.
+        # vcrpy's filters change requests in place, so copy them; vcrpy copies responses itself.
         requests = [Request(one.method, one.uri, one.body, dict(one.headers)) for one in loaded.requests]
         return requests, list(loaded.responses), dict(loaded.metadata)
 
     def save_cassette(
         self, cassette_path: str | os.PathLike[str], cassette_dict: Mapping[str, Any], serializer: Any = None
     ) -> None:
-        """Raises what `save` raises."""
+        """Write vcrpy's cassette. Raises whatever `save` raises."""
         metadata = dict(cassette_dict.get("metadata") or {})
         given = metadata.pop(provenance.KEY, None)
         if given is None and self._told is not None:
@@ -203,7 +203,7 @@ def _ordered(half: Mapping[str, Any], first: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _body(body: Any) -> Any:
-    """Text where it is UTF-8: what vcrpy writes, and reads back as bytes."""
+    """Decode UTF-8 bytes to text, as vcrpy does when it writes; it reads them back as bytes."""
     if not isinstance(body, bytes):
         return body
     try:
@@ -213,7 +213,7 @@ def _body(body: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Nothing but what every YAML reader makes again; subclasses (an HTTPStatus) lose their class."""
+    """Return plain data that every YAML reader restores; instances of subclasses (HTTPStatus) become the base type."""
     if value is None or isinstance(value, (bool, bytes)):
         return value
     if isinstance(value, str):
@@ -237,7 +237,7 @@ def _name(name: Any) -> str:
 
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[tuple[Path, int]]:
-    """A new file beside the cassette, locked as long as its writer lives; gone afterwards, unless it was moved."""
+    """Create a draft beside the cassette, locked while its writer lives. Removed on exit unless it was moved."""
     while True:
         draft = Path(tempfile.mktemp(".tmp", f".{path.name}.", path.parent))
         try:
@@ -246,7 +246,7 @@ def _draft(path: Path) -> Iterator[tuple[Path, int]]:
             continue
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.fstat(descriptor).st_nlink == 0:  # swept away by another writer before it was locked
+            if os.fstat(descriptor).st_nlink == 0:  # another writer swept it before it was locked
                 os.close(descriptor)
                 continue
         break
@@ -259,7 +259,7 @@ def _draft(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what recordings that were killed left here: drafts that nobody holds."""
+    """Remove drafts that killed recordings left behind, that is, drafts that no process has locked."""
     if fcntl is None:
         return
     start = f".{path.name}."
@@ -277,7 +277,7 @@ def _sweep(path: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One writer at a time replaces files of a folder; who is killed lets go."""
+    """Lock the folder, so that one writer at a time replaces files in it. A killed writer releases the lock."""
     if fcntl is None:
         yield
         return
@@ -305,7 +305,7 @@ def _ask(gates: Iterable[Gate], draft: Path, path: Path) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """So that the new name survives a power cut, too; not every file system can be asked to."""
+    """Sync the folder, so that the new name survives a power failure. Some file systems do not support it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:

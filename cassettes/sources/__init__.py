@@ -1,13 +1,14 @@
-"""Any file into exchanges: recordings, cassettes of several recorders, HAR, single bodies.
+"""Readers that turn files into exchanges: recordings, cassettes of several recorders, HAR files, single bodies.
 
     for found in read("tests/cassettes"):
-        if isinstance(found, Problem): ...       # one line: path, place, what, hint
+        if isinstance(found, Problem): ...       # one line: path, location, what, hint
         else: ...                                # an Exchange
 
-Nothing in here raises for what a file holds. One record is held at a time where the format allows it: JSON lines and
-YAML are read as streams; JSON and HAR files are held as bytes, their members parsed one by one.
+A file's content never makes `read` raise: it yields a `Problem` instead. Where the format allows it, one record is in
+memory at a time: JSON lines and YAML are read as streams; JSON and HAR files are held as bytes, their members parsed
+one by one.
 
-Adding a format: a module beside these with ``exchange(source, line, item) -> Exchange``, and a line in a table.
+To add a format, write a module with ``exchange(source, line, item) -> Exchange`` and list it in a table here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from . import har, http, jsonfile, recordings, single, vcrpy, xai_proto, yamlfil
 from .files import STDIN, Opened, opened, plain_name, size_of, walk
 from .model import Exchange, Found, Piece, Problem
 
-#: The end of a file's name -> how it is read; what a walk through a directory takes.
+#: File suffix -> reader. A walk through a directory takes only files with these suffixes.
 SUFFIXES: dict[str, str] = {
     ".jsonl": "lines",
     ".ndjson": "lines",
@@ -37,7 +38,7 @@ SUFFIXES: dict[str, str] = {
     ".txt": "body",
 }
 
-#: The member at the top that holds the interactions -> the module that reads one.
+#: The top-level member that holds the interactions -> the function that reads one.
 _Reads = Callable[[str, int | None, dict[str, Any]], Exchange]
 MEMBERS: dict[str, _Reads] = {
     "interactions": vcrpy.exchange,
@@ -45,7 +46,7 @@ MEMBERS: dict[str, _Reads] = {
     "log.entries": har.exchange,
 }
 _KEYS = tuple(MEMBERS)
-#: What only traffic has: the top of a cassette, a HAR file or a recording, members of an answer, a stream's events.
+#: Text found only in traffic: the top of a cassette, HAR file or recording, members of an answer, stream events.
 _TRAFFIC = re.compile(
     rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
     rb"""|"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|frames)"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
@@ -53,17 +54,17 @@ _TRAFFIC = re.compile(
     rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]""",
     re.MULTILINE | re.DOTALL,
 )
-#: How files begin that PowerShell's ``>`` writes.
+#: Byte order marks of UTF-16, which PowerShell's ``>`` writes.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-#: How cassettes begin: their members in the order of their recorder, or sorted.
+#: First members of a cassette, in the recorder's order or sorted.
 _YAML = (b"interactions:", b"http_interactions:", b"metadata:", b"recorded_with:", b"version:", b"---")
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
 def read(path: str | os.PathLike[str], wire: str | None = None) -> Iterator[Found]:
-    """Every exchange of a file, or of all files below a directory, and every place that cannot be read.
+    """Yield every exchange of a file, or of all files below a directory, and a Problem for each unreadable location.
 
-    ``wire``: the format of what does not tell it itself.
+    ``wire``: the wire to assume where the content does not show it.
     """
     for piece in pieces([os.fspath(path)], 0):
         if isinstance(piece, Problem):
@@ -73,7 +74,10 @@ def read(path: str | os.PathLike[str], wire: str | None = None) -> Iterator[Foun
 
 
 def pieces(paths: Iterable[str], batch_bytes: int) -> Iterator[Piece | Problem]:
-    """The input in parts that can be read apart, in order; lines are gathered up to about ``batch_bytes``."""
+    """Split the input, in order, into pieces that can be read independently.
+
+    Lines are collected into pieces of about ``batch_bytes`` bytes.
+    """
     suffixes = tuple(SUFFIXES)
     for path in paths:
         empty = True
@@ -88,7 +92,7 @@ def pieces(paths: Iterable[str], batch_bytes: int) -> Iterator[Piece | Problem]:
 
 
 def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
-    """What a piece holds."""
+    """Yield the exchanges and problems of a piece."""
     if piece.lines is not None:
         for number, line in piece.lines:
             yield recordings.exchange(piece.path, number, line, wire)
@@ -105,7 +109,7 @@ def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
 
 
 def disk_size(paths: Iterable[str]) -> int:
-    """Bytes on disk of everything that `pieces` would read."""
+    """Return the bytes on disk of everything that `pieces` would read."""
     return sum(size_of(path, tuple(SUFFIXES)) for path in paths)
 
 
@@ -115,20 +119,22 @@ def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[Piece | Proble
         if format == "lines":
             yield from _batches(file, batch_bytes)
             return
-        # A pipe can be opened once only: what it holds travels along.
+        # A pipe can be opened only once, so the piece carries its content.
         on_disk = path != STDIN and os.path.isfile(path)
         content = None if on_disk else file.read_all()
         yield Piece(path, format, None, content, walked, os.path.getsize(path) if on_disk else 0)
 
 
 def _shows_traffic(path: str) -> bool:
-    """Whether a file that gave nothing should have: its beginning is traffic's, or cannot be read.
+    """Return whether a file without exchanges should have had some: its beginning looks like traffic or is unreadable.
 
-    A walk through a directory skips any other file.
+    A walk through a directory skips any other file without a fault.
     """
     try:
         with opened(path) as file:
-            return _TRAFFIC.search(file.head.replace(b"\0", b"")) is not None  # UTF-16 is not read, and is traffic
+            return (
+                _TRAFFIC.search(file.head.replace(b"\0", b"")) is not None
+            )  # UTF-16 is unsupported but still counts as traffic
     except UnreadableSource:
         return True
 
@@ -151,7 +157,7 @@ def _batches(file: Opened, batch_bytes: int) -> Iterator[Piece | Problem]:
 
 
 def _format(file: Opened) -> str:
-    """How to read the file: by its name, and by its beginning where the name does not tell."""
+    """Return the reader for a file, by its name, or by its beginning if the name does not decide."""
     head = file.head
     if not head.strip():
         raise UnreadableSource("the file is empty but for white space" if head else "the file is empty")
@@ -199,9 +205,9 @@ def _body(file: Opened, wire: str | None) -> Iterator[Found]:
 
 
 def _documents(path: str, data: bytes, wire: str | None) -> Iterator[Found]:
-    """Each exchange of a file of bodies, streams and rows, in any framing. Raises UnreadableSource where none is there.
+    """Yield each exchange of a file of bodies, streams and rows, in any framing.
 
-    A part that cannot be read beside others that can is a Problem.
+    Raises UnreadableSource if there is none. An unreadable part beside readable ones becomes a Problem.
     """
     problems: list[Problem] = []
     read = False
@@ -221,7 +227,7 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[Found]:
 
 
 def _part(source: str, data: bytes, wire: str | None) -> Exchange:
-    """One response: a row (a recording, or a request with its response), or a body."""
+    """Read one response: a row (a recording, or a request with its response), or a body."""
     try:
         item = json_codec.decode(data)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A recorded body as bytes: however the cassette spelled it, whatever compression it was left in."""
+"""Decoding of recorded bodies into bytes: the notations of various cassettes, and content encodings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .packed import ZSTD
 
 
 def body_of(half: dict[str, Any]) -> bytes | None:
-    """The bytes of a request's or a response's body, under whichever member the recorder keeps it; None without one.
+    """Return the bytes of a request's or response's body, from whichever member the recorder uses, or None.
 
-    ``parsed_body`` and ``body_json`` hold parsed JSON, ``body_blob`` base64; ``body`` and ``content`` are read by
-    `spelled`. Raises UnreadableSource where a body is there and its spelling is unknown or damaged.
+    ``parsed_body`` and ``body_json`` hold parsed JSON, ``body_blob`` base64; ``body`` and ``content`` go to `spelled`.
+    Raises UnreadableSource if the notation of the body is unknown or damaged.
     """
     for name, read in _BESIDE.items():
         if half.get(name) is not None:
@@ -29,16 +29,16 @@ def body_of(half: dict[str, Any]) -> bytes | None:
 
 
 def spelled(body: Any) -> bytes | None:
-    """The bytes of a body as cassettes write it: text, binary, or a mapping holding either.
+    """Return the bytes of a body in a cassette's notation: text, binary, or a mapping that holds either.
 
-    Raises UnreadableSource where base64 is none, or the body is of no known shape.
+    Raises UnreadableSource for invalid base64 or an unknown notation.
     """
     if body is None:
         return None
     if isinstance(body, bytes):
         return body
     if isinstance(body, str):
-        # Bytes that a serializer forced through a latin-1 string keep gzip's first two; UTF-8 has no such text.
+        # A serializer may force gzip data through latin-1. Its first two bytes mark it; UTF-8 text never begins so.
         return body.encode("latin-1") if _is_smuggled(body) else body.encode("utf-8", "surrogatepass")
     if isinstance(body, dict):
         return _mapped(body)
@@ -60,7 +60,7 @@ def _mapped(body: dict[str, Any]) -> bytes | None:
 
 
 def _typed(kind: Any, content: Any) -> bytes | None:
-    """``{type: json, content: {…}}``; JSON that is text already stays as it is."""
+    """Read ``{type: json, content: {…}}``. JSON that is already text stays unchanged."""
     if content is None or isinstance(content, bytes):
         return content
     read = _CONTENTS.get(kind if isinstance(kind, str) else "")
@@ -70,7 +70,7 @@ def _typed(kind: Any, content: Any) -> bytes | None:
 
 
 def _json(value: Any) -> bytes | None:
-    """A parsed value as JSON again. Raises UnreadableSource where it is no JSON value (a loop of YAML's aliases)."""
+    """Encode a parsed value as JSON. Raises UnreadableSource if it is not a JSON value, such as a YAML alias loop."""
     if isinstance(value, str):
         return spelled(value)
     try:
@@ -84,7 +84,7 @@ def _is_smuggled(body: str) -> bool:
 
 
 def from_base64(text: Any) -> bytes:
-    """Line breaks in it are skipped, anything else that is no base64 is damage. Raises UnreadableSource."""
+    """Decode base64, ignoring white space. Raises UnreadableSource for any other invalid character."""
     try:
         packed = text if isinstance(text, bytes) else text.encode("ascii")
         return base64.b64decode(packed.translate(None, b" \r\n\t"), validate=True)
@@ -93,9 +93,9 @@ def from_base64(text: Any) -> bytes:
 
 
 def unpacked(body: bytes, encoding: str | None) -> bytes:
-    """Undo content-encoding. Many recorders unpack the body and keep the header: what is plain already stays.
+    """Undo the content encoding. Bodies that are already plain stay: many recorders unpack them but keep the header.
 
-    Raises UnreadableSource where the packed data is damaged, or nothing here can unpack it.
+    Raises UnreadableSource if the data is damaged, or if no installed module can unpack it.
     """
     for name in reversed([part.strip().lower() for part in (encoding or "").split(",")]):
         unpack = _UNPACK.get(name)
@@ -108,7 +108,7 @@ def _is_text(body: bytes) -> bool:
     try:
         body[:4096].decode()
     except UnicodeDecodeError as error:
-        return error.end >= min(len(body), 4096)  # only the cut at the end of the sample
+        return error.end >= min(len(body), 4096)  # the sample may end inside a character
     return b"\x00" not in body[:4096]
 
 
@@ -135,7 +135,7 @@ def _deflate(body: bytes) -> bytes:
     try:
         return _inflate(body, 15, "deflate")
     except UnreadableSource:
-        return _inflate(body, -15, "deflate")  # servers that send the bare stream, without zlib's frame
+        return _inflate(body, -15, "deflate")  # some servers send raw deflate, without the zlib header
 
 
 def _brotli(body: bytes) -> bytes:
@@ -158,7 +158,7 @@ def _with_module(modules: tuple[str, ...], name: str, body: bytes) -> bytes:
             continue
         try:
             return decompress(body)
-        except Exception as error:  # each of these modules has an error class of its own
+        except Exception as error:  # each module has its own error class
             raise UnreadableSource(f"the body is damaged {name} data: {error}") from None
     raise UnreadableSource(
         f"the body is packed with {name}", hint=f"install {modules[-1]}, or record without accept-encoding: {name}"
@@ -172,7 +172,7 @@ _CONTENTS: dict[str, Callable[[Any], bytes | None]] = {
     "base64": from_base64,
     "binary": from_base64,
 }
-#: Members beside ``body``, by which pydantic-ai and req_cassette keep bodies.
+#: Members beside ``body`` in which pydantic-ai and req_cassette keep bodies.
 _BESIDE: dict[str, Callable[[Any], bytes | None]] = {
     "parsed_body": _json,
     "body_json": _json,

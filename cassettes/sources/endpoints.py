@@ -1,6 +1,6 @@
-"""Who answered, and in which format: told from the address of the request, by two tables.
+"""Provider and wire of a request, derived from its address by two tables.
 
-Wires that the normalizer does not know are named here too, so that they can be counted under their names.
+The tables also name wires that the normalizer does not support, so that they can be counted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-#: The end of the host's name -> the provider. The first that fits counts.
+#: Suffix of the host name -> provider. The first match counts.
 PROVIDERS: tuple[tuple[str, str], ...] = (
     ("api.openai.com", "openai"),
     ("openai.azure.com", "azure"),
@@ -37,16 +37,16 @@ PROVIDERS: tuple[tuple[str, str], ...] = (
     (":11434", "ollama"),
 )
 
-#: A pattern of the path (or "host" + path, where the host decides) -> the wire. The first that fits counts.
+#: Pattern for host + path -> wire. The first match counts.
 WIRES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), wire)
     for pattern, wire in (
-        # what is spoken over these addresses is no answer of a model
+        # addresses that do not serve model answers
         (r"/embeddings$", "embeddings"),
         (r"/messages/count_tokens$|:countTokens$", "count_tokens"),
         (r"/(messages|chat)?/?batches(/|$)", "batches"),
         (r"/(files|models|moderations|vector_stores|images|audio|traces)(/[^:]*)?$", "other endpoints"),
-        # those that are known
+        # supported wires
         (r"/chat/completions$", "openai.chat"),
         (r"/responses(/resp_[^/]+)?$", "openai.responses"),
         (r"(/v1|/anthropic)/messages$|^api\.anthropic\.com/.*messages$", "anthropic.messages"),
@@ -54,7 +54,7 @@ WIRES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/publishers/anthropic/models/[^/]+:(stream)?RawPredict$", "anthropic.messages"),
         (r"/model/.*openai\..*/invoke(-with-response-stream)?$", "openai.chat"),
         (r"/xai_api\.Chat/Get(Completion|CompletionChunk|StoredCompletion)$", "xai.grpc"),
-        # the others
+        # unsupported wires
         (r"/xai_api\.\w+/\w+$", "other endpoints"),
         (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
         (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
@@ -69,7 +69,7 @@ WIRES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 class Told(NamedTuple):
-    """What an address tells; ``url`` is the address without query and credentials."""
+    """Provider and wire of an address. ``url`` is the address without scheme, query and credentials."""
 
     provider: str
     wire: str | None
@@ -77,7 +77,7 @@ class Told(NamedTuple):
 
 
 def told_by(url: str) -> Told:
-    """Read an address. Never raises; an unknown host is provider "other", an unknown path wire null."""
+    """Classify an address. Never raises: an unknown host gives provider "other", an unknown path gives wire None."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")

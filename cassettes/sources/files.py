@@ -1,4 +1,4 @@
-"""Files and directories: found in one order everywhere, opened as streams, unpacked by their first bytes."""
+"""Walking directories in a stable order, and opening files as streams, decompressed according to their first bytes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from toolparity.normalizer.errors import UnreadableSource
 
 from .packed import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
 
-#: No exchange in the field comes near; beyond it a "line" is a file without lines.
+#: Far above any real exchange. A longer "line" means that the file is not made of lines.
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 HEAD_BYTES = 64 * 1024
-#: The path that stands for standard input.
+#: The path that means standard input.
 STDIN = "-"
 _IGNORED = frozenset(("__pycache__", "node_modules"))
 
 
 class Opened:
-    """An open file: ``head`` (its first bytes), ``stream`` (from the start), ``consumed()`` (bytes on disk so far)."""
+    """An open file. ``head``: its first bytes. ``stream``: its content from the start."""
 
     def __init__(self, path: str, raw: BufferedReader) -> None:
         self.path = path
@@ -34,14 +34,14 @@ class Opened:
         self.head = self.stream.peek(HEAD_BYTES)[:HEAD_BYTES]
 
     def consumed(self) -> int:
-        """For showing progress; 0 where the file cannot tell (a pipe)."""
+        """Return the bytes read from disk so far, for progress display; 0 if unknown, as for a pipe."""
         try:
             return self._raw.tell()
         except OSError:
             return 0
 
     def read_all(self) -> bytes:
-        """The whole content. Raises UnreadableSource beyond the cap."""
+        """Return the whole content. Raises UnreadableSource above MAX_RECORD_BYTES."""
         data = self.stream.read(MAX_RECORD_BYTES + 1)
         if len(data) > MAX_RECORD_BYTES:
             raise UnreadableSource(f"longer than {MAX_RECORD_BYTES >> 20} MB", hint="split it, or record JSON lines")
@@ -50,9 +50,9 @@ class Opened:
 
 @contextmanager
 def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
-    """Open a file (or its ``content``, already read) for reading.
+    """Open a file, or its ``content`` if it was already read.
 
-    Everything that can go wrong with it on disk becomes UnreadableSource, also while it is being read.
+    Every I/O or decompression error, also one during reading, becomes UnreadableSource.
     """
     try:
         if content is not None:
@@ -63,7 +63,7 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
             try:
                 yield Opened(path, cast("BufferedReader", piped))
             finally:
-                piped.detach()  # it is not ours to close
+                piped.detach()  # do not close stdin
             return
         with open(path, "rb", buffering=HEAD_BYTES) as raw:
             yield Opened(path, cast("BufferedReader", raw))
@@ -76,9 +76,9 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
 
 
 def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """The file itself, or every file with one of the suffixes below a directory, sorted: (path, walked).
+    """Yield (path, walked) for the file itself, or for every file with one of the suffixes below a directory, sorted.
 
-    Hidden files and directories are left out, and links to directories are not followed.
+    Hidden files and directories are skipped, and links to directories are not followed.
     """
     if not os.path.isdir(path):
         yield path, False
@@ -92,7 +92,7 @@ def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
 
 
 def size_of(path: str, suffixes: tuple[str, ...]) -> int:
-    """Bytes on disk, for showing progress; what cannot be told counts 0."""
+    """Return the bytes on disk, for progress display. Files without a known size count 0."""
     total = 0
     for found, _ in walk(path, suffixes):
         try:
@@ -103,13 +103,13 @@ def size_of(path: str, suffixes: tuple[str, ...]) -> int:
 
 
 def plain_name(path: str) -> str:
-    """The name in lower case, without the suffix of its compression."""
+    """Return the path in lower case, without a compression suffix."""
     name = path.lower()
     return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
 
 
 def _is_file(path: str) -> bool:
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)  # never a pipe or a device met on a walk: reading one may not end
+        return stat.S_ISREG(os.stat(path).st_mode)  # reading a pipe or a device might never end
     except OSError:
         return False

@@ -13,7 +13,7 @@ from .shape import address_of, mapping, method_of, optional_mapping, status_of
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
-    """Raises UnreadableSource where the entry is of another shape, or its body was not kept."""
+    """Read one entry. Raises UnreadableSource if it has another shape or keeps no response body."""
     request = mapping(item, "request")
     response = mapping(item, "response")
     content = optional_mapping(response, "content")

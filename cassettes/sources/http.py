@@ -1,4 +1,4 @@
-"""One HTTP exchange, from the parts that every cassette format has under names of its own."""
+"""Construction of an HTTP exchange from the parts that every cassette format has under its own names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STREAM_STARTS = (b"data:", b"event:", b": ", b"id:", b"retry:", b"\x00")
 
 
 def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    """Lower-case names; of a list of values the first (VCR) or all, joined."""
+    """Return headers with lower-case names. Several values of one name are joined with commas."""
     found: dict[str, str] = {}
     for name, value in pairs:
         values = value if isinstance(value, list) else [value]
@@ -29,10 +29,11 @@ def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
 
 
 def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
-    """A ``request`` and its ``response``, as vcrpy, VCR for Ruby and R, go-vcr, betamax and req_cassette write them.
+    """Read a ``request`` and its ``response`` as vcrpy, VCR for Ruby and R, go-vcr, betamax and req_cassette write
+    them.
 
-    Each names the address, the status and the bodies in its way: see `shape` and `bodies.body_of`. Raises
-    UnreadableSource where the interaction is of another shape.
+    `shape` and `bodies.body_of` handle their different notations. Raises UnreadableSource if the interaction has
+    another shape.
     """
     request = mapping(item, "request")
     response = mapping(item, "response")
@@ -64,7 +65,7 @@ def exchange(
     body: bytes | None,
     provenance: dict[str, Any] | None = None,
 ) -> Exchange:
-    """``asked``: the headers of the request. Raises UnreadableSource where the body cannot be unpacked."""
+    """Build the exchange. ``asked``: the request headers. Raises UnreadableSource if the body cannot be unpacked."""
     told = told_by(url)
     body = unpacked(body or b"", headers.get("content-encoding"))
     content_type = headers.get("content-type")
@@ -93,7 +94,7 @@ def exchange(
 
 
 def parsed(body: bytes | None) -> Any:
-    """A request's JSON; null where it is none (a form, an upload, a digest)."""
+    """Return a request's JSON value, or None if the body is not JSON (a form, an upload)."""
     if not body:
         return None
     try:
@@ -103,17 +104,20 @@ def parsed(body: bytes | None) -> Any:
 
 
 def is_stream(body: bytes, content_type: str | None) -> bool:
-    """Whether the answer was streamed. The body outweighs its header: proxies and recorders rewrite headers."""
+    """Return whether the response was streamed.
+
+    The body takes precedence over its content type, because proxies and recorders rewrite headers.
+    """
     start = body[:16].lstrip()
     if start.startswith(_STREAM_STARTS):
         return True
-    if start.startswith(b"{"):  # one object is an answer, objects one a line are events
+    if start.startswith(b"{"):  # one object is a plain answer; one object per line is a stream
         return parsed(body) is None and parsed(body.lstrip().split(b"\n", 1)[0]) is not None
     return (content_type or "").lower().startswith(_STREAMS) or start.startswith(b"[")
 
 
 def wire_of(body: bytes) -> str | None:
-    """What the body itself tells; null where it fits no wire, or several."""
+    """Return the wire that the body fits, or None if it fits no wire or several."""
     try:
         return detect_body(body) if body else None
     except (ToolparityError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""JSON files: which of the formats in them it is, and one member parsed at a time."""
+"""JSON files: detection of the format by its top-level member, and parsing of one element at a time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _elements = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def items(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]] | None:
-    """Each member of the sequence under one of ``keys`` ("log.entries" is a path); null where none is there.
+    """Yield each element of the list under one of ``keys`` ("log.entries" is a path); None if no key is present.
 
-    A member that cannot be read is given as the UnreadableSource that says so.
+    An element that cannot be parsed is yielded as an UnreadableSource.
     """
     for key in keys:
         raw = _at(data, key.split("."))

@@ -1,4 +1,4 @@
-"""What reading a file gives: exchanges, and places where there is no exchange to be had."""
+"""The results of reading a file: exchanges, and problems where no exchange can be read."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from msgspec import Struct
 
 
 class Exchange(Struct, kw_only=True):
-    """One request and its response as they stood on the wire, not decoded yet.
+    """One request and its response as on the wire, not decoded yet.
 
-    ``source``: "<path>#<n>", n counted from 1 (in JSON lines, the line); ``line`` where the format has lines.
-    ``wire`` is None where neither the file, the address nor the body names it; ``url`` is without its scheme and query,
-    ``address`` is whole, as the file has it. ``stream`` is None where it is not known. ``request``: the parsed body,
-    None where there is none or it is not JSON; ``sent``: the bytes of that body (xai.grpc: of the message).
-    ``origin``: the value of the header by which emulated and replayed answers name their origin (`emulation_marker`).
-    ``request_headers`` have lower-case names, and hold credentials where the source does. The response is ``body`` or,
-    on xai.grpc, ``frames`` (serialized messages); where a call broke off after some, ``body`` is the status with which
-    it ended. ``provenance``: what the file says of its origin.
+    ``source``: "<path>#<n>", where n counts from 1 (in JSON lines: the line number). ``line``: only for formats with
+    lines. ``wire``: None if neither the file, the address nor the body shows it. ``url``: without scheme and query;
+    ``address``: complete, as in the file. ``stream``: None if unknown. ``request``: the parsed request body, None if
+    absent or not JSON; ``sent``: its bytes (xai.grpc: those of the message). ``origin``: the header with which emulated
+    and replayed responses declare their origin (`emulation_marker`). ``request_headers`` have lower-case names and may
+    hold credentials.
+
+    The response is ``body`` or, on xai.grpc, ``frames`` (serialized messages). If a call failed after some frames,
+    ``body`` is its final status. ``provenance``: what the file says about its origin.
     """
 
     source: str
@@ -43,15 +44,15 @@ class Exchange(Struct, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Where a person finds it: "path:line", or the source where there are no lines."""
+        """The location for messages: "path:line", or the source if there are no lines."""
         return self.source if self.line is None else f"{self.source.rpartition('#')[0]}:{self.line}"
 
 
 class Problem(Struct, frozen=True):
-    """A file, or a place in one, that cannot be read as traffic.
+    """A file, or a location in one, that cannot be read as traffic.
 
-    ``fault``: the caller should know that something is missing. False only for a file that a walk through a directory
-    met and that is simply something else.
+    ``fault``: the caller should know that something is missing. False only for a file found while walking a directory
+    that does not look like traffic.
     """
 
     source: str
@@ -62,7 +63,7 @@ class Problem(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where a person finds it: "path:line", or the source where there are no lines."""
+        """The location for messages: "path:line", or the source if there are no lines."""
         return self.source if self.line is None else f"{self.source.rpartition('#')[0] or self.source}:{self.line}"
 
     def __str__(self) -> str:
@@ -70,10 +71,10 @@ class Problem(Struct, frozen=True):
 
 
 class Piece(Struct):
-    """A part of the input that can be read on its own, in another process too.
+    """A part of the input that can be read independently, also in another process.
 
-    Either some lines of a recordings file (``lines``: number and bytes), or a whole file, with its ``content`` where it
-    cannot be opened again. ``weight``: how many bytes of the file on disk were consumed for it.
+    It is either some lines of a recordings file (``lines``: number and bytes) or a whole file. ``content`` is set if
+    the file cannot be opened again. ``weight``: bytes consumed from the file on disk.
     """
 
     path: str

@@ -1,7 +1,7 @@
-"""Compressed files: recognized by their first bytes, unpacked as streams.
+"""Decompression of files as streams, chosen by their first bytes.
 
-gzip, bzip2 and xz are in Python's library. Zstandard is from version 3.14 on; before, `backports.zstd` is the same
-module, a dependency of the extra ``conformance``.
+gzip, bzip2 and xz are in Python's standard library. Zstandard is there from Python 3.14 on; before that,
+`backports.zstd`, a dependency of the extra ``conformance``, provides the same module.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 
 from toolparity.normalizer.errors import UnreadableSource
 
-#: The modules that unpack Zstandard; the first that is installed counts.
+#: Modules that unpack Zstandard. The first installed one is used.
 ZSTD = ("compression.zstd", "backports.zstd")
-#: Suffixes of compressed files: what is before them names the format.
+#: Suffixes of compressed files. The part before them names the format.
 PACKED_SUFFIXES = (".gz", ".zst", ".zstd", ".bz2", ".xz")
-#: What reading damaged data raises.
+#: Exceptions that reading damaged data raises.
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
 class _Zstd(RawIOBase):
-    """Zstandard frames as a stream. The module's error is no error of Python's, and becomes an EOFError."""
+    """Zstandard frames as a stream. Raises EOFError instead of the module's own error class."""
 
     def __init__(self, raw: Any) -> None:
         module = next((found for name in ZSTD if (found := _imported(name)) is not None), None)
@@ -58,11 +58,11 @@ def _gzip(raw: Any) -> Any:
     return gzip.GzipFile(fileobj=raw)
 
 
-#: First bytes -> what unpacks the stream that begins so.
+#: First bytes -> function that opens a decompressing stream.
 _MAGIC: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
     (b"\x1f\x8b", _gzip),
     (b"\x28\xb5\x2f\xfd", _Zstd),
-    *((bytes((first,)) + b"\x2a\x4d\x18", _Zstd) for first in range(0x50, 0x60)),  # frames that are skipped
+    *((bytes((first,)) + b"\x2a\x4d\x18", _Zstd) for first in range(0x50, 0x60)),  # skippable frames
     (b"BZh", bz2.BZ2File),
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
 )
@@ -70,5 +70,5 @@ LONGEST_MAGIC = max(len(magic) for magic, _ in _MAGIC)
 
 
 def unpacker(head: bytes) -> Callable[[Any], Any] | None:
-    """What unpacks a file that begins with these bytes; None where it is not compressed."""
+    """Return the function that opens a file with these first bytes, or None if it is not compressed."""
     return next((unpack for magic, unpack in _MAGIC if head.startswith(magic)), None)

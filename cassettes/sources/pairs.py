@@ -1,9 +1,9 @@
-"""A row that holds a request and its response under two members, as proxies, gateways and loggers write them.
+"""Rows that hold a request and its response under two members, as proxies, gateways and loggers write them.
 
     {"request": {"model": …, "messages": […], "tools": […]}, "response": {…} | "data: …", "status", "url", "headers"}
 
-Each of the two is a body (JSON, or its text), or an HTTP message with ``body`` and, where the row does not have them,
-``url``, ``status`` and ``headers``. A list is the events of a stream, or the lines of its text.
+Each of the two is a body (JSON or its text), or an HTTP message with ``body`` and, if the row lacks them, ``url``,
+``status`` and ``headers``. A list holds the events of a stream, or the lines of its text.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from .bodies import body_of, spelled
 from .model import Exchange
 from .shape import address_of, method_of, optional_mapping, status_of
 
-#: The member that holds the request -> the member that holds its response. The first pair that a row has counts.
+#: Request member -> response member. The first pair that a row has is used.
 PAIRS = {
     "request": "response",
     "request_body": "response_body",
     "req": "res",
     "input": "output",
 }
-#: Members of a body of each side: a mapping with one of them is not an HTTP message.
+#: Members of a request or response body. A mapping with one of them is not an HTTP message.
 _ASKED = ("messages", "input", "contents", "tools", "model")
 _ANSWERED = ("choices", "output", "error")
-#: Where an HTTP message keeps its body, in the spellings of `bodies.body_of` and as plain JSON.
+#: Members in which an HTTP message keeps its body, in a notation of `bodies.body_of` or as plain JSON.
 _SPELLED = ("parsed_body", "body_json", "body_blob")
 _BODY = ("body", "content", "json", "data")
 _ADDRESS = ("url", "uri", "endpoint")
 
 
 def claims(item: dict[str, Any]) -> bool:
-    """Whether a row has such a pair: a member for the request, and the one for its response."""
+    """Return whether a row has both members of a pair."""
     return _names(item) is not None
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | None = None) -> Exchange:
-    """``wire``: the format, where the row does not show it. Raises UnreadableSource where there is no response."""
+    """Read a row. ``wire``: the wire if the row does not show it. Raises UnreadableSource without a usable response."""
     names = _names(item)
     assert names is not None
     request, response = _message(item[names[0]], _ASKED), _message(item[names[1]], _ANSWERED)
@@ -79,7 +79,7 @@ def _names(item: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _message(value: Any, members: tuple[str, ...]) -> dict[str, Any]:
-    """One side as an HTTP message; a value with one of ``members`` is the body itself."""
+    """Return one side as an HTTP message. A value with one of ``members`` is the body itself."""
     if not isinstance(value, dict) or value.get("type") == "message" or any(name in value for name in members):
         return {"body": value}
     return value if any(name in value for name in (*_SPELLED, *_BODY)) else {"body": value}

@@ -1,9 +1,9 @@
-"""Recordings: JSON lines, one exchange a line, plain or compressed.
+"""Recordings: JSON lines, one exchange per line, plain or compressed.
 
     {"id", "provider", "wire", "model", "stream", "status", "content_type", "request", "body" | "frames", …}
 
-``body`` is text (``body_encoding``: "base64" where it is binary) or JSON; ``frames`` are base64 messages (xai.grpc).
-A line can also be a request with its response (`pairs`), or a whole body by itself.
+``body`` is JSON or text (with ``body_encoding`` "base64" if binary); ``frames`` are base64 messages (xai.grpc). A line
+can also be a request with its response (`pairs`), or a single response body.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
 
 
 class Row(Struct):
-    """A line as the format has it; other members are left alone."""
+    """A line of the format. Other members are ignored."""
 
     id: str | None = None
     provider: str | None = None
@@ -52,14 +52,16 @@ _decode = msgspec.json.Decoder(Row).decode
 
 
 def looks_like_rows(head: bytes) -> bool:
-    """Whether each line of a file is an exchange: a recording, a pair or a whole body (not a stream's event).
+    """Return whether each line of a file is an exchange: a recording, a pair or a whole body, but not a stream event.
 
-    One line of a recording or a pair decides, because others can be damaged; bodies decide only where all lines are.
+    One recording or pair is enough, because other lines may be damaged. Bodies count only if all lines are bodies.
     """
     texts = [text for line in head.split(b"\n") if (text := line.lstrip(b"\xef\xbb\xbf \t")).startswith(b"{")]
     items = [item for text in texts if (item := _parsed(text)) is not None]
     if not items:
-        return any(map(_KEY.search, texts))  # longer than the head: inside a text the quotes would be escaped
+        return any(
+            map(_KEY.search, texts)
+        )  # the line is longer than the head; inside a string the quotes would be escaped
     if any(map(is_row, items)):
         return True
     return all(whole_wire(item) is not None or is_error(item) for item in items)
@@ -74,14 +76,14 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def is_row(item: dict[str, Any]) -> bool:
-    """Whether a JSON object is a recording or a pair; an answer of a wire can have members of these names, too."""
+    """Return whether a JSON object is a recording or a pair, not a wire's answer with members of these names."""
     if whole_wire(item) is not None or event_wire(item) is not None:
         return False
     return any(key in item for key in _KEYS) or pairs.claims(item)
 
 
 def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
-    """Each line that is not blank, with its number. One line is held at a time."""
+    """Yield each non-blank line with its number, one at a time. A line above MAX_RECORD_BYTES yields a Problem."""
     number = 0
     readline = file.stream.readline
     while line := readline(files.MAX_RECORD_BYTES + 1):
@@ -95,7 +97,7 @@ def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
 
 
 def exchange(path: str, number: int, line: bytes, wire: str | None = None) -> Found:
-    """Read one line. ``wire``: the format of a line that does not show it."""
+    """Read one line. ``wire``: the wire of a line that does not show it."""
     source = f"{path}#{number}"
     try:
         return document(source, number, line, wire)
@@ -104,7 +106,7 @@ def exchange(path: str, number: int, line: bytes, wire: str | None = None) -> Fo
 
 
 def document(source: str, line: int | None, data: bytes, wire: str | None = None) -> Exchange:
-    """One JSON object that is an exchange: a recording, a pair, or a whole body. Raises UnreadableSource."""
+    """Read one JSON object: a recording, a pair, or a whole body. Raises UnreadableSource."""
     try:
         row = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -123,7 +125,7 @@ def document(source: str, line: int | None, data: bytes, wire: str | None = None
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    try:  # half surrogate pairs and huge numbers are read, too: real bodies contain them
+    try:  # unlike msgspec, json_codec accepts lone surrogates and huge numbers, which occur in real bodies
         item = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
         raise UnreadableSource(f"no JSON: {error}", hint="one exchange a line is expected") from None
@@ -145,7 +147,7 @@ def _exchange(source: str, line: int | None, row: Row, wire: str | None) -> Exch
     body = frames = None
     if row.frames is not None:
         frames = [from_base64(frame) for frame in row.frames]
-        # the status of a call that broke off
+        # the status of a failed call
         body = None if row.body is None else row.body.encode("utf-8", "surrogatepass")
     elif row.body is None:
         raise UnreadableSource("no recording: neither body nor frames, nor request and response")

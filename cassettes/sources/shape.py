@@ -1,4 +1,4 @@
-"""Members of what somebody else wrote down: there and of the right type, or said so."""
+"""Checked access to members of interactions in other projects' formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolparity.normalizer.errors import UnreadableSource
 
 
 def mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
-    """The member, which must be a mapping. Raises UnreadableSource."""
+    """Return the member, which must be a mapping. Raises UnreadableSource."""
     value = item.get(key)
     if not isinstance(value, dict):
         raise UnreadableSource(f"no recorded interaction: {key!r} is {'missing' if value is None else 'no mapping'}")
@@ -16,13 +16,13 @@ def mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def optional_mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
-    """The member where it is a mapping, else an empty one."""
+    """Return the member if it is a mapping, else an empty one."""
     value = item.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def status_of(response: dict[str, Any]) -> int | None:
-    """The HTTP status: a number, a mapping with ``code``, or a text like "200 OK"; None where it is none of these."""
+    """Return the HTTP status from a number, a mapping with ``code``, or text like "200 OK"; else None."""
     status = response.get("status", response.get("status_code", response.get("code")))
     if isinstance(status, dict):
         status = status.get("code", status.get("status_code"))
@@ -35,13 +35,13 @@ def status_of(response: dict[str, Any]) -> int | None:
 
 
 def method_of(request: dict[str, Any]) -> str | None:
-    """The HTTP method in capitals; None where the recorder kept none."""
+    """Return the HTTP method in capitals, or None if the recorder kept none."""
     method = request.get("method")
     return method.upper() if isinstance(method, str) and method else None
 
 
 def address_of(request: dict[str, Any]) -> str:
-    """The address under ``uri`` or ``url``, with the query that some recorders keep beside it; "" where it is none."""
+    """Return the address under ``uri`` or ``url``, with a separately kept query, or "" if there is none."""
     address = request.get("uri") or request.get("url") or ""
     query = request.get("query_string")
     return f"{address}?{query}" if address and query else str(address)

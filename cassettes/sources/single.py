@@ -1,4 +1,4 @@
-"""One body in one file: the JSON of an answer, or the events of a stream in any framing."""
+"""Files that hold a single body: the JSON of an answer, or the events of a stream in any framing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from .model import Exchange
 
 
 def exchange(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
-    """``wire``: what it is, where the caller knows. Raises UnreadableSource where it is told by nobody."""
+    """Read one body. ``wire``: its wire, if the caller knows it. Raises UnreadableSource if the wire cannot be
+    detected.
+    """
     if not body.strip():
         raise UnreadableSource("the file is empty but for white space" if body else "the file is empty")
     if wire is None:

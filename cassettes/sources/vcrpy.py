@@ -1,8 +1,8 @@
 """vcrpy cassettes: ``interactions`` of ``request`` (method, uri, body, headers) and ``response``.
 
-Serializers that projects plug into vcrpy spell them otherwise: see `http.interaction`. A response with
-``grpc`` is that of a call as `cassettes.vcr_grpc` writes it, its body a JSON text with the messages. Their bytes count:
-whether the readable form beside them says the same is checked where the call is played.
+Custom vcrpy serializers use other notations: see `http.interaction`. A response with ``grpc`` belongs to a call that
+`cassettes.vcr_grpc` wrote: its body is JSON text with the messages. Only their bytes are read here; replay checks that
+the readable form agrees with them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .endpoints import told_by
 from .model import Exchange
 from .shape import mapping, method_of
 
-#: gRPC's status -> the HTTP status that says the same (google/rpc/code.proto); the others are 500.
+#: gRPC status -> equivalent HTTP status (google/rpc/code.proto); all others map to 500.
 HTTP_STATUS = {
     "OK": 200,
     "INVALID_ARGUMENT": 400,
@@ -40,7 +40,7 @@ _XAI = "/xai_api."
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
-    """Raises UnreadableSource where the interaction is of another shape."""
+    """Read one interaction. Raises UnreadableSource if it has another shape."""
     response = mapping(item, "response")
     if isinstance(response.get("grpc"), dict):
         return _call(source, line, mapping(item, "request"), response)
@@ -55,7 +55,7 @@ def _call(source: str, line: int | None, request: dict[str, Any], response: dict
     message, packed = (asked.get("message"), asked.get("serialized")) if isinstance(asked, dict) else (None, None)
     model = message.get("model") if isinstance(message, dict) else None
     frames = _frames(spelled(response.get("body")) or b"")
-    code = ended.get("code")  # none where the caller left the stream
+    code = ended.get("code")  # None if the client left the stream
     broke = code not in ("OK", None)
     return Exchange(
         source=source,

@@ -1,7 +1,7 @@
-"""Cassettes of xAI's gRPC interface as pydantic-ai keeps them.
+"""Cassettes of xAI's gRPC interface in pydantic-ai's format.
 
-``request_sample``/``response_sample`` for one answer, ``request_stream``/``response_stream`` for a streamed one, each
-with the serialized messages (``raw``, ``chunks_raw``) beside a JSON reading of them.
+``request_sample``/``response_sample`` hold a plain exchange, ``request_stream``/``response_stream`` a streamed one,
+each with the serialized messages (``raw``, ``chunks_raw``) beside their JSON form.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from toolparity.normalizer.errors import UnreadableSource
 from .model import Exchange
 from .shape import mapping, optional_mapping
 
-#: The member that holds the request -> the member that holds its answer.
+#: Request member -> response member.
 _PAIRS = {"request_sample": "response_sample", "request_stream": "response_stream"}
 
 
 def claims(item: dict[str, Any]) -> bool:
-    """Whether an interaction is of this format."""
+    """Return whether an interaction has this format."""
     return any(key in item for key in _PAIRS)
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
-    """Raises UnreadableSource where the interaction is of another shape."""
+    """Read one interaction. Raises UnreadableSource if it has another shape."""
     asked = next(key for key in _PAIRS if key in item)
     answer = mapping(item, _PAIRS[asked])
     frames = answer.get("chunks_raw") if asked == "request_stream" else [answer.get("raw")]

@@ -1,7 +1,7 @@
-"""YAML cassettes, one interaction at a time, with nothing but plain data constructed.
+"""Reader for YAML cassettes of other projects: one interaction at a time, plain data only.
 
-libyaml splits the text into events; the nodes are composed here, because its own composer builds whole documents and
-recurses on the machine's stack without a limit.
+libyaml splits the text into events. The nodes are composed here, because libyaml's composer builds whole documents and
+recurses on the machine stack without a limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yaml.resolver import Resolver
 
 from toolparity.normalizer.errors import UnreadableSource
 
-#: A mapping that merge keys (``<<``) blew up beyond this is an attack, not a cassette.
+#: Members of one mapping. Merge keys (``<<``) that expand it beyond this are an attack, not a cassette.
 _MAX_MEMBERS = 10_000
 
 
@@ -27,7 +27,7 @@ class _Constructor(SafeConstructor):
             raise ConstructorError(None, None, "merge keys expand without end", node.start_mark)
 
 
-# Ruby writes its own short tag for binary; Python 2 tagged every text.
+# Ruby writes a short tag for binary; Python 2 tagged every text.
 _Constructor.add_constructor("!binary", _Constructor.construct_yaml_binary)  # type: ignore[type-var]
 for _tag in ("python/unicode", "python/str"):
     _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _Constructor.construct_yaml_str)  # type: ignore[type-var]
@@ -42,17 +42,17 @@ if yaml.__with_libyaml__:
             _Constructor.__init__(self)
             Resolver.__init__(self)
 
-else:  # the same, slower
+else:  # pure Python fallback
 
     class _Loader(_Constructor, yaml.SafeLoader):  # type: ignore[no-redef]
         pass
 
 
 def items(stream: IO[bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
-    """Each member of the sequences under ``keys`` at the top: (key, line, value).
+    """Yield (key, line, value) for each element of the top-level sequences under ``keys``.
 
-    A value that cannot be constructed (a tag that is not plain data, a date that is none) is given as the
-    UnreadableSource that says so, and reading goes on. Raises UnreadableSource where the text itself is no YAML.
+    A value that cannot be constructed (a tag that is not plain data, an invalid date) is yielded as an
+    UnreadableSource, and reading continues. Raises UnreadableSource if the text is not valid YAML.
     """
     loader = _Loader(_Nameless(stream))
     try:
@@ -70,7 +70,7 @@ def items(stream: IO[bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, int, 
 
 
 def _top(loader: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
-    loader.get_event()  # the stream's start
+    loader.get_event()  # stream start
     if not loader.check_event(yaml.DocumentStartEvent):
         raise UnreadableSource("the file is empty")
     loader.get_event()
@@ -103,7 +103,7 @@ def _construct(loader: Any, node: yaml.Node) -> Any:
 
 
 class _Nameless:
-    """A stream without a ``name``: the parser would put it in front of every message, and the caller does so too."""
+    """A stream without ``name``: the parser would prefix every message with it, and so does the caller."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

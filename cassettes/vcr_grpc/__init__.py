@@ -1,25 +1,25 @@
-"""grpc in vcrpy: calls are recorded into and played from ordinary cassettes.
+"""gRPC support for vcrpy: records calls into ordinary cassettes and plays them back.
 
     import vcr
     from toolparity.cassettes import vcr_grpc
 
     my_vcr = vcr.VCR(custom_patches=vcr_grpc.custom_patches())
     with my_vcr.use_cassette("talk.yaml"):
-        …                                   # HTTP as ever, and grpc: synchronous, grpc.aio, one answer or a stream
+        …                            # HTTP as usual, plus gRPC: synchronous and grpc.aio, unary and streaming responses
 
-Stubs and channels may be older than the cassette; interceptors run as they do without one, and what they add to the
-metadata is what is recorded. Record modes, matchers, filters, hooks and play counts are vcrpy's own; its default
-``match_on`` ignores bodies, so that any call of a method matches any other: name ``"body"`` there, too.
+Stubs and channels may exist before the cassette is opened. Interceptors run as usual, and the metadata they add is
+recorded. Record modes, matchers, filters, hooks and play counts are vcrpy's own. Its default ``match_on`` ignores
+bodies, so any call of a method matches any other: add ``"body"`` to it.
 
-What is not recorded: a call that found no server, a single answer that the caller did not wait for (both as vcrpy does
-for HTTP), what a channel does beside calls (connectivity). A status, also one that grpc itself gave (a deadline), is
-recorded as it came. A stream that its caller left is recorded as far as it was read; reading on when it is played is
-an error (`LeftEarly`). Calls with a stream of requests are refused inside a cassette (`UnsupportedCall`).
+Not recorded: a call that reached no server, a unary call that the client did not wait for (both as vcrpy does for
+HTTP), and channel state such as connectivity. A status is recorded as it arrives, also one that grpc itself produced (a
+deadline). A stream that the client left is recorded as far as it was read; reading further during replay raises
+`LeftEarly`. Calls with a request stream are refused inside a cassette (`UnsupportedCall`).
 
-What a channel's call credentials add to the metadata is added below Python and is not seen. An exception of a hook
-reaches the caller: as it is, or, where the answer came on grpc's own thread, as the status INTERNAL with its text.
+Metadata that call credentials add is added below Python and cannot be recorded. An exception from a hook reaches the
+client unchanged, or, if the response arrived on grpc's own thread, as status INTERNAL with its text.
 
-The format is told in `interaction`; this package knows nothing of any service.
+`interaction` documents the format. This package does not depend on any particular service.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""asyncio calls: grpc.aio's own call objects over a core call that records or plays.
+"""asyncio calls: grpc.aio's own call objects on top of a core call that records or plays.
 
-The replaced method is the constructor of ``UnaryUnaryCall`` and ``UnaryStreamCall``: a multi-callable without
-interceptors makes one, and so does the innermost step of a chain of interceptors, with the metadata they added.
+The patches replace the constructors of ``UnaryUnaryCall`` and ``UnaryStreamCall``. A multi-callable without
+interceptors calls these directly, and so does the innermost step of a chain of interceptors, with the metadata they
+added.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CANCELLED = StatusCode.CANCELLED.value[0]
 
 
 def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable[..., None]:
-    """The replacement for the constructor of a call with a single request."""
+    """Return the replacement for the constructor of a call with a single request."""
 
     def replacement(
         self: Any,
@@ -68,7 +69,7 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
 
 
 def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
-    """The replacement for the constructor of a call whose requests are a stream."""
+    """Return the replacement for the constructor of a call with a request stream. It raises UnsupportedCall."""
 
     def replacement(
         self: Any,
@@ -106,7 +107,7 @@ class _RecordingChannel:
 
 
 class _RecordingCall:
-    """grpc's core call, with what it gives seen on the way; all that is not named here is the core call's own."""
+    """Wraps grpc's core call and records what it returns. Members not defined here are the core call's own."""
 
     def __init__(self, call: Any, recording: Recording) -> None:
         self._call = call
@@ -122,7 +123,7 @@ class _RecordingCall:
         try:
             message = await self._call.unary_unary(*args)
         finally:
-            # Only a call that succeeded has an answer; what stands there otherwise is no message.
+            # Only a successful call has an answer; the value of a failed one is not a message.
             self._recording.read(message if self._call.done() and self._call.is_ok() else None)
         return message
 
@@ -158,7 +159,7 @@ class _RecordingCall:
         self._recording.initial(self._call._initial_metadata)
         try:
             self._recording.ended(status.code(), status.details(), status.trailing_metadata())
-        except Exception as error:  # a hook's; this is no place to raise it, as grpc's core is at work
+        except Exception as error:  # an exception from a hook: grpc's core is running, so raise it later
             self._refusal = error
 
 
@@ -178,7 +179,7 @@ class _PlayingChannel:
 
 
 class _PlayedCall:
-    """Gives a recording as grpc's core call gives an answer of a server."""
+    """Replays a recorded response with the interface of grpc's core call."""
 
     def __init__(self, answer: Answer, asked: Asked, deadline: float | None) -> None:
         self._answer = answer
@@ -256,7 +257,7 @@ class _PlayedCall:
         self._begun.set()
 
     def _end_if_read(self) -> None:
-        # grpc's core tells the status when the last message was taken, not before and not only on a further read.
+        # grpc's core reports the status once the last message was taken, neither earlier nor only on another read.
         if not self._messages and not self._answer.left:
             self._end_with_answer()
 

@@ -1,6 +1,6 @@
-"""Synchronous calls: grpc's own multi-callables over a core channel that records or plays.
+"""Synchronous calls: grpc's own multi-callables on top of a core channel that records or plays.
 
-What the caller gets (``_InactiveRpcError``, ``_MultiThreadedRendezvous``, …) is grpc's own object in both cases.
+In both cases the client gets grpc's own objects (``_InactiveRpcError``, ``_MultiThreadedRendezvous``, …).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INTERNAL = StatusCode.INTERNAL.value[0]
 
 
 def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[..., Any]:
-    """The replacement for a multi-callable's method with a single request."""
+    """Return the replacement for a multi-callable's method with a single request."""
 
     def replacement(
         multi: Any, request: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
@@ -42,10 +42,10 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
         if decided is None:
             return original(multi, request, timeout, metadata, *rest, **more)
         stand_in = copy.copy(multi)
-        stand_in._request_serializer = None  # the bytes are there already
+        stand_in._request_serializer = None  # the request is already serialized
         if isinstance(decided, Recording):
             stand_in._channel = _RecordingChannel(multi._channel, decided)
-            # The single-threaded kind has no such member; its class takes one all the same.
+            # The single-threaded multi-callable has no `_managed_call`, but setting one does no harm.
             stand_in._managed_call = _recording_managed_call(getattr(multi, "_managed_call", None), decided)
         else:
             stand_in._channel = _PlayingChannel(decided, asked)
@@ -54,14 +54,14 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
             return original(stand_in, data, timeout, metadata, *rest, **more)
         except BaseException:
             if isinstance(decided, Recording):
-                decided.failed()  # no effect where the exception is the answer
+                decided.failed()  # no effect if the exception is the answer
             raise
 
     return replacement
 
 
 def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
-    """The replacement for a multi-callable's method whose requests are a stream."""
+    """Return the replacement for a multi-callable's method with a request stream. It raises UnsupportedCall."""
 
     def replacement(
         multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
@@ -75,7 +75,7 @@ def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
     return replacement
 
 
-# Recording: core calls whose events are seen on their way to grpc.
+# Recording: wraps core calls and sees their events before grpc does.
 
 
 def _recording_managed_call(managed_call: Any, recording: Recording) -> Callable[..., Any]:
@@ -123,7 +123,9 @@ class _RecordingCall:
 
 
 def _seen(handler: _Handler, recording: Recording) -> _Handler:
-    """A handler for grpc's own thread, which has to live on when a hook raises; the caller is told all the same."""
+    """Wrap a handler that runs on grpc's own thread. An exception from a hook must not end that thread, so the client
+    gets it as a status.
+    """
 
     def handle(event: Any) -> bool:
         try:
@@ -147,9 +149,10 @@ def _see(event: Any, recording: Recording) -> None:
 
 
 def _refused(event: Any, error: Exception, recording: Recording) -> _Event:
-    """The event with a status that tells why the call was not recorded; where its status is out already, the tape does.
+    """Return the event with its status replaced by one that says why the call was not recorded.
 
-    The status comes before the last message at times: then it is that message with which the call is written.
+    If the event holds no status, it was already delivered; then the exception is raised when the cassette closes. The
+    status can arrive before the last message, and then that message's event triggers the write.
     """
     told = Answer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
     status = _Operation(Operation.receive_status_on_client, told)
@@ -162,7 +165,7 @@ def _text(details: Any) -> str:
     return details.decode("utf-8", "replace") if isinstance(details, bytes) else details or ""
 
 
-# Playing: core calls that give what a recording holds.
+# Playing: core calls that return recorded data.
 
 
 class _Operation(NamedTuple):
@@ -200,7 +203,7 @@ class _Event(NamedTuple):
 
 
 class _PlayedCall:
-    """Gives a recording's events, each as soon as grpc asks for it; to a handler at once, else to `next_event`."""
+    """Replays a recorded response as events: immediately to a handler, otherwise through `next_event`."""
 
     def __init__(self, answer: Answer, asked: Asked, handler: _Handler | None) -> None:
         self._answer = answer
@@ -224,7 +227,7 @@ class _PlayedCall:
             self._give(handler, *begun, _Operation(Operation.receive_message, message), self._status())
 
     def operate(self, operations: Iterable[Any], handler: _Handler | None) -> bool:
-        """A message is asked for: grpc does nothing else with a call that has one request."""
+        """Deliver the next message. For a call with one request, grpc uses this method only to read."""
         if self._messages:
             self._give(handler, _Operation(Operation.receive_message, self._messages.popleft()))
             self._end_if_read()
@@ -247,7 +250,7 @@ class _PlayedCall:
         return _Operation(Operation.receive_status_on_client, self._answer)
 
     def _end_if_read(self) -> None:
-        # grpc's core tells the status when the last message was taken, not before and not only on a further read.
+        # grpc's core reports the status once the last message was taken, neither earlier nor only on another read.
         if not self._messages and not self._answer.left:
             self._over = True
             self._give(self._handler, self._status())

@@ -1,12 +1,12 @@
-"""Every private name of grpcio and vcrpy that this package stands on, in one place.
+"""All private names of grpcio and vcrpy that this package depends on.
 
-grpcio has no public seam below its interceptors, and interceptors can neither be added to a channel that exists nor
-see the serialized bytes. So the seam is the one between grpcio's Python classes and its Cython core: a multi-callable
-asks a core channel for a core call. A cassette gives it a core call of its own; everything above (calls, futures,
-iterators, errors, interceptors) stays grpcio's own code, in recording and in playing.
+grpcio has no public hook below its interceptors. Interceptors cannot be added to an existing channel and do not see the
+serialized bytes. So this package hooks in between grpcio's Python classes and its Cython core, where a multi-callable
+asks a core channel for a core call. It supplies its own core call; everything above (calls, futures, iterators, errors,
+interceptors) remains grpcio's code, in recording and in playing.
 
-A name that is missing is said at import: vcrpy skips patches for attributes that do not exist, and a call that is not
-patched would go to the network unseen.
+A missing name raises at import: vcrpy skips patches for attributes that do not exist, and an unpatched call would reach
+the network unnoticed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ try:
     Cassette: Any = _Cassette
     StatusCode: Any = _grpc.StatusCode
 
-    # The classes whose calls are recorded and played, and those that are refused.
+    # The classes whose calls are recorded and played, then those that are refused.
     UnaryUnary: Any = _channel._UnaryUnaryMultiCallable
     UnaryStream: Any = _channel._UnaryStreamMultiCallable
     SingleThreadedUnaryStream: Any = _channel._SingleThreadedUnaryStreamMultiCallable
@@ -48,10 +48,10 @@ try:
 except (ImportError, AttributeError) as error:  # pragma: no cover - needs another grpcio
     raise UnsupportedVersion(f"a part of grpcio or vcrpy is not where it was: {error}") from error
 
-#: What a played call gives as grpc's debug string, which tells of peers and times and is not recorded.
+#: The debug string of played calls. grpc's own one contains peers and times and is not recorded.
 PLAYED = "played from a cassette"
 
 
 def metadatums(pairs: Iterable[tuple[str, str | bytes]]) -> tuple[Any, ...]:
-    """Metadata as grpc's core gives it."""
+    """Convert metadata pairs to the objects that grpc's core returns."""
     return tuple(Metadatum(name, value) for name, value in pairs)

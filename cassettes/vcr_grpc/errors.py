@@ -1,4 +1,4 @@
-"""What can go wrong between grpc and a cassette; each says what happened, where, and what to do."""
+"""Errors of this package. Each states what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from vcr.errors import CannotOverwriteExistingCassetteException
 
 
 class VcrGrpcError(Exception):
-    """The root. ``what`` happened, ``where`` (a call or a place in a cassette, or ""), ``hint`` (what to do, or "")."""
+    """Base class. ``what``: the problem. ``where``: a call, a location in a cassette, or "". ``hint``: what to do, or
+    "".
+    """
 
     hint_default = ""
 
@@ -24,44 +26,44 @@ class VcrGrpcError(Exception):
 
 
 class UnsupportedVersion(VcrGrpcError, ImportError):
-    """The installed grpcio or vcrpy lacks a part that this package stands on: calls would slip past the cassette."""
+    """The installed grpcio or vcrpy lacks a required part, so calls would bypass the cassette."""
 
     hint_default = "install versions that this package was tested with"
 
 
 class UnsupportedCall(VcrGrpcError, NotImplementedError):
-    """A call whose requests are a stream: neither recorded nor played, and never let through to the network."""
+    """A call with a request stream: neither recorded nor played, and never sent to the network."""
 
     hint_default = "make it outside the cassette, or exempt its host with ignore_hosts"
 
 
 class UnserializableRequest(VcrGrpcError, TypeError):
-    """The stub's serializer failed on the request, or gave something that is no bytes."""
+    """The stub's serializer failed on the request, or did not return bytes."""
 
 
 class UnreadableInteraction(VcrGrpcError, ValueError):
-    """The recorded interaction is no gRPC answer, or a damaged one."""
+    """The recorded interaction is not a gRPC response, or is damaged."""
 
     hint_default = "record it again"
 
 
 class Disagreement(UnreadableInteraction):
-    """A message's readable form and its serialized bytes say different things: somebody edited one of them."""
+    """A message's readable form and its serialized bytes differ: one of them was edited."""
 
     hint_default = "record it again, or remove the readable 'message' to go by the bytes"
 
 
 class LeftEarly(VcrGrpcError):
-    """A stream is read beyond the place where its recording ends because the caller had left it there."""
+    """A read beyond the end of a recorded stream that the client had left at that point."""
 
     hint_default = "record it again, reading the stream as far as now"
 
 
 class CallNotRecorded(CannotOverwriteExistingCassetteException):  # type: ignore[misc]
-    """The cassette has no answer for this call and its record mode takes no new ones. Nothing was sent.
+    """The cassette has no response for this call, and its record mode allows no new ones. Nothing was sent.
 
-    A subclass of vcrpy's own exception for this, so that what catches that one catches this; ``cassette``,
-    ``failed_request``, ``similar_requests`` and ``reason`` are as there. The message is built by `miss`.
+    A subclass of vcrpy's own exception, so handlers of that catch it too; ``cassette``, ``failed_request``,
+    ``similar_requests`` and ``reason`` have the same meaning. `mismatch.miss` builds the message.
     """
 
     def __init__(self, message: str, *, cassette: Any, failed_request: Any, similar: list[Any], reason: str) -> None:

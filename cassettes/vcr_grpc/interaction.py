@@ -1,4 +1,4 @@
-"""A gRPC call as an ordinary vcrpy interaction, and back.
+"""Conversion between gRPC calls and ordinary vcrpy interactions.
 
     request:
       method: POST
@@ -6,14 +6,14 @@
       headers: {…metadata…}
       body: '{"message": {…}, "serialized": "…", "type": "package.Request"}'
     response:
-      status: {code: 200, message: OK}         # of the HTTP/2 response that carries every gRPC answer
+      status: {code: 200, message: OK}         # of the HTTP/2 response that carries every gRPC response
       headers: {…initial metadata…}
       body: {string: '{"messages": [{"message": {…}, "serialized": "…"}, …], "type": "package.Response"}'}
       trailers: {…trailing metadata…}
       grpc: {code: NOT_FOUND, details: "…", stream: false}     # or {left_by_caller: true, stream: true}
 
-The address says ``grpc`` for plain and for encrypted channels alike: grpcio does not tell which one a stub was made
-from. JSON texts have sorted keys, so equal requests have equal bodies.
+The scheme is ``grpc`` for plain and encrypted channels alike, because grpcio does not expose which one a stub uses.
+JSON texts have sorted keys, so equal requests have equal bodies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.~-]+)(:\d+)?")
 
 @dataclass(frozen=True)
 class Asked:
-    """A call before it is made; ``serialized`` is what is sent and recorded, ``method`` "/package.Service/Method"."""
+    """A call before it is sent. ``serialized``: the bytes to send and record. ``method``: "/package.Service/Method"."""
 
     target: str
     method: str
@@ -52,14 +52,14 @@ class Asked:
 
     @property
     def uri(self) -> str:
-        """Where the call goes, without the resolver's prefix that grpcio adds to some targets."""
+        """The address of the call, without the resolver prefix that grpcio adds to some targets."""
         host = _RESOLVER.sub("", self.target)
-        if not _HOST.fullmatch(host):  # a socket's path, several addresses, …
+        if not _HOST.fullmatch(host):  # a socket path, several addresses, …
             host = quote(host, safe="")
         return f"{SCHEME}://{host}{self.method}"
 
     def request(self) -> Any:
-        """The vcrpy request: what hooks, filters and matchers see."""
+        """Return the vcrpy request that hooks, filters and matchers see."""
         entry = messages.written(self.serialized, self.request_type)
         if self.request_type is not None:
             entry["type"] = messages.name_of(self.request_type)
@@ -68,7 +68,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. ``code`` is None where the caller left the stream before its end (``left``)."""
+    """A response. ``code`` is None if the client left the stream before its end (``left``)."""
 
     initial: Pairs
     messages: tuple[bytes, ...]
@@ -79,10 +79,10 @@ class Answer:
 
 
 def serialized(request: Any, serializer: Any, where: str) -> tuple[bytes, messages.MessageType | None]:
-    """The request's bytes, and its type where it is a protobuf message. Raises UnserializableRequest.
+    """Return the request's bytes, and its type if it is a protobuf message. Raises UnserializableRequest.
 
-    A message is written in protobuf's deterministic form where the stub's serializer is protobuf's own: map entries
-    have an order then, equal requests have equal bytes, and what is recorded is what is sent.
+    If the stub uses protobuf's own serializer, the bytes are in deterministic form, which orders map entries. Equal
+    requests then have equal bytes. The recorded bytes are the bytes sent.
     """
     try:
         data = request if serializer is None else serializer(request)
@@ -98,7 +98,7 @@ def serialized(request: Any, serializer: Any, where: str) -> tuple[bytes, messag
 
 
 def response(answer: Answer, asked: Asked) -> dict[str, Any]:
-    """The vcrpy response."""
+    """Return the vcrpy response."""
     type_ = messages.type_of(asked.deserializer, answer.messages[0] if answer.messages else None)
     body: dict[str, Any] = {"messages": [messages.written(message, type_) for message in answer.messages]}
     if type_ is not None:
@@ -118,7 +118,7 @@ def response(answer: Answer, asked: Asked) -> dict[str, Any]:
 
 
 def answer(recorded: Any, asked: Asked, where: str) -> Answer:
-    """A recorded response. Raises UnreadableInteraction; Disagreement where readable and exact form differ."""
+    """Return a recorded response. Raises UnreadableInteraction; Disagreement if readable and exact form differ."""
     ended = recorded.get("grpc") if isinstance(recorded, dict) else None
     if not isinstance(ended, dict):
         raise UnreadableInteraction("the interaction was not recorded from a gRPC call", where=where)
@@ -145,9 +145,9 @@ def answer(recorded: Any, asked: Asked, where: str) -> Answer:
 
 
 def check_request(body: Any, type_: messages.MessageType | None, where: str) -> None:
-    """Hold a recorded request's two forms against each other. Raises Disagreement.
+    """Check that a recorded request's readable form agrees with its bytes. Raises Disagreement.
 
-    What a hook left there in another shape is nobody's mistake: only the answer is played.
+    A body in another shape is accepted: a hook may have changed it, and only the response is played.
     """
     try:
         messages.read(_parsed(body, where), type_, where)
@@ -158,7 +158,7 @@ def check_request(body: Any, type_: messages.MessageType | None, where: str) -> 
 
 
 def message_of(body: Any) -> Any:
-    """The readable message in a recorded request's body; None where there is none."""
+    """Return the readable message in a recorded request's body, or None."""
     try:
         return _parsed(body, "").get("message")
     except UnreadableInteraction:

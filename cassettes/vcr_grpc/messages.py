@@ -1,10 +1,10 @@
-"""One protobuf message in a cassette: readable and exact, side by side.
+"""Cassette form of one protobuf message: readable JSON beside the exact bytes.
 
     {"message": {…protobuf JSON, the proto's own names…}, "serialized": "<base64>", "unknown_fields": true}
 
-``serialized`` is the truth, and what is played. ``message`` is absent where the type is not known or has no JSON form.
-``unknown_fields`` stands where the bytes hold fields that the recording side's type did not know: these are in the
-bytes only. Where the type is known on reading too, the two forms are held against each other.
+``serialized`` is authoritative, and is what is played. ``message`` is absent if the type is unknown or has no JSON
+form. ``unknown_fields`` is present if the bytes contain fields that the recording side's type did not define; these are
+only in the bytes. If the type is known when reading, both forms are compared.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Deserializer = Callable[[bytes], Any] | None
 
 
 def type_of(deserializer: Deserializer, sample: bytes | None = None, name: str | None = None) -> MessageType | None:
-    """The message class behind a stub's deserializer.
+    """Return the message class behind a stub's deserializer, or None if unknown.
 
-    Generated stubs pass ``SomeMessage.FromString``, bound to its class; any other is tried on ``sample``; at last the
-    ``name`` is looked up among the types that this process has imported.
+    Generated stubs pass ``SomeMessage.FromString``, which is bound to its class. Any other deserializer is tried on
+    ``sample``. Otherwise ``name`` is looked up among the types that this process has imported.
     """
     owner = getattr(deserializer, "__self__", None)
     if isinstance(owner, type) and issubclass(owner, Message):
@@ -37,7 +37,7 @@ def type_of(deserializer: Deserializer, sample: bytes | None = None, name: str |
     if deserializer is not None and sample is not None:
         try:
             parsed = deserializer(sample)
-        except Exception:  # the stub's own code, about to fail in the caller's sight as well
+        except Exception:  # the stub's own code, which the client will see fail as well
             return None
         if isinstance(parsed, Message):
             return type(parsed)
@@ -51,12 +51,12 @@ def type_of(deserializer: Deserializer, sample: bytes | None = None, name: str |
 
 
 def name_of(type: MessageType | None) -> str | None:
-    """The type's full name, "package.Message"."""
+    """Return the full name of the type, "package.Message"."""
     return None if type is None else str(type.DESCRIPTOR.full_name)
 
 
 def written(serialized: bytes, type: MessageType | None) -> dict[str, Any]:
-    """The message as it stands in a cassette."""
+    """Return the message in cassette form."""
     exact = {"serialized": base64.b64encode(serialized).decode("ascii")}
     if type is None:
         return exact
@@ -64,14 +64,14 @@ def written(serialized: bytes, type: MessageType | None) -> dict[str, Any]:
         parsed = type.FromString(serialized)
         entry: dict[str, Any] = {"message": _readable(parsed), **exact}
     except (DecodeError, TypeError, ValueError, RecursionError):
-        return exact  # no message of this type, or one that has no JSON form (an Any of a type not at hand)
+        return exact  # not a message of this type, or without JSON form (an Any of an unknown type)
     if _holds_unknown_fields(parsed):
         entry["unknown_fields"] = True
     return entry
 
 
 def read(entry: Any, type: MessageType | None, where: str) -> bytes:
-    """The serialized message. Raises UnreadableInteraction; Disagreement where the readable form says otherwise."""
+    """Return the serialized message. Raises UnreadableInteraction; Disagreement if the readable form differs."""
     if not isinstance(entry, dict) or not isinstance(entry.get("serialized"), str):
         raise UnreadableInteraction("a message without its serialized bytes", where=where)
     try:
@@ -84,7 +84,7 @@ def read(entry: Any, type: MessageType | None, where: str) -> bytes:
 
 
 def differences(recorded: Any, now: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    """Where two JSON values differ: path, value there, value here; `ABSENT` where one has none."""
+    """Return where two JSON values differ: path, recorded value, current value. `ABSENT` marks a missing value."""
     if isinstance(recorded, dict) and isinstance(now, dict):
         return [
             found
@@ -113,7 +113,7 @@ ABSENT = _Absent()
 
 
 def _readable(message: Message) -> Any:
-    """Protobuf JSON: an object, but for some of protobuf's own types (a StringValue is a text)."""
+    """Return protobuf JSON: an object, except for some well-known types (a StringValue becomes text)."""
     return MessageToDict(message, preserving_proto_field_name=True)
 
 
@@ -133,12 +133,12 @@ def _compare(entry: dict[str, Any], serialized: bytes, type: MessageType, where:
         ) from None
     unknown_now = _holds_unknown_fields(exact)
     try:
-        # A type older than the recording's does not know every member of the readable form either.
+        # A type older than the recording's does not define every member of the readable form either.
         told = ParseDict(entry["message"], type(), ignore_unknown_fields=unknown_now)
         readable, derived = _readable(told), _readable(exact)
     except (JsonParseError, TypeError, ValueError, RecursionError) as error:
         raise Disagreement(f"its readable form is no {name_of(type)}: {error}", where=where) from None
-    # A type newer than the recording's reads fields that were unknown then.
+    # A type newer than the recording's reads fields that were unknown at recording time.
     told_apart = [
         found
         for found in differences(readable, derived)

@@ -1,7 +1,7 @@
-"""gRPC metadata as the headers of a cassette and back.
+"""Conversion between gRPC metadata and cassette headers.
 
-Names ending in ``-bin`` carry bytes, in a cassette as base64; all others carry text. The order of the values of one
-name is kept, that among names is not (nor does gRPC keep it).
+Names ending in ``-bin`` carry bytes, stored as base64; all others carry text. The order of the values of one name is
+kept. The order of names is not; gRPC does not keep it either.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 from .errors import UnreadableInteraction
 
-#: Name and value, in order; the value is bytes where the name ends in -bin.
+#: Names and values, in order. The value is bytes if the name ends in -bin.
 Pairs = tuple[tuple[str, str | bytes], ...]
 
 
 def pairs_of(metadata: Iterable[Any] | None) -> Pairs:
-    """Whatever grpc takes or gives as metadata."""
+    """Convert any form of metadata that grpc accepts or returns."""
     return tuple((str(name), value) for name, value in metadata or ())
 
 
 def to_headers(pairs: Pairs) -> dict[str, list[str]]:
-    """A response's headers or trailers, as vcrpy writes them: names to lists of values."""
+    """Return a response's headers or trailers as vcrpy writes them: name -> list of values."""
     headers: dict[str, list[str]] = {}
     for name, value in pairs:
         headers.setdefault(name.lower(), []).append(_to_text(name, value))
@@ -31,12 +31,12 @@ def to_headers(pairs: Pairs) -> dict[str, list[str]]:
 
 
 def to_request_headers(pairs: Pairs) -> dict[str, str]:
-    """A request's headers. vcrpy keeps one value a name there; gRPC lets several be joined by commas."""
+    """Return a request's headers. vcrpy keeps one value per name, and gRPC allows several to be comma-separated."""
     return {name: ("," if name.endswith("-bin") else ", ").join(values) for name, values in to_headers(pairs).items()}
 
 
 def from_headers(headers: Any, where: str) -> Pairs:
-    """Raises UnreadableInteraction where it is no mapping, or a -bin value is no base64."""
+    """Convert headers to metadata. Raises UnreadableInteraction for a non-mapping or invalid base64 in a -bin value."""
     if headers is None:
         return ()
     if not isinstance(headers, Mapping):

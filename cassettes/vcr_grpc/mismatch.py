@@ -1,4 +1,4 @@
-"""What to say when a cassette has no answer for a call: the nearest recorded request, and what differs."""
+"""The error for a call without a recorded response: the nearest recorded request and its differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADDRESS = ("method", "scheme", "host", "port", "path", "query", "uri", "url", "
 
 
 def miss(cassette: Any, request: Any) -> CallNotRecorded:
-    """The error for a call that cannot be played and may not be recorded."""
+    """Return the error for a call that can neither be played nor recorded."""
     similar = cassette.find_requests_with_most_matches(request)
     filtered = cassette.filter_request(request)
     mode = getattr(cassette.record_mode, "value", cassette.record_mode)
@@ -43,7 +43,7 @@ def miss(cassette: Any, request: Any) -> CallNotRecorded:
 
 
 def _nearest(cassette: Any, request: Any) -> tuple[int, Any, list[tuple[str, str]]] | None:
-    """Number from 1, request and failed matchers of the recorded call with the fewest differences."""
+    """Return number (from 1), request and failed matchers of the recorded call with the fewest differences."""
     ranked = []
     for number, recorded in enumerate(cassette.requests, 1):
         if recorded.scheme != SCHEME:

@@ -1,8 +1,8 @@
 """The patches for vcrpy's ``custom_patches``.
 
-vcrpy gives a patch its cassette by subclassing: of a replacement that is a class with an attribute ``cassette`` that
-is None it makes a subclass with the cassette in it, a new one for each use of a cassette. The replacements here are
-such classes; put where a method was, they bind as one (their metaclass has ``__get__``).
+vcrpy passes the cassette to a patch by subclassing: if a replacement is a class whose attribute ``cassette`` is None,
+it creates a subclass that holds the cassette, once per use of a cassette. The replacements here are such classes. Their
+metaclass defines ``__get__``, so they bind like the methods they replace.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from . import asynchronous, blocking, core
 from .errors import UnsupportedVersion
 from .recording import Tape
 
-#: Given the method that is replaced and the cassette, the method that stands in its place.
+#: Takes the replaced method and the cassette, returns the replacement.
 _Make = Callable[[Callable[..., Any], Any], Callable[..., Any]]
 
 
 def _save(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
-    """Calls that still run when a cassette is saved are written first."""
+    """Replace `Cassette._save`: write the calls that are still running before the cassette is saved."""
 
     def replacement(saved: Any, *args: Any, **more: Any) -> Any:
         Tape.of(saved).close()
@@ -34,7 +34,7 @@ _stream = functools.partial(blocking.call, stream=True)
 _aio_unary = functools.partial(asynchronous.call, stream=False)
 _aio_stream = functools.partial(asynchronous.call, stream=True)
 
-#: Class, method -> its replacement.
+#: (class, method, factory of its replacement)
 _TABLE: tuple[tuple[Any, str, _Make], ...] = (
     (core.UnaryUnary, "__call__", _unary),
     (core.UnaryUnary, "with_call", _unary),
@@ -54,13 +54,13 @@ _TABLE: tuple[tuple[Any, str, _Make], ...] = (
 
 
 class _Open:
-    """What vcrpy puts into the gate: a subclass with the cassette."""
+    """The class that vcrpy subclasses with the cassette and assigns to the gate."""
 
     cassette: Any = None
 
 
 class _Gate:
-    """Learns when a cassette was closed, by being patched like everything else.
+    """Detects the end of a cassette, by being patched like everything else, and then raises pending exceptions.
 
     An exception from `Cassette._save` would leave all of vcrpy's patches in place; here it leaves none.
     """
@@ -76,7 +76,7 @@ class _Gate:
 
 
 class _Method(type):
-    """The class of classes that stand where a method was."""
+    """Metaclass of the classes that replace methods."""
 
     cassette: Any
     make: _Make
@@ -88,13 +88,13 @@ class _Method(type):
 
 
 def custom_patches() -> tuple[tuple[Any, str, Any], ...]:
-    """For ``vcr.VCR(custom_patches=…)`` or ``use_cassette(…, custom_patches=…)``."""
+    """Return the value for ``vcr.VCR(custom_patches=…)`` or ``use_cassette(…, custom_patches=…)``."""
     return _PATCHES
 
 
 def _replacement(owner: Any, name: str, make: _Make) -> tuple[Any, str, Any]:
-    # The real method, as it is when this package is first imported: a cassette inside another one replaces the outer
-    # one's patches, it does not go through them (so it is with vcrpy's own).
+    # Take the method as it is when this package is first imported. So a cassette inside another one replaces the outer
+    # one's patches instead of calling them, as with vcrpy's own patches.
     original = owner.__dict__.get(name)
     if original is None:
         raise UnsupportedVersion(f"{owner.__module__}.{owner.__name__} has no {name}")

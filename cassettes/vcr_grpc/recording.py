@@ -1,4 +1,4 @@
-"""What a cassette does with a call: play it, record it, let it through, or refuse it; and the calls being recorded."""
+"""Decision of what a cassette does with a call (play, record, ignore or refuse), and the calls being recorded."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from .interaction import Answer, Asked
 from .metadata import Pairs, pairs_of
 from .mismatch import miss
 
-#: How grpc's core begins the details where no server was reached: there is no answer to record then, as vcrpy
-#: records nothing for an HTTP request that found no server.
+#: How grpc's core begins the details if no server was reached. Then there is no response to record, as with vcrpy for
+#: HTTP.
 _NO_SERVER = ("failed to connect to all addresses", "DNS resolution failed", "empty address list")
 _UNAVAILABLE = 14
-#: What a call is told when its channel is closed under it: the caller's doing, not a server's status.
+#: Details of a call whose channel was closed: the client's doing, not a server's status.
 _CHANNEL_GONE = ("Channel closed!", "Channel deallocated!")
 _CANCELLED = 1
 
-#: vcrpy's look-ups and play counts are not made for threads: finding an answer and marking it played is one step here.
+#: vcrpy's look-ups and play counts are not thread-safe, so finding a response and marking it played happen under a
+#: lock.
 _lock = threading.RLock()
 
 
 class Recording:
-    """One call on its way into a cassette.
+    """One call that is being recorded.
 
-    Told what the core call gives (`initial`, `read`, `ended`) and what the caller does (`reading`, `left`), before
-    grpc's own code is told: whoever sees the end of a call finds it in the cassette. Written once, when the status is
-    known and no message is awaited any more, or when the caller leaves. Thread-safe.
+    It receives what the core call returns (`initial`, `read`, `ended`) and what the client does (`reading`, `left`),
+    before grpc's own code does. So when the client sees the end of a call, the cassette already contains it. It is
+    written once: when the status is known and no message is awaited, or when the client leaves. Thread-safe.
     """
 
     def __init__(self, tape: Tape, asked: Asked, request: Any) -> None:
@@ -39,24 +40,24 @@ class Recording:
         self._initial: Pairs = ()
         self._messages: list[bytes] = []
         self._status: tuple[int, str, Pairs] | None = None
-        self._awaited = 0 if asked.stream else 1  # a single answer is asked for with the call itself
+        self._awaited = 0 if asked.stream else 1  # a unary call awaits its message from the start
         self._written = False
 
     def initial(self, metadata: Iterable[Any] | None) -> None:
-        """The initial metadata arrived."""
+        """Record the initial metadata."""
         self._initial = pairs_of(metadata)
 
     def reading(self) -> None:
-        """A message is asked for; `read` or `unread` follows."""
+        """Note that the client awaits a message; `read` or `unread` must follow."""
         with _lock:
             self._awaited += 1
 
     def unread(self) -> None:
-        """The message asked for will not come."""
+        """Note that the awaited message will not arrive."""
         self.read(None)
 
     def read(self, message: bytes | None) -> None:
-        """A message arrived; None: no more of them."""
+        """Record a message; None means that there are no more."""
         with _lock:
             self._awaited -= 1
             if message is not None:
@@ -64,7 +65,7 @@ class Recording:
             self._write_if_over()
 
     def ended(self, code: int, details: str | None, trailing: Iterable[Any] | None) -> None:
-        """The status arrived."""
+        """Record the status."""
         with _lock:
             if code == _CANCELLED and details in _CHANNEL_GONE:
                 self.left()
@@ -73,9 +74,9 @@ class Recording:
                 self._write_if_over()
 
     def left(self) -> None:
-        """The caller cancelled the call, dropped it, or left the cassette while it ran.
+        """Record that the client cancelled the call, dropped it, or closed the cassette while it ran.
 
-        A stream is kept as far as it was read. A single answer that nobody waited for is not recorded.
+        A stream is kept as far as it was read. A unary call that the client did not wait for is not recorded.
         """
         with _lock:
             if self._status is None and self._asked.stream:
@@ -86,12 +87,12 @@ class Recording:
                 self._write_status(self._status)
 
     def refused(self, error: Exception) -> None:
-        """A hook raised where nobody could catch it: it is raised again when the cassette was closed."""
+        """Keep a hook's exception that no caller could catch. It is raised after the cassette closes."""
         with _lock:
             self._tape.refusals.append(error)
 
     def failed(self) -> None:
-        """The call did not come to be."""
+        """Discard the recording: the call could not be started."""
         with _lock:
             self._forget()
 
@@ -117,7 +118,7 @@ class Recording:
 
 
 class Tape:
-    """The gRPC side of one cassette."""
+    """The gRPC state of one cassette."""
 
     def __init__(self, cassette: Any) -> None:
         self.cassette = cassette
@@ -127,7 +128,7 @@ class Tape:
 
     @classmethod
     def of(cls, cassette: Any) -> Tape:
-        """The one tape of this cassette."""
+        """Return the only tape of this cassette."""
         with _lock:
             tape = cassette.__dict__.get("_vcr_grpc_tape")
             if tape is None:
@@ -136,9 +137,9 @@ class Tape:
             return tape
 
     def decide(self, asked: Asked) -> Answer | Recording | None:
-        """An answer to play, a recording to make, or None for a call that the cassette is told to ignore.
+        """Return a response to play, a recording to fill, or None for a call that the cassette ignores.
 
-        The order of the questions is that of vcrpy's own stubs. Raises CallNotRecorded; UnreadableInteraction.
+        The order of the checks is that of vcrpy's own stubs. Raises CallNotRecorded, UnreadableInteraction.
         """
         request = asked.request()
         with _lock:
@@ -153,11 +154,11 @@ class Tape:
             return recording
 
     def ignores(self, asked: Asked) -> bool:
-        """Whether a call is none of the cassette's business."""
+        """Return whether the cassette ignores a call."""
         return not self.cassette.filter_request(asked.request())
 
     def close(self) -> None:
-        """Write what is still running as far as it came: the cassette is about to be saved."""
+        """Write the calls that are still running as far as they were read, because the cassette is about to be saved."""
         with _lock:
             self.closed = True
             for recording in list(self.running):
@@ -167,7 +168,7 @@ class Tape:
                     recording.refused(error)
 
     def complain(self) -> None:
-        """Once the cassette is saved and its patches are gone, raise what a hook raised where nobody could catch it."""
+        """Raise the first pending hook exception, once the cassette is saved and its patches are gone."""
         with _lock:
             if not self.closed or not self.refusals:
                 return
@@ -184,6 +185,6 @@ class Tape:
 
 
 def left_early(answer: Answer, asked: Asked) -> LeftEarly:
-    """The error for a read beyond the end of a recording that its caller had left."""
+    """Return the error for a read beyond the end of a recorded stream that its client had left."""
     count = len(answer.messages)
     return LeftEarly(f"the caller left this stream after {count} messages when it was recorded", where=asked.uri)
