@@ -1,8 +1,10 @@
 """The library of cassettes: paths, provenance, loading, saving and digests.
 
-path = path_for("xai.grpc", "single-call", stream=True)
-cassette = load(path)            # .requests, .responses, .metadata, .provenance, .exchanges
-save(path, interactions, provenance, gates=(scanned, replays))
+Usage:
+
+    path = path_for("xai.grpc", "single-call", stream=True)
+    cassette = load(path)            # .requests, .responses, .metadata, .provenance, .exchanges
+    save(path, interactions, provenance, gates=(scanned, replays))
 """
 
 from __future__ import annotations

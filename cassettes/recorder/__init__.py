@@ -1,6 +1,6 @@
-"""The recorder: plays scripts through the official SDKs, records what goes over the line, and plays it again.
+"""The recorder: plays scripts through the official SDKs, records the traffic, and replays it.
 
-script -> `rounds` (what the caller says next) -> `players` (the SDK) -> the wire, under vcrpy (`vcr`)
-`record`: the scenario into a file, once all is well; `replay`: the file through the SDK again, the network cut;
-`diff`: what changed between two recordings
+Flow: script -> `script_driver` (writes the requests) -> `sdks` (sends them) -> the wire, under vcrpy (`vcr`). `record`
+writes a verified recording to a file. `replay` plays a file through the SDK with the network cut. `diff` compares two
+recordings.
 """

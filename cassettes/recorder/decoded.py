@@ -1,6 +1,6 @@
-"""Interactions of a cassette as canonical responses, straight from what was recorded, without an SDK.
+"""Decoding of a cassette's interactions into canonical responses, directly from the recorded bytes.
 
-The other way to the same responses is through the SDK (`players`): that both agree is what a replay checks.
+The other way to these responses is through the SDK (`sdks`). Replay checks that both agree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GRPC = "grpc://"
 
 
 class Interaction(NamedTuple):
-    """One recorded exchange: the request as JSON (None where it is no JSON), and what the response says."""
+    """One recorded exchange: the request as JSON (None if it is not JSON), and the decoded response."""
 
     surface: Surface
     uri: str
@@ -34,13 +34,13 @@ class Interaction(NamedTuple):
 
 
 def interactions(surface: Surface, data: list[tuple[Request, dict[str, Any]]]) -> Iterator[Interaction]:
-    """Those of a cassette that holds one surface's exchanges. Raises UnreadableSource, MalformedBody."""
+    """Decode the interactions of a cassette of one surface. Raises UnreadableSource, MalformedBody."""
     for request, response in data:
         yield interaction(surface, request, response)
 
 
 def surface_at(uri: str) -> Surface | None:
-    """The surface that an address belongs to."""
+    """Return the surface that an address belongs to, or None."""
     if uri.startswith(_GRPC):
         return SURFACES["xai.grpc"] if "/xai_api.Chat/" in uri else None
     path = uri.partition("?")[0]
@@ -48,7 +48,7 @@ def surface_at(uri: str) -> Surface | None:
 
 
 def interaction(surface: Surface, request: Request, response: dict[str, Any]) -> Interaction:
-    """One exchange of a surface. Raises UnreadableSource where it is none, MalformedBody where it says nothing."""
+    """Decode one exchange. Raises UnreadableSource if its shape is wrong, MalformedBody if its body does not decode."""
     asked = {"uri": request.uri, "body": request.body}
     found = vcrpy_format.exchange(request.uri, None, {"request": asked, "response": response})
     return Interaction(
@@ -76,7 +76,7 @@ def _said(surface: Surface, found: Exchange, response: dict[str, Any]) -> Respon
 
 
 def _declaring(found: Exchange) -> Any:
-    """The request, for the tools that it declares."""
+    """Return the request, which the decoder needs for its tool definitions."""
     if found.wire != "xai.grpc":
         return found.request
     from toolparity.normalizer.wires.xai_grpc.proto import request_from
@@ -85,12 +85,12 @@ def _declaring(found: Exchange) -> Any:
 
 
 def rpc_refusal(code: str, details: str) -> Response:
-    """What a gRPC status that is not OK says, as a response that is an error and nothing else."""
+    """Return a non-OK gRPC status as a response that contains only the error."""
     body = json_codec.encode({"code": code, "details": details})
     status = vcrpy_format.HTTP_STATUS.get(code, 500)
     return normalize(body, "xai.grpc", provider=SURFACES["xai.grpc"].provider, status=status)
 
 
 def broken_off(said: Response, code: str, details: str) -> Response:
-    """What came of a stream before such a status ended it."""
+    """Return the result of a stream that such a status ended: its content so far, with the error."""
     return replace(said, error=rpc_refusal(code, details).error, complete=False)

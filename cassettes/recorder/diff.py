@@ -1,11 +1,11 @@
-"""What changed between two recordings, by meaning and by level.
+"""Comparison of two recordings by meaning, at three levels.
 
-`shape`: fields that came, went or changed their type, by the kind of message that has them; the calls; why answers
-ended; which token figures there are. `values`: the model, parameters, arguments and results (see `leaves`). `words`:
-the texts. Two recordings of one scenario by a real provider agree in shape, and seldom in words; ids, times and
-signatures are compared at no level.
+`shape`: fields that appear, disappear or change type, per kind of message; calls; stop reasons; which token figures are
+present. `values`: the model, parameters, arguments and results (see `leaves`). `words`: the texts. Two recordings of
+one scenario by a real provider usually agree in shape, and seldom in words. Ids, times and signatures are never
+compared.
 
-    changes = diff(outline(old), outline(new))                      # the shape alone
+    changes = diff(outline(old), outline(new))                      # shape only
     changes = diff(outline(old), outline(new), down_to="words")
     print(render(changes))
 """
@@ -32,11 +32,11 @@ from .decoded import interaction, surface_at
 from .leaves import FREE, leaves
 
 What = Literal["field", "call", "stop", "usage", "exchange", "value", "words"]
-#: From what breaks a program to what only a reader notices.
+#: From the level that breaks programs to the one that only readers notice.
 Level = Literal["shape", "values", "words"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _BEYOND_SHAPE: dict[What, Level] = {"value": "values", "words": "words"}
-#: So much of a value is shown.
+#: Longest excerpt of a value, in characters.
 _SHOWN = 80
 _TYPES = {
     type(None): "null",
@@ -50,7 +50,8 @@ _TYPES = {
 
 
 class Outline(Struct, frozen=True):
-    """What a recording is made of. ``fields``: kind of message -> path -> types; the lists go by exchange.
+    """The comparable content of a recording. ``fields``: kind of message -> path -> types. The lists have one item per
+    exchange.
 
     ``values``, ``words``: path -> JSON.
     """
@@ -64,7 +65,7 @@ class Outline(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """One difference. ``where``: kind of message and path, or which exchange; a side without anything is null."""
+    """One difference. ``where``: kind of message and path, or the exchange. ``old`` or ``new`` is None if absent."""
 
     what: What
     where: str
@@ -73,7 +74,7 @@ class Change(Struct, frozen=True):
 
     @property
     def level(self) -> Level:
-        """The level at which the two recordings differ here."""
+        """The level of the difference."""
         return _BEYOND_SHAPE.get(self.what, "shape")
 
     def __str__(self) -> str:
@@ -85,9 +86,9 @@ class Change(Struct, frozen=True):
 
 
 def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = None) -> Outline:
-    """Of vcrpy's pairs of request and response. Raises UnreadableSource where one cannot be read.
+    """Return the outline of vcrpy's pairs of request and response. Raises UnreadableSource if one cannot be read.
 
-    ``at``: whose wire they are of; by default the surface at the address of each.
+    ``at``: the surface of all pairs; by default each pair's address decides.
     """
     fields: dict[str, dict[str, set[str]]] = {}
     made = Outline({}, [], [], [], [], [])
@@ -111,7 +112,7 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = Non
 
 
 def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[Change]:
-    """Every change down to a level, fields first. Nothing: at these levels the two are the same."""
+    """Return every change down to a level, fields first. An empty list means equal at these levels."""
     changes = list(_of_fields(old.fields, new.fields))
     if len(old.stops) != len(new.stops):
         changes.append(Change("exchange", "count", str(len(old.stops)), str(len(new.stops))))
@@ -130,7 +131,7 @@ def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[Change]:
 
 
 def render(changes: list[Change], most: int = 20) -> str:
-    """A line a change, the first ``most`` of them."""
+    """Render the first ``most`` changes, one per line."""
     lines = [str(change) for change in changes[:most]]
     if len(changes) > most:
         lines.append(f"  and {len(changes) - most} more")
@@ -138,10 +139,11 @@ def render(changes: list[Change], most: int = 20) -> str:
 
 
 def first_difference(recorded: Response, heard: Response, *, broken: bool = False) -> str | None:
-    """Where two canonical responses differ first, in words; null where they say the same.
+    """Describe the first difference between two canonical responses; None if they are equal.
 
-    The spelling of arguments is left out of account, their value is not: an SDK hands on the value alone where the
-    wire has JSON and no text. ``broken``: the SDK raised in mid-stream; then what came before counts, and that it did.
+    Arguments are compared by value, not by text, because an SDK passes on only the value if the wire has JSON instead
+    of text. ``broken``: the SDK raised during a stream. Then only the content before that, and the failure itself,
+    count.
     """
     view = _until_it_broke if broken else _by_value
     found = next(_unequal("", view(recorded), view(heard)), None)
@@ -168,11 +170,11 @@ def _by_value(response: Response) -> Any:
     return plain
 
 
-# fields
+# Fields
 
 
 def _messages(name: str, request: Any, response: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The JSON values of an exchange, each with its kind."""
+    """Yield the JSON values of an exchange, each with its kind."""
     body = response["body"]["string"]
     data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body or b"")
     asked = _value(bytes(request.body or b"null"))
@@ -197,7 +199,7 @@ def _events(data: bytes) -> Iterator[tuple[str, Any]]:
     reader = sniff(data, len(data) + 1) or SseReader(len(data) + 1)
     for name, item in [*reader.feed(data), *reader.close()]:
         value = _value(item)
-        if isinstance(value, dict):  # behind the last event of a chat comes [DONE]
+        if isinstance(value, dict):  # a chat stream ends with [DONE], which is not JSON
             yield f"event {value.get('type') or name or 'chunk'}", value
 
 
@@ -209,7 +211,7 @@ def _value(data: bytes) -> Any:
 
 
 def _fields(value: Any, path: str, into: dict[str, set[str]]) -> None:
-    """(path, type) of everything in a value. Not deeper than a cassette may be."""
+    """Collect the types of everything in a value, by path."""
     into.setdefault(path, set()).add(_TYPES.get(type(value), "string"))
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -241,7 +243,7 @@ def _types(types: list[str] | None) -> str | None:
     return None if types is None else " or ".join(types)
 
 
-# what was said
+# Calls, stop reasons and usage
 
 
 def _calls(said: Response) -> Iterator[str]:
@@ -293,7 +295,7 @@ def _of_leaves(what: What, old: list[dict[str, str]], new: list[dict[str, str]])
 
 
 def _where_they_differ(old: str | None, new: str | None) -> tuple[str | None, str | None]:
-    """Both, cut to what can be shown: long ones begin shortly before their first difference."""
+    """Cut both texts for display. Long ones start shortly before their first difference."""
     start = 0
     if old is not None and new is not None and max(len(old), len(new)) > _SHOWN:
         same = next((n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)

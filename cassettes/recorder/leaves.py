@@ -1,8 +1,8 @@
-"""The values and the words of one recorded exchange: what `diff` compares beyond the shape.
+"""The values and the words of one recorded exchange, which `diff` compares beyond the shape.
 
-A value is what a program reads or acts on: the model, parameters, arguments of calls, results, token figures. Words are
-what a person or the model wrote. Ids, times, signatures and encrypted contents differ between any two recordings, and
-are neither; within arguments and schemas, where the caller chooses the names, every member counts.
+Values are what a program reads or acts on: the model, parameters, call arguments, results, token figures. Words are
+what a person or the model wrote. Ids, times, signatures and encrypted content differ between any two recordings, so
+they are neither. Within arguments and schemas, whose names the caller chooses, every member counts.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ import msgspec
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
 
-#: Members whose content the model or the caller names.
+#: Members whose content has names chosen by the model or the caller.
 FREE = frozenset(("input", "arguments", "parameters", "properties", "schema"))
 
-#: Members that hold words, where they are text.
+#: Members that hold words if their value is text.
 _WORDS = frozenset(
     ("text", "content", "thinking", "refusal", "reasoning", "reasoning_content", "instructions", "system", "input",
      "output", "summary", "message")
 )  # fmt: skip
-#: Members that name one request, one moment, or what only the provider reads.
+#: Members that identify one request or moment, or that only the provider reads.
 _PASSING = frozenset(
     ("id", "item_id", "call_id", "tool_call_id", "tool_use_id", "response_id", "previous_response_id", "request_id",
      "wire_id", "created", "created_at", "completed_at", "expires_at", "system_fingerprint", "signature", "encrypted",
      "encrypted_content", "encrypted_index", "obfuscation")
 )  # fmt: skip
-#: Members of a provider's error that the canonical one has.
+#: Members of a provider's error that the canonical error also has.
 _ERROR = frozenset(("type", "message", "status"))
-#: Arguments that are JSON in a text: compared by value.
+#: Arguments as JSON text; they are compared by value.
 _PACKED = frozenset(("arguments", "arguments_text"))
 
 
 def leaves(asked: Any, said: Response, status: int | None) -> tuple[dict[str, str], dict[str, str]]:
-    """The values and the words of an exchange: path -> JSON. ``asked``: the request's JSON."""
+    """Return the values and the words of an exchange as path -> JSON. ``asked``: the request's JSON."""
     values = {"status": json_codec.text(status)}
     words: dict[str, str] = {}
     for name, tree in (("request", asked), ("response", _answer(said))):
@@ -48,7 +48,7 @@ def leaves(asked: Any, said: Response, status: int | None) -> tuple[dict[str, st
 
 
 def _answer(said: Response) -> dict[str, Any]:
-    """The canonical response without what it repeats: the provider's figures, an error's words, parsed arguments."""
+    """Return the canonical response without duplicates: raw usage, raw error members, parsed arguments, findings."""
     plain: dict[str, Any] = msgspec.to_builtins(said)
     if plain["usage"] is not None:
         del plain["usage"]["raw"]
@@ -61,7 +61,7 @@ def _answer(said: Response) -> dict[str, Any]:
 
 
 def _unrepeated(error: Any) -> Any:
-    """An error of a provider without the members that the canonical one has: its code, for one, is in no other."""
+    """Return a provider's raw error without the members that the canonical error has. The code, for example, stays."""
     if not isinstance(error, dict):
         return None
     return {
@@ -70,7 +70,7 @@ def _unrepeated(error: Any) -> Any:
 
 
 def _walk(path: str, key: str, value: Any, *, free: bool) -> Iterator[tuple[str, str, Any]]:
-    """(path, name of the member, leaf) of everything in a value that counts. An empty collection is a leaf."""
+    """Yield (path, member name, leaf) for every compared leaf of a value. An empty collection is a leaf."""
     if key in _PACKED and isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = json_codec.decode(value)

@@ -1,7 +1,7 @@
-"""No way out: while a cassette is replayed, nothing in this process connects to anything.
+"""Network isolation for replay: no socket of this process connects to anything.
 
-Python's own sockets are closed here. gRPC's core has sockets of its own, out of Python's reach: there, what proves
-that nothing was sent is that every recorded call was played (`replay`), as a channel connects with its first call.
+This module blocks Python's sockets. gRPC's core has its own sockets, which Python cannot reach. There, `replay` proves
+that nothing was sent: a channel connects with its first call, and every recorded call was played.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 from unittest import mock
 
 _WAYS = ("connect", "connect_ex", "sendto", "sendmsg")
-_LOCAL = getattr(socket, "AF_UNIX", None)  # event loops talk to themselves over socket pairs
+_LOCAL = getattr(socket, "AF_UNIX", None)  # event loops use socket pairs internally
 
 
 class NetworkBlocked(OSError):
-    """Something wanted to reach the network while it was cut."""
+    """Code tried to reach the network while it was cut."""
 
 
 @contextlib.contextmanager
 def cut() -> Iterator[None]:
-    """While the block runs, connecting a socket and resolving a name raise NetworkBlocked."""
+    """While the block runs, connecting a socket or resolving a name raises NetworkBlocked."""
     with contextlib.ExitStack() as stack:
         for name in _WAYS:
             stack.enter_context(mock.patch.object(socket.socket, name, _refusing(name), create=True))

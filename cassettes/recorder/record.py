@@ -1,8 +1,8 @@
-"""Recording a scenario on a surface: through the SDK, into memory, and into the file once all is well.
+"""Recording of a scenario on a surface: through the SDK into memory, then into the file after all checks.
 
-The file is replaced in one step, and only by a recording that is whole (every round of the script, no error but the
-script's own), scrubbed, without a secret that the scanner finds, and that replays. Whatever happens before, an
-interrupt included, leaves the old file as it is.
+The file is replaced atomically. The new recording must be complete (every round of the script, no errors except the
+script's own), scrubbed, free of secrets that the scanner finds, and replayable. Any earlier failure, an interrupt
+included, leaves the old file unchanged.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from .vcr import recording
 
 Status = Literal["recorded", "replaced", "same", "kept"]
 
-#: What an emulated provider takes as a key.
+#: The API key that an emulated provider accepts.
 EMULATED_KEY = "emulated-key"
-#: Who ran it, where the environment says so: a CI run has no user worth naming.
+#: Environment variable -> name of the CI service. A CI run has no user worth naming.
 _RUNNERS = {"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": "CI"}
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a recording. ``status``: "kept" where a good cassette was there and no other was asked for; "same"
-    where it was recorded again with the same interactions. In both cases the file is as it was before.
+    """The result of a recording. In the first two cases the file is unchanged.
 
-    ``changes`` against the cassette that stood there before.
+    ``status``: "kept" (a good cassette existed, and ``again`` was not set), "same" (recorded again with the same
+    interactions), "replaced" or "recorded" (written). ``changes``: differences from the previous cassette.
     """
 
     path: Path
@@ -62,14 +62,14 @@ class Way(Struct, frozen=True):
 
 
 class Recorded(Struct, frozen=True):
-    """A recording in memory: vcrpy's pairs, scrubbed, and what the SDK gave."""
+    """A recording in memory: vcrpy's pairs, scrubbed, and the responses that the SDK returned."""
 
     data: list[tuple[Request, dict[str, Any]]]
     heard: list[Response]
 
 
 def live(at: Surface, environ: Mapping[str, str] | None = None, timeout: float = 120.0) -> Way:
-    """The real provider. Raises MissingKey."""
+    """Return the way to the real provider. Raises MissingKey."""
     key = (os.environ if environ is None else environ).get(at.key, "").strip()
     if not key:
         raise MissingKey(
@@ -80,7 +80,10 @@ def live(at: Surface, environ: Mapping[str, str] | None = None, timeout: float =
 
 
 def emulated(at: Surface, base: str, timeout: float = 30.0) -> Way:
-    """An emulated provider at ``base`` (`emulated.servers.Servers.base`). What is recorded names the real address."""
+    """Return the way to an emulated provider at ``base`` (`emulated.servers.Servers.base`).
+
+    The recording contains the real provider's address.
+    """
     places = {base: at.base}
     if at.wire == "xai.grpc":
         places = {f"grpc://{base}": "grpc://" + at.base.removeprefix("https://")}
@@ -97,10 +100,10 @@ def record(
     model: str | None = None,
     again: bool = False,
 ) -> Outcome:
-    """Record into the library at ``root``. ``again``: also where a good cassette of the same script stands.
+    """Record a scenario into the library at ``root``. ``again``: also if a good cassette of the same script exists.
 
-    An emulated recording never takes the place of a live one, nor of a file that does not tell its origin. Raises
-    RecordingFailed, SecretsLeft, ReplayFailed, CassetteNotWritten; the old cassette stands then.
+    An emulated recording never replaces a live one, or a file of unknown origin. Raises RecordingFailed, SecretsLeft,
+    ReplayFailed, CassetteNotWritten; the old cassette then remains.
     """
     path = files.path_for(at, script.id, stream, root)
     old = _standing(path)
@@ -108,7 +111,7 @@ def record(
         return Outcome(path, "kept", len(old.interactions))
     standing = None if way.origin == "live" else write_checks.makes_room
     if standing is not None:
-        standing(path)  # and again when the file is replaced: recording takes its time
+        standing(path)  # checked again when the file is replaced, because recording takes time
     made = capture(script, at, way, stream=stream, model=model)
     pairs = [writing.interaction(request, response) for request, response in made.data]
     if old is not None and digest(pairs) == old.digest and _fits(old, script, at, way, model):
@@ -122,7 +125,7 @@ def record(
 
 
 def capture(script: Script, at: Surface, way: Way, *, stream: bool, model: str | None = None) -> Recorded:
-    """Record into memory. Raises RecordingFailed where it does not become whole."""
+    """Record into memory. Raises RecordingFailed if the recording is incomplete."""
     where = f"{script.id} on {at.name}, {'streamed' if stream else 'plain'}"
     heard: list[Response] = []
     talk = conversation(script, at, stream=stream, model=model)
@@ -149,7 +152,7 @@ def capture(script: Script, at: Surface, way: Way, *, stream: bool, model: str |
 
 
 def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Way) -> list[Change]:
-    """Ask the provider again what a cassette holds, and say what is different now. The file is not touched.
+    """Send a cassette's scenario to the provider again and return the differences. The file is not changed.
 
     Raises RecordingFailed, UnreadableCassette.
     """
@@ -160,7 +163,7 @@ def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Way) -
 
 
 def _changes(old: files.Loaded | None, made: Recorded) -> list[Change]:
-    """Against what stood there; nothing where that cannot be read."""
+    """Return the differences from the old cassette; none if it cannot be read."""
     if old is None:
         return []
     try:
@@ -171,7 +174,7 @@ def _changes(old: files.Loaded | None, made: Recorded) -> list[Change]:
 
 
 def _accept(said: Response, round: Round, where: str) -> None:
-    """An error or an answer that was cut is part of a recording only where the script wants it."""
+    """Refuse an error or an incomplete response, unless the script's round has a fault."""
     if round.fault is not None:
         return
     if said.error is not None:
@@ -183,7 +186,7 @@ def _accept(said: Response, round: Round, where: str) -> None:
 
 
 def _standing(path: Path) -> files.Loaded | None:
-    """The cassette that stands there; null also where what stands there cannot be read."""
+    """Return the existing cassette, or None if there is none or it cannot be read."""
     try:
         return files.load(path) if path.exists() else None
     except ToolparityError:
@@ -191,7 +194,7 @@ def _standing(path: Path) -> files.Loaded | None:
 
 
 def _fits(old: files.Loaded, script: Script, at: Surface, way: Way, model: str | None) -> bool:
-    """Whether the cassette that stands there is as good as a new one."""
+    """Return whether the existing cassette is as good as a new one."""
     try:
         told = old.provenance
     except ToolparityError:
@@ -223,7 +226,7 @@ def _provenance(script: Script, at: Surface, way: Way, stream: bool, model: str 
 
 
 def _runner() -> str:
-    """Who runs this: as TOOLPARITY_RAN_BY says, the CI service, or the user."""
+    """Return who runs this: TOOLPARITY_RAN_BY, else the CI service, else the user."""
     told = os.environ.get("TOOLPARITY_RAN_BY", "").strip()
     return told or next((name for variable, name in _RUNNERS.items() if os.environ.get(variable)), "") or _user()
 
@@ -231,5 +234,5 @@ def _runner() -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container's user without a name
+    except (OSError, KeyError, ImportError):  # in a container, the user may have no name
         return "unknown"

@@ -1,4 +1,4 @@
-"""A cassette played again: its script through the official SDK, with the network cut and nothing but the cassette."""
+"""Replay of a cassette: its script through the official SDK, with the network cut."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .script_driver import conversation
 from .sdks import Caller, Heard, Link
 from .vcr import playing
 
-#: What stands where a key belongs; cassettes hold none.
+#: Sent instead of an API key; cassettes contain none.
 NO_KEY = "replayed-without-a-key"
 
 
 def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
-    """Play the cassette's scenario through the SDK. ``script``: instead of the shipped one of that name.
+    """Play the cassette's scenario through the SDK. ``script``: use it instead of the shipped script.
 
-    It has to send just the requests that are recorded, play every interaction, and hear through the SDK what the
-    recorded bytes say. An imported cassette has no scenario: of it, every interaction has to be readable. Raises
-    ReplayFailed, UnreadableCassette, InvalidProvenance.
+    The SDK must send exactly the recorded requests, play every interaction, and return the same content as the recorded
+    bytes. An imported cassette has no scenario, so its interactions only have to decode. Raises ReplayFailed,
+    UnreadableCassette, InvalidProvenance.
     """
     loaded = files.load(path)
     where = os.fspath(path)
@@ -59,7 +59,7 @@ def _surface(told: Provenance, where: str) -> Surface:
 
 
 def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Heard]:
-    """What the SDK gives for the whole cassette."""
+    """Return what the SDK returns for the whole cassette."""
     heard: list[Heard] = []
     where = os.fspath(path)
     talk = conversation(script, at, stream=told.stream, model=told.model)
@@ -93,12 +93,12 @@ def _compare(recorded: list[Response], heard: list[Heard], where: str) -> None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what caused it: SDKs wrap what their transport raised."""
+    """Yield the error and its causes: SDKs wrap the errors of their transport."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def words(error: BaseException) -> str:
-    """An error of somebody else in one line."""
+    """Format an external error in one line."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

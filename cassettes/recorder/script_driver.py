@@ -1,8 +1,10 @@
-"""What the caller says next: a script played from the caller's side, without a client and without I/O.
+"""The client side of a script as a generator of request bodies, without a client and without I/O.
 
-talk = conversation(script, surface, stream=True)
-body = next(talk)                    # the first request
-body = talk.send(response)           # the next one, until StopIteration
+Usage:
+
+    talk = conversation(script, surface, stream=True)
+    body = next(talk)                    # the first request
+    body = talk.send(response)           # the next one, until StopIteration
 """
 
 from __future__ import annotations
@@ -23,21 +25,22 @@ from ..scripts import Call, Round, Script
 from ..surfaces import Surface
 from .sdks import Asking, player
 
-#: What a tool returns to a call that no script foresaw.
+#: The tool result for a call that the script does not contain.
 UNFORESEEN = {"ok": True}
 
 Talk = Generator[Any, Response, None]
 
 
 def conversation(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Talk:
-    """The bodies of the requests, in order; each answer is sent in. It ends with the script, or where the model does.
+    """Yield the request bodies in order; send in each response. Ends with the script, or when the model stops earlier.
 
-    Raises RecordingFailed where the wire cannot say what the script says.
+    Raises RecordingFailed if the wire cannot represent the script.
     """
     request = opening(script, surface, stream=stream, model=model)
     for number, round in enumerate(script.rounds):
         encoded = write_request(request, surface.wire, provider=surface.provider)
-        # later on, what the model said may rule a setting out (Anthropic's thinking, where a round came without)
+        # In later rounds the model's output may rule out a setting, such as Anthropic's thinking after a round without
+        # it.
         lost = [loss for loss in encoded.losses if number == 0 or loss.code != "param"]
         if lost:
             told = "; ".join(f"{loss.code}: {loss.message}" for loss in lost)
@@ -51,7 +54,7 @@ def conversation(script: Script, surface: Surface, *, stream: bool, model: str |
 
 
 def opening(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Request:
-    """The first request. ``model``: whom to ask instead of the surface's own choice."""
+    """Return the first request. ``model``: replaces the surface's default."""
     sends = player(surface)
     turns: list[Turn] = [System([TextPart(script.system)])] if script.system else []
     turns.append(User([TextPart(script.ask)]))
@@ -80,7 +83,7 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
 
 
 def _next(response: Response, round: Round, following: Round | None, names: dict[str, str]) -> list[Turn] | None:
-    """The turns that follow an answer; null where the conversation is over."""
+    """Return the messages that follow a response; None if the conversation is over."""
     if following is None or response.error is not None or not response.complete or not response.choices:
         return None
     selection = select(response)
@@ -91,7 +94,7 @@ def _next(response: Response, round: Round, following: Round | None, names: dict
 
 
 def _outcomes(response: Response, kept: set[str], round: Round, names: dict[str, str]) -> dict[str, Outcome]:
-    """What the tools return: to each call what the script has for the next call of that tool."""
+    """Return the tool results: each call gets the result of the script's next call of that tool."""
     foreseen = list(round.calls)
     outcomes: dict[str, Outcome] = {}
     for call in response.calls:

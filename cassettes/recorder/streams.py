@@ -1,9 +1,8 @@
-"""Streams over HTTP that are recorded while the caller reads them.
+"""Recording of HTTP streams while the client reads them.
 
-vcrpy reads a response to its end before the caller sees the beginning. Here the caller gets each piece as it arrives,
-and what passed is recorded when the body is over. A caller who leaves early (the SDKs do, behind ``[DONE]`` and errors)
-leaves the rest to be read when the response is closed, as a cassette holds whole bodies; one who is interrupted leaves
-nothing.
+vcrpy reads a whole response before the client sees its beginning. Here the client gets each chunk as it arrives, and
+the body is recorded once it is complete. If the client stops early, as the SDKs do after ``[DONE]`` and errors, closing
+the response reads the rest, because a cassette holds whole bodies. After an interrupt, nothing is recorded.
 
     with cassette_context as cassette, live_streams(cassette): ...
 """
@@ -26,7 +25,7 @@ _LIBRARIES = ("httpx", "httpx2")
 
 @contextlib.contextmanager
 def live_streams(cassette: Cassette) -> Iterator[None]:
-    """While the block runs, what vcrpy would buffer streams. To be entered inside the cassette that records."""
+    """While the block runs, responses stream instead of being buffered. Enter it inside the recording cassette."""
     with contextlib.ExitStack() as stack:
         for name in _LIBRARIES:
             try:
@@ -37,7 +36,7 @@ def live_streams(cassette: Cassette) -> Iterator[None]:
                 (library.HTTPTransport, "handle_request", _handle),
                 (library.AsyncHTTPTransport, "handle_async_request", _handle_async),
             ):
-                buffering = getattr(transport, method)  # vcrpy's, which keeps what it stands for
+                buffering = getattr(transport, method)  # vcrpy's wrapper, which keeps the original as __wrapped__
                 made = replacement(cassette, buffering.__wrapped__, library)
                 stack.enter_context(mock.patch.object(transport, method, made))
         yield
@@ -58,7 +57,7 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
                 except StopIteration:
                     break
                 except BaseException:
-                    self._parts = None  # it broke: what came is no whole body
+                    self._parts = None  # the stream failed, so the body is incomplete
                     raise
                 if self._parts is not None:
                     self._parts.append(part)
@@ -74,7 +73,7 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
             if _interrupted():
                 self._parts = None
             try:
-                # the caller has what it wants: a body that breaks now is not recorded, and nobody's error
+                # The client has all it needs: if the rest of the body fails, drop it without an error.
                 with contextlib.suppress(library.TransportError, library.StreamError):
                     if self._parts is not None:
                         for _ in self:
@@ -143,13 +142,13 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
 
 
 def _interrupted() -> bool:
-    """Whether somebody wants out: Ctrl-C, or a task that is cancelled. Who fails, or has enough, can wait."""
+    """Return whether an interrupt is being handled: Ctrl-C or a cancelled task, not an ordinary exception."""
     error = sys.exc_info()[1]
     return error is not None and not isinstance(error, (Exception, GeneratorExit))
 
 
 def _record(cassette: Cassette, asked: Request, response: Any, body: bytes) -> None:
-    """An interaction in vcrpy's own shape."""
+    """Append an interaction in vcrpy's form."""
     headers: dict[str, list[str]] = {}
     for name, value in response.headers.multi_items():
         headers.setdefault(name, []).append(value)

@@ -1,7 +1,9 @@
-"""vcrpy, configured: gRPC and HTTP in one cassette, requests matched by what they say, secrets scrubbed on the way in.
+"""vcrpy with this project's configuration: gRPC and HTTP, matching by content, scrubbing of all traffic.
 
-with recording(places) as cassette: ...      # everything is sent and kept: cassette.data
-with playing(path) as cassette: ...          # everything is answered from the file, or not at all
+Usage:
+
+    with recording(places) as cassette: ...      # everything is sent and kept in cassette.data
+    with playing(path) as cassette: ...          # everything is answered from the file, or raises
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from .streams import live_streams
 
 
 class Strict(Cassette):  # type: ignore[misc]
-    """A cassette that says what a request lacks which it does not hold. ``missed``: every one of those requests."""
+    """A cassette that raises Unrecorded, with the differences, for an unknown request. ``missed``: all these errors."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.missed: list[Unrecorded] = []
 
     def can_play_response_for(self, request: Request) -> bool:
-        """What every stub asks first. Raises Unrecorded where it could neither be played nor be recorded."""
+        """Called first by every stub. Raises Unrecorded if the request can be neither played nor recorded."""
         playable = bool(super().can_play_response_for(request))
         if not playable and self.write_protected and self.filter_request(request):
             self.missed.append(Unrecorded(cassette=self, failed_request=request))
@@ -41,9 +43,9 @@ class Strict(Cassette):  # type: ignore[misc]
 
 
 class Recorder(VCR):  # type: ignore[misc]
-    """vcrpy's own VCR with our cassettes and matchers, with gRPC and with a scrubber; for one cassette.
+    """vcrpy's VCR with our cassettes, matchers, gRPC patches and a scrubber; for one cassette only.
 
-    ``moved``: what happens to a request before anything else. ``seen``: gets every response as it came, unscrubbed.
+    ``moved``: applied to each request before anything else. ``seen``: called with each response before scrubbing.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Recorder(VCR):  # type: ignore[misc]
 
 
 class _Nowhere:
-    """A persister without a file: what is recorded is for the caller to keep."""
+    """A persister without a file: the caller keeps the recording."""
 
     @staticmethod
     def load_cassette(path: Any, serializer: Any) -> Any:
@@ -89,11 +91,11 @@ class _Nowhere:
 
 @contextlib.contextmanager
 def recording(places: Mapping[str, str]) -> Iterator[Strict]:
-    """Everything that is asked in the block is sent, and kept in the cassette's ``data``, scrubbed.
+    """Send every request of the block, and keep it scrubbed in the cassette's ``data``.
 
-    After the block, ``data`` is scrubbed once more, by all credentials that were sent: an earlier answer may hold one.
-    ``places``: the beginning of an address -> what stands for it in the cassette. The caller gets a stream as it
-    arrives (`streams`). Raises SecretsLeft where scrubbing left a part of a secret that an answer held.
+    After the block, ``data`` is scrubbed again with all credentials that were sent, because an earlier response may
+    contain one. ``places``: address prefix -> its replacement in the cassette. Streams arrive chunk by chunk
+    (`streams`). Raises SecretsLeft if scrubbing left a part of a secret from a response.
     """
     from ..secrets.scanner import refuse, secrets_in
 
@@ -118,10 +120,10 @@ def recording(places: Mapping[str, str]) -> Iterator[Strict]:
 
 @contextlib.contextmanager
 def playing(path: str | os.PathLike[str]) -> Iterator[Strict]:
-    """Only what stands in the cassette is answered, each interaction once; for the rest Unrecorded is raised.
+    """Answer from the cassette only, each interaction once; any other request raises Unrecorded.
 
-    That holds for what vcrpy patches (httpx, requests, urllib3, aiohttp, … and gRPC): a socket that somebody opens by
-    hand still connects. `network.cut` closes those.
+    This covers what vcrpy patches (httpx, requests, urllib3, aiohttp, … and gRPC). A plain socket still connects;
+    `network.cut` blocks those.
     """
     recorder = Recorder(record_mode="none")
     with recorder.use_cassette(os.fspath(path), persister=Persister()) as cassette:

@@ -1,4 +1,4 @@
-"""A library of cassettes served as if it were the providers, so that a program in any language can be pointed at it.
+"""Server that replays a library of cassettes as if it were the providers, for programs in any language.
 
-`deck` finds the recorded answer to a request, by scenario or by what the request says; `http` and `rpc` give it.
+`response_index` finds the recorded response, by scenario or by content; `http` and `rpc` serve it.
 """

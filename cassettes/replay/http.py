@@ -1,12 +1,12 @@
-"""Recorded answers over HTTP, under the paths at which the official SDKs expect them.
+"""HTTP replay of recorded responses, under the paths that the official SDKs expect.
 
-    base_url http://127.0.0.1:PORT/openai/v1          matched by what the request says
-    base_url http://127.0.0.1:PORT/scenario/parallel-three/openai/v1      the answers of one scenario
+    base_url http://127.0.0.1:PORT/openai/v1          matched by content
+    base_url http://127.0.0.1:PORT/scenario/parallel-three/openai/v1      the responses of one scenario
 
-A header ``x-toolparity-scenario`` names a scenario, too. Every answer has ``x-toolparity-origin`` (live, emulated,
-imported) and ``x-toolparity-cassette`` (which one it is from). ``GET …/models`` lists the models of the recorded
-requests; no provider sent that list, so its origin is emulated. Pages of this machine may read the answers (CORS), and
-those of the origins that the caller allows.
+The header ``x-toolparity-scenario`` also selects a scenario. Every response has ``x-toolparity-origin`` (live,
+emulated, imported) and ``x-toolparity-cassette`` (its cassette). ``GET …/models`` lists the models of the recorded
+requests; no provider sent that list, so its origin is emulated. Pages served by this machine may read the responses
+(CORS), and so may those of the origins that the caller allows.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ from .response_index import PLACE_HEADER, Deck, Track
 
 SCENARIO_HEADER = "x-toolparity-scenario"
 
-#: Wire -> what the SDKs append to a base for the list of models.
+#: Wire -> the path that the SDKs append to a base URL for the list of models.
 MODELS = {"openai.chat": "/models", "openai.responses": "/models", "anthropic.messages": "/v1/models"}
 
-#: A page that this machine serves itself.
+#: Origins of pages that this machine serves.
 _LOCAL_PAGE = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
-#: Headers of a recording that are about how the bytes travelled then.
+#: Recorded headers that describe the original transport.
 _TRAVEL = frozenset(("transfer-encoding", "content-length", "content-encoding", "connection", "date", "server"))
 
 
 def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()) -> Starlette:
-    """The ASGI application. ``chunking``: of `toolparity.cassettes.chunking`; ``delay``: seconds before each piece.
+    """Return the ASGI application.
 
-    ``origins``: whose pages may read the answers beside those of this machine; "*" allows all.
+    ``chunking``: a name from `toolparity.cassettes.chunking`. ``delay``: seconds before each chunk. ``origins``: web
+    origins that may read the responses besides this machine's own; "*" allows all.
     """
     routes = []
     for surface in deck.surfaces:
@@ -70,7 +71,7 @@ def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, ori
 
 
 def _list(deck: Deck, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
-    """The models that were asked for, all or the one that the path names, in the provider's shape."""
+    """Return the endpoint that lists the recorded models, or the model in the path, in the provider's format."""
     anthropic = surface.wire == "anthropic.messages"
 
     def entry(model: str) -> dict[str, Any]:
@@ -137,12 +138,12 @@ def _headers(recorded: dict[str, Any]) -> dict[str, str]:
 
 async def _paced(pieces: Iterable[bytes], delay: float) -> Any:
     for piece in pieces:
-        await asyncio.sleep(delay)  # at 0 the loop still sends each piece by itself
+        await asyncio.sleep(delay)  # even a delay of 0 makes the loop send each chunk separately
         yield piece
 
 
 def _refusal(surface: Surface, error: RequestNotRecorded) -> JSONResponse:
-    """404 in a shape that the SDKs show as a message."""
+    """Return 404 in a format that the SDKs show as a message."""
     inner: dict[str, Any] = {"type": "not_recorded", "message": str(error)}
     if surface.wire == "anthropic.messages":
         return JSONResponse({"type": "error", "error": inner}, 404)

@@ -1,10 +1,9 @@
-"""The recorded answers of a library, and which one a request gets.
+"""Index of a library's recorded responses, and the choice of the response to a request.
 
-By what it says: the recorded request that means the same (`cassettes.matching`). By scenario, where the caller names
-one: then the answer to the round that the request is at, whatever else it says; a program that is tested may ask in
-words of its own. The messages of the model in the request count the rounds: without messages it is at the first, and
-after the answer that ``previous_response_id`` names. Every answer can be given any number of times, and has headers
-that say where it comes from.
+By content: the recorded request that matches (`cassettes.matching`). By scenario, if the client names one: the response
+of the round that the request is at, whatever its content, since a program under test may use its own wording. The
+model's messages in the request count the rounds: none means the first, and ``previous_response_id`` means the round
+after that response. Every response can be served any number of times, with headers that state its source.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from ..library.provenance import is_slug
 from ..matching import differences
 from ..surfaces import PATHS, SURFACES, Surface
 
-#: So many differences to the nearest recorded request are told.
+#: How many differences from the nearest recorded request a message lists.
 _TOLD = 8
-#: Beside `origin.HEADER`: the cassette that the answer is from, by its path in the library, and which one of it.
+#: Sent beside `emulation_marker.HEADER`: the cassette's path in the library and the interaction's number.
 PLACE_HEADER = "x-toolparity-cassette"
 UNKNOWN = "unknown"
-#: Providers whose addresses contain the model, so that they have no base.
+#: Providers without a base URL, because their addresses contain the model.
 _WITHOUT_BASE = frozenset(("bedrock",))
 
 
 class Track(Struct, frozen=True, dict=True):
-    """One recorded answer. ``number``: its round, from 0. ``request``, ``response``: plain data as in the cassette.
+    """One recorded response. ``number``: its round, from 0. ``request``, ``response``: plain data as in the cassette.
 
-    ``origin``: as the cassette tells, "unknown" where it does not.
+    ``origin``: from the cassette's provenance, or "unknown".
     """
 
     scenario: str
@@ -59,7 +58,7 @@ class Track(Struct, frozen=True, dict=True):
 
     @cached_property
     def answer(self) -> bytes:
-        """The recorded answer's body."""
+        """The recorded response's body."""
         held = self.response.get("body")
         body = held.get("string") if isinstance(held, dict) else held
         return body.encode() if isinstance(body, str) else bytes(body or b"")
@@ -70,7 +69,7 @@ class Track(Struct, frozen=True, dict=True):
 
     @cached_property
     def model(self) -> str | None:
-        """The model that the recorded request asks, where it names one."""
+        """The model in the recorded request, or None."""
         try:
             asked = json_codec.decode(self.body)
         except ValueError:
@@ -81,14 +80,15 @@ class Track(Struct, frozen=True, dict=True):
 
     @property
     def told(self) -> dict[str, str]:
-        """Headers that tell a caller what it got, whatever the recording holds."""
+        """Headers that state the source of the response."""
         return {emulation_marker.HEADER: self.origin, PLACE_HEADER: quote(self.place, safe="/#")}
 
 
 class Deck:
-    """``root``: the library; the shipped one where it is null. ``scenarios``: only these; none: all.
+    """Index of recorded responses. ``root``: the library, None for the shipped one. ``scenarios``: restricts it if not
+    empty.
 
-    Raises UnreadableCassette for a cassette that cannot be read.
+    Raises UnreadableCassette if a cassette cannot be read.
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None, scenarios: Sequence[str] = ()) -> None:
@@ -98,12 +98,12 @@ class Deck:
                 self._tracks.setdefault((str(place.provider), str(place.wire)), []).extend(_tracks(place))
 
     def __len__(self) -> int:
-        """How many answers there are at the addresses of `surfaces`."""
+        """Return the number of responses that have an address."""
         return sum(len(self._of(surface)) for surface in self.surfaces)
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
-        """The surfaces that have an address: ours, and another provider's with recorded answers on a wire of ours."""
+        """The surfaces with an address: ours, and other providers' with recorded responses on one of our wires."""
         ours = {(surface.provider, surface.wire): surface for surface in SURFACES.values()}
         alike = {surface.wire: surface for surface in reversed(SURFACES.values())}
         others = [
@@ -115,27 +115,27 @@ class Deck:
 
     @property
     def unserved(self) -> dict[str, int]:
-        """How many answers have no address, by "provider/wire"."""
+        """ "provider/wire" -> number of responses without an address."""
         served = {(surface.provider, surface.wire) for surface in self.surfaces}
         return {"/".join(key): len(tracks) for key, tracks in self._tracks.items() if key not in served}
 
     @property
     def origins(self) -> list[str]:
-        """Of each answer that has an address."""
+        """The origin of each response that has an address."""
         return [track.origin for surface in self.surfaces for track in self._of(surface)]
 
     def models(self, provider: str) -> list[str]:
-        """The models that a provider was asked for, sorted."""
+        """Return the models in a provider's recorded requests, sorted."""
         tracks = [track for (whose, _), held in self._tracks.items() if whose == provider for track in held]
         return sorted({track.model for track in tracks if track.model is not None})
 
     @property
     def scenarios(self) -> list[str]:
-        """Every name that an answer can be asked for by."""
+        """All scenario names that a client can request."""
         return sorted({track.scenario for tracks in self._tracks.values() for track in tracks})
 
     def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> Track:
-        """The answer to a request. Raises RequestNotRecorded, which tells the nearest request and what differs."""
+        """Return the response to a request. Raises RequestNotRecorded with the nearest request and the differences."""
         tracks = [track for track in self._of(surface) if track.stream is stream]
         if scenario is not None:
             tracks = [track for track in tracks if track.scenario == scenario]
@@ -174,7 +174,7 @@ def _tracks(place: Place) -> Iterable[Track]:
 
 
 def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
-    """The track of the round that the request is at: one for each time that the model has spoken."""
+    """Return the response of the request's round, which is the number of model messages so far."""
     try:
         value = json_codec.decode(body)
         value = value["message"] if surface.wire == "xai.grpc" else value
@@ -193,7 +193,7 @@ def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
 
 
 def _spoken(value: Any, surface: Surface) -> int:
-    """How often the model has spoken in a request. Raises ToolparityError where its messages cannot be read."""
+    """Count the model's messages in a request. Raises ToolparityError if its messages cannot be read."""
     if isinstance(value, dict) and surface.wire != "openai.responses" and value.get("messages") is None:
         return 0
     request = read_request(value, surface.wire, provider=surface.provider)

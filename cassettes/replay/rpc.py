@@ -1,7 +1,7 @@
-"""Recorded answers of xAI's `Chat` service over gRPC, byte for byte.
+"""gRPC replay of xAI's `Chat` service, byte for byte.
 
-Metadata ``x-toolparity-scenario`` names a scenario. The initial metadata of an answer tells its origin and its
-cassette, as the headers of `http` do. A request with fields that the SDK does not know is compared by its bytes.
+The metadata ``x-toolparity-scenario`` selects a scenario. The initial metadata of a response states its origin and
+cassette, like the headers of `http`. A request with fields that the SDK does not define is compared by its bytes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _Context = aio.ServicerContext[Any, Any]
 
 
 class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
-    """``delay``: seconds before each message."""
+    """The service. ``delay``: seconds before each message."""
 
     def __init__(self, deck: Deck, *, delay: float = 0.0) -> None:
         self._deck = deck
         self._delay = delay
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
-        """One answer, whole."""
+        """Return one plain response."""
         track = await self._track(request, context, stream=False)
         for message in _messages(track):
             await asyncio.sleep(self._delay)
@@ -42,7 +42,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         return await _end(track, context)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
-        """One answer in chunks."""
+        """Yield the chunks of one response."""
         track = await self._track(request, context, stream=True)
         for message in _messages(track):
             await asyncio.sleep(self._delay)
@@ -70,7 +70,7 @@ def _messages(track: Track) -> list[bytes]:
 
 
 async def _end(track: Track, context: _Context) -> NoReturn:
-    """How the recorded call failed."""
+    """Abort with the recorded call's status."""
     ended = track.response.get("grpc") or {}
     code = getattr(grpc.StatusCode, str(ended.get("code")), grpc.StatusCode.UNKNOWN)
     trailers = [(name, value) for name, values in (track.response.get("trailers") or {}).items() for value in values]

@@ -1,8 +1,10 @@
-"""Secrets: the scrubber takes them out of what is recorded, the scanner refuses what still holds one.
+"""Secret removal: the scrubber replaces secrets in recorded traffic, the scanner refuses what still contains one.
 
-scrubber = Scrubber()                       # vcrpy's hooks: before_record_request, before_record_response
-clean = scrubber.cassette(cassette)         # the whole of it, before it is written; scrubber.report says what was done
-refuse(clean, where=path)                   # raises SecretsLeft; scan(clean) gives the leaks as a list
+Usage:
+
+    scrubber = Scrubber()                  # vcrpy's hooks: before_record_request, before_record_response
+    clean = scrubber.cassette(cassette)    # the whole cassette before it is written; scrubber.report lists the counts
+    refuse(clean, where=path)              # raises SecretsLeft; scan(clean) returns the leaks as a list
 """
 
 from __future__ import annotations

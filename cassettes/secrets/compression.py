@@ -1,4 +1,4 @@
-"""Bodies and values that are packed: gzip, deflate, base64."""
+"""Decoding and re-encoding of compressed or base64 data: gzip, deflate, base64."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import re
 import zlib
 from collections.abc import Callable
 
-#: What one packed text may grow to; more is a bomb, and is left to the scanner to refuse.
+#: Limit in bytes on decompressed data. Larger data may be a decompression bomb; the scanner refuses it.
 MAX_UNPACKED = 64 << 20
 
-#: Shorter runs decode to less than any form needs.
+#: Shorter runs decode to fewer bytes than any secret pattern needs.
 BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
 def from_base64(run: str) -> bytes | None:
-    """A run of base64 or base64url letters as bytes; None where it is none."""
+    """Decode a run of base64 or base64url letters; None if it is invalid."""
     text = run.rstrip("=")
     if len(text) % 4 == 1:
         return None
@@ -29,7 +29,7 @@ def from_base64(run: str) -> bytes | None:
 
 
 def to_base64(data: bytes, like: str) -> str:
-    """``data`` in the letters and the padding of ``like``."""
+    """Encode ``data`` with the alphabet and the padding of ``like``."""
     text = (base64.urlsafe_b64encode if _is_urlsafe(like) else base64.b64encode)(data).decode().rstrip("=")
     return text + "=" * (len(like) - len(like.rstrip("=")))
 
@@ -39,7 +39,10 @@ def _is_urlsafe(text: str) -> bool:
 
 
 def repacked(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """gzip or zlib data with its content changed, of the same length where that can be had (gzip); others unchanged."""
+    """Apply ``change`` to the content of gzip or zlib data; return other data unchanged.
+
+    The result has the same length if possible, which is only the case for gzip.
+    """
     if data[:2] == b"\x1f\x8b":
         content = _inflated(data, 31)
         pack = _gzipped
@@ -55,13 +58,13 @@ def repacked(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether the bytes begin as gzip does."""
+    """Return whether the bytes begin like gzip."""
     return data[:2] == b"\x1f\x8b"
 
 
 def _inflated(data: bytes, wbits: int) -> bytes | None:
     content = b""
-    while data:  # members of gzip may follow each other
+    while data:  # gzip allows several concatenated members
         machine = zlib.decompressobj(wbits)
         try:
             content += machine.decompress(data, MAX_UNPACKED - len(content) + 1)
@@ -76,7 +79,7 @@ def _inflated(data: bytes, wbits: int) -> bytes | None:
 
 
 def _gzipped(content: bytes, length: int) -> bytes:
-    """gzip data of ``length`` bytes if the content fits: a file name of blanks fills what is left (RFC 1952)."""
+    """Return gzip data of ``length`` bytes, if the content fits. A file name of blanks is the padding (RFC 1952)."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
     body = packer.compress(content) + packer.flush()
     tail = zlib.crc32(content).to_bytes(4, "little") + (len(content) & 0xFFFFFFFF).to_bytes(4, "little")

@@ -1,8 +1,8 @@
-"""Bodies of recorded gRPC calls: ``{"messages": [{"message": …, "serialized": "<base64>"}, …]}``.
+"""Scrubbing of recorded gRPC bodies: ``{"messages": [{"message": …, "serialized": "<base64>"}, …]}``.
 
-The readable halves are JSON, and are scrubbed as streamed JSON is. What was changed there is carried over into the
-serialized halves, so that both say the same. Where a type was not known when it was recorded there is no readable half:
-then the serialized messages are read together by their fields.
+The readable halves are JSON and are scrubbed like streamed JSON. Their changes are copied into the serialized halves,
+so that both agree. If the type was unknown during recording, there is no readable half; then the serialized messages
+are scrubbed together, field by field.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .json_strings import Leaf, Span, leaves
 
 
 def carried(before: str, after: str) -> str:
-    """``after`` with what differs from ``before`` in the readable halves written into the serialized ones too.
+    """Return ``after`` with the changes of its readable halves also written into the serialized halves.
 
-    A text is found among the fields of its message by being equal; equal ones are taken in order.
+    A text is located among the fields of its message by equality; equal texts are matched in order.
     """
     if before == after or '"serialized"' not in before:
         return after
@@ -35,7 +35,7 @@ def carried(before: str, after: str) -> str:
 
 
 def rewritten(body: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
-    """``body`` with messages that have no readable half passed through ``change``, which keeps their lengths."""
+    """Apply ``change``, which must keep lengths, to the messages of ``body`` that have no readable half."""
     if b'"serialized"' not in body or b'"messages"' not in body or not body.lstrip().startswith(b"{"):
         return body
     text = body.decode("utf-8", "surrogateescape")
@@ -49,7 +49,7 @@ def rewritten(body: bytes, change: Callable[[list[bytes]], list[bytes]]) -> byte
 
 
 def _entries(text: str) -> Iterator[tuple[list[Span], Span]]:
-    """Of each message: the texts of its readable half, and its serialized half."""
+    """Yield, for each message, the spans of its readable half's texts and the span of its serialized half."""
     entries: dict[int, tuple[list[Leaf], list[Span]]] = {}
     for leaf in list(leaves(text, 0, len(text))):
         path = tuple(filter(None, leaf.path))

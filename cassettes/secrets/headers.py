@@ -1,11 +1,12 @@
-"""Headers and gRPC metadata that a cassette may keep. Everything else is dropped, whatever it is called.
+"""Allow-list of headers and gRPC metadata that a cassette may keep. All others are dropped.
 
-A new header of a provider is unknown, so it goes: forgetting to list one costs a header, forgetting to forbid one
-would cost a secret. Kept is what replay and analysis read; the values that are kept are scrubbed as any text is.
+A provider's new header is unknown and therefore dropped: a missing entry here costs a header, while a missing entry in
+a deny-list would cost a secret. Kept headers are those that replay and analysis read; their values are scrubbed like
+any text.
 
-Dropped on purpose, though harmless to some: ``date``, ``cf-ray``, ``request-id`` and their like (they name one request
-of one account); ``user-agent`` and most of ``x-stainless-*`` (they tell the machine; the provenance holds the SDK's
-version); ``host`` (it stands in the URI).
+Dropped on purpose: ``date``, ``cf-ray``, ``request-id`` and similar (they identify one request of one account),
+``user-agent`` and most of ``x-stainless-*`` (they identify the machine; the provenance holds the SDK's version),
+``host`` (it is in the URI).
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from .names import is_credential_header
 #: Exact names, in lower case.
 KEPT = frozenset(
     {
-        # how to read the body
+        # needed to read the body
         "content-type",
         "content-encoding",
         "content-length",
         "transfer-encoding",
         "accept",
-        # what the SDKs decide on
+        # decide the SDKs' behaviour
         "retry-after",
         "retry-after-ms",
         "x-should-retry",
         "location",
         "x-stainless-retry-count",
         "x-stainless-helper-method",
-        # which interface was asked, and which answered
+        # version of the interface, requested and used
         "anthropic-version",
         "anthropic-beta",
         "anthropic-dangerous-direct-browser-access",
@@ -41,7 +42,7 @@ KEPT = frozenset(
         "openai-beta",
         "openai-model",
         "openai-processing-ms",
-        # who answered: our own servers say so (`toolparity.cassettes.emulation_marker`)
+        # origin: our own servers send it (`toolparity.cassettes.emulation_marker`)
         "x-toolparity-origin",
         # gRPC
         "grpc-status",
@@ -54,24 +55,24 @@ KEPT = frozenset(
     }
 )
 
-#: Beginnings of names: limits and what is left of them are counts and times, and back-off is tested with them.
+#: Name prefixes of rate limits: counts and times, which tests of backoff need.
 KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "ratelimit-")
 
-#: What a cookie, or a parameter of an authorization, is set to.
+#: The value of a cookie or of an authorization parameter.
 _SET = re.compile(r"=[ \t]*\"?([^\s\",;]+)")
 
 
 def is_kept(name: str, extra: frozenset[str] = frozenset()) -> bool:
-    """Whether a header or metadata key of this name may be written; ``extra`` are further names, in lower case."""
+    """Return whether a header or metadata key may be kept. ``extra``: further names, in lower case."""
     name = name.lower()
     return name in KEPT or name.startswith(KEPT_PREFIXES) or name in extra
 
 
 def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset()) -> list[str]:
-    """The credentials that headers carry, to be looked for in the bodies once the headers are dropped.
+    """Return the credentials in headers, so that they can be found in the bodies once the headers are dropped.
 
-    Of each: the value without its scheme (``Bearer``, ``Basic``), what a cookie or a parameter is set to, and the
-    password that Basic encodes.
+    Each header yields its value without the scheme (``Bearer``, ``Basic``), the values of cookies and parameters, and
+    the password of Basic authorization.
     """
     found: list[str] = []
     for name, value in headers.items():

@@ -1,8 +1,8 @@
-"""The strings of streamed JSON, by the path on which a reader puts them together.
+"""The strings of streamed JSON, grouped by the path on which a reader concatenates them.
 
-A delta repeats one path event after event (``choices.delta.content``, ``delta.partial_json``): what stands on one path
-is one text. Where several texts are streamed at once, the numbers beside them (``index``, ``output_index``,
-``content_index``, …) tell them apart.
+A delta repeats one path in every event (``choices.delta.content``, ``delta.partial_json``), and the strings on that
+path form one text. If several texts are streamed at once, the numbers beside them (``index``, ``output_index``,
+``content_index``, …) distinguish them.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from typing import NamedTuple
 Span = tuple[int, int]
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-#: Lines end in CR, LF or both, and "^" knows but one (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+#: Lines end in CR, LF or both, but "^" matches only after LF
+#: (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 _DATA_LINE = re.compile(r"(?<![^\r\n])data:[ \t]?([^\r\n]*)")
 _OBJECT_LINE = re.compile(r"(?<![^\r\n])[ \t]*(\{[^\r\n]*)")
-#: A stream may come as one array, an item an event, as Google's does. Other arrays are no streams.
+#: A stream may be one array with an item per event, like Google's. Other arrays are not streams.
 _ARRAY = re.compile(r'\s*\[\s*\{.*?"(?:candidates|choices|delta)"', re.DOTALL)
 
 
 class Leaf(NamedTuple):
-    """A string value: the names on the way to it, the objects it stands in, and where it stands between its quotes."""
+    """A string value: the names on the path to it, the objects that contain it, and its span between the quotes."""
 
     path: tuple[str, ...]
-    holders: tuple[dict[str, str], ...]  # of each object above it, the members that number it
+    holders: tuple[dict[str, str], ...]  # for each object above it: its index members
     span: Span
 
 
 def streamed_texts(text: str) -> Iterator[list[Span]]:
-    """The pieces (spans between the quotes) of each text that ``text``, a body, streams; nothing where it does not.
+    """Yield the spans (between the quotes) of each text that a body streams in pieces; nothing for other bodies.
 
-    A body that is one JSON document streams nothing, with two exceptions: an array of a stream's events, and a
-    recorded gRPC answer, whose messages are the events. A request's ``messages`` are texts of their own.
+    A body that is a single JSON document is not a stream, with two exceptions: an array of stream events, and a
+    recorded gRPC response, whose messages are the events. The ``messages`` of a request are separate texts.
     """
     events = _events(text)
     if len(events) > 1:
@@ -45,14 +46,14 @@ def streamed_texts(text: str) -> Iterator[list[Span]]:
     else:
         return
     texts: dict[tuple[object, ...], list[Span]] = {}
-    for leaf in list(streamed):  # all of them first: a number may follow the text that it numbers
+    for leaf in list(streamed):  # collect all first: an index may follow its text
         numbers = tuple(tuple(sorted(holder.items())) for holder in leaf.holders)
         texts.setdefault((leaf.path, numbers), []).append(leaf.span)
     yield from (spans for spans in texts.values() if len(spans) > 1)
 
 
 def _of_grpc(found: list[Leaf]) -> Iterator[Leaf]:
-    """The leaves of recorded messages: what stands in an item of the top's ``messages`` that has ``serialized``."""
+    """Yield the leaves of recorded messages: items of the top-level ``messages`` that have ``serialized``."""
     recorded = {id(leaf.holders[1]) for leaf in found if _named(leaf) == ("messages", "serialized")}
     for leaf in found:
         if _named(leaf)[:1] == ("messages",) and len(leaf.holders) > 1 and id(leaf.holders[1]) in recorded:
@@ -60,7 +61,7 @@ def _of_grpc(found: list[Leaf]) -> Iterator[Leaf]:
 
 
 def _named(leaf: Leaf) -> tuple[str, ...]:
-    """The names on the way; an array's items have none."""
+    """Return the names on the path; array items have none."""
     return tuple(filter(None, leaf.path))
 
 
@@ -72,10 +73,10 @@ def _events(text: str) -> list[Span]:
 
 
 def leaves(text: str, start: int, end: int) -> Iterator[Leaf]:
-    """Every string value of one JSON document; of one that is cut, those before the cut."""
+    """Yield every string value of one JSON document; of a truncated one, those before the cut."""
     path: list[str] = []
     holders: list[dict[str, str]] = []
-    objects: list[bool] = []  # what is open: an object, or an array
+    objects: list[bool] = []  # per open collection: whether it is an object
     name = ""
     value_next = False
     for found in _TOKEN.finditer(text, start, end):

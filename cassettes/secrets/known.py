@@ -1,6 +1,6 @@
-"""Secrets known by value: those of the environment, and those the traffic itself sent as credentials.
+"""Secrets known by value: those of the environment, and the credentials in the recorded requests.
 
-They need no form to be found, so they are looked for everywhere, also within what must stay as it is otherwise
+They are found without a pattern, so every part of a cassette is searched, also parts that otherwise stay unchanged
 (signatures, encrypted reasoning, binary data).
 """
 
@@ -15,17 +15,17 @@ from ..surfaces import SURFACES
 from .patterns import Found
 from .placeholder import is_placeholder, placeholder
 
-#: Shorter values stand in ordinary text by chance.
+#: Shorter values occur in ordinary text by chance.
 MIN_LENGTH = 8
 
-#: Words of a variable's name that say its value is a secret; ``AUTHOR`` and ``TOKENIZERS`` are other words.
+#: Words of a variable name that mark its value as a secret. ``AUTHOR`` and ``TOKENIZERS`` are other words.
 _NAME_WORDS = frozenset(
     {
         *("KEY", "KEYS", "TOKEN", "SECRET", "SECRETS", "PASS", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PWD"),
         *("CREDENTIAL", "CREDENTIALS", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "PRIVATE", "PAT", "DSN", "SSHPASS"),
     }
 )
-#: Endings of words that are written in one: ``PGPASSWORD``, ``OPENAI_APIKEY``, ``AUTHTOKEN``.
+#: Endings of compound words: ``PGPASSWORD``, ``OPENAI_APIKEY``, ``AUTHTOKEN``.
 _NAME_ENDINGS = ("PASSWORD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY")
 _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PLACES = re.compile(r"(?:/|~|\.{1,2}/|[A-Za-z]:\\)[^\n]*")
@@ -36,9 +36,9 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:(?P<user_info>[^\s/?#@]*)@)?[^\s/
 
 
 def from_environment(environ: Mapping[str, str]) -> list[str]:
-    """The values of the variables that are named as secrets are, but for paths, addresses, models and plain words.
+    """Return the values of variables with secret names, except paths, addresses, models and plain words.
 
-    Of an address with user info, whatever the variable is called, the password.
+    For any address with user info, whatever the variable's name, return its password.
     """
     found = []
     for name, given in environ.items():
@@ -53,44 +53,44 @@ def from_environment(environ: Mapping[str, str]) -> list[str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a secret, by the whole words of the name."""
+    """Return whether a variable of this name holds a secret, by the whole words of the name."""
     if name in {"PWD", "OLDPWD"}:
         return False
     words = [word.upper() for word in _NAME_WORD.findall(name)]
-    if words[:1] == ["GIT"]:  # GIT_CONFIG_KEY_0 and its like are git's own settings
+    if words[:1] == ["GIT"]:  # GIT_CONFIG_KEY_0 and similar are git's own settings
         return words[-1] in ("TOKEN", "PASSWORD", "PAT")
     return any(word in _NAME_WORDS or word.endswith(_NAME_ENDINGS) for word in words)
 
 
 def _is_setting(value: str) -> bool:
-    """What replay needs and no one keeps secret: where a provider is reached, which model is asked, plain words."""
+    """Return whether a value is a public setting that replay needs: a provider's address, a model, plain words."""
     address = _ADDRESS.fullmatch(value)
     if address is not None:
         return not address["user_info"] and not any(
             len(part) >= 16 and any(map(str.isdigit, part)) and any(map(str.isalpha, part))
             for part in address["path"].split("/")
         )
-    told = any(value in surface for surface in SURFACES.values())  # each a tuple: addresses, models, names
+    told = any(value in surface for surface in SURFACES.values())  # tuples of addresses, models, names
     return told or any(pattern.fullmatch(value) for pattern in (_HOST, _SEVERAL_WORDS))
 
 
 def is_telling(value: str) -> bool:
-    """Whether a value is long and odd enough to be searched for."""
+    """Return whether a value is long and unusual enough to search for."""
     if len(value) < MIN_LENGTH or _PLACES.fullmatch(value) or is_placeholder(value):
         return False
     return len(set(value)) > 3 and (len(value) >= 24 or not _WORD.fullmatch(value))
 
 
 class Known:
-    """A set of values, each searched for in the spellings that the views do not undo: base64 at any offset, and hex."""
+    """A set of values to search for, also as base64 at any offset and as hex, which `layers` does not decode."""
 
     def __init__(self, values: list[str]) -> None:
         self._kinds: dict[str, str] = {}
-        self._needles: list[tuple[str, str, str]] = []  # longest first: (needle, its stand-in, kind)
+        self._needles: list[tuple[str, str, str]] = []  # longest first: (needle, its placeholder, kind)
         self.add(values, "environment key")
 
     def add(self, values: list[str], kind: str) -> None:
-        """Learn values; those known already, and those that are too short or too plain, are left out."""
+        """Add values, except those already known and those that are too short or too plain."""
         new = [value for value in values if value not in self._kinds and is_telling(value)]
         for value in new:
             self._kinds[value] = kind
@@ -100,7 +100,7 @@ class Known:
             self._needles = sorted(dict.fromkeys(self._needles), key=lambda needle: -len(needle[0]))
 
     def find(self, text: str) -> Iterator[Found]:
-        """Every place of every value, the longest first: nothing is told twice."""
+        """Yield every occurrence of every value, longest first and without overlaps."""
         taken: list[tuple[int, int]] = []
         for needle, stand_in, kind in self._needles:
             at = text.find(needle)
@@ -120,7 +120,7 @@ def _spellings(value: str) -> list[str]:
 
 
 def _base64_at(data: bytes, offset: int) -> str:
-    """The base64 letters that ``data`` alone decides when it begins ``offset`` bytes into a group of three."""
+    """Return the base64 letters that depend only on ``data``, if it begins ``offset`` bytes into a group of three."""
     text = base64.b64encode(b"\0" * offset + data).decode()
     whole = (offset + len(data)) * 8 // 6
     return text[(0, 2, 3)[offset] : whole]

@@ -1,8 +1,8 @@
-"""A text as a reader of it would see it, and the way back to what stands in the file.
+"""Decoded views of a text that can be searched and written through to the original encoding.
 
-A secret can be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream can break it into pieces. A `View` is the decoded
-text together with where each of its characters came from, so that it can be searched as one text and written through
-to the spelling and the pieces below, character for character, without a change of length anywhere.
+A secret may be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream may split it. A `View` holds the decoded text and
+the origin of each character. It can be searched as one text, and replacements are written back to the encoded original
+and its pieces, character by character, without any change of length.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple, Protocol
 
 
 class Text(Protocol):
-    """What can be searched, and written in place."""
+    """A text that can be searched, and overwritten in place."""
 
     text: str
 
     def write(self, start: int, new: str) -> None:
-        """Put ``new`` in place of as many characters from ``start`` on."""
+        """Overwrite the characters from ``start`` on with ``new``."""
 
 
 class Source:
-    """The text of a file."""
+    """The undecoded text at the bottom of the layers."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -33,7 +33,7 @@ class Source:
 
 
 class Run(NamedTuple):
-    """Neighbouring characters of a view and where they stand below: one for one, or one that is spelled out."""
+    """Neighbouring characters of a view and their position below: plain (one to one), or one encoded character."""
 
     at: int
     length: int
@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 
 class View:
-    """``text``, made of runs of ``below`` in order. What stands between the runs is not part of it."""
+    """A text that consists of runs of ``below``, in order. Characters between the runs are not part of it."""
 
     def __init__(self, below: Text, text: str, runs: list[Run]) -> None:
         self.below = below
@@ -101,17 +101,17 @@ def _one_char(data: bytes) -> str | None:
 
 
 def unescaped(below: Text) -> View | None:
-    """JSON's escapes read, one level of them; None where there are none."""
+    """Decode one level of JSON escapes; None if there are none."""
     return _decoded(below, "\\", _JSON_ESCAPE, _json_char)
 
 
 def unquoted(below: Text) -> View | None:
-    """URL encoding read; None where there is none."""
+    """Decode URL encoding; None if there is none."""
     return _decoded(below, "%", _PERCENT, _percent_char)
 
 
 def from_utf8(below: Text) -> View | None:
-    """Bytes, held as latin-1, read as UTF-8; None where all is ASCII."""
+    """Decode bytes, held as latin-1, from UTF-8; None if all are ASCII."""
     return None if below.text.isascii() else _decoded(below, "", _UTF8, _utf8_char)
 
 
@@ -124,7 +124,7 @@ def _decoded(below: Text, mark: str, pattern: re.Pattern[str], char: Callable[[s
 
 
 def joined(below: Text, spans: Iterable[tuple[int, int]]) -> View:
-    """JSON strings (the spans between their quotes) read and put together to one text."""
+    """Decode JSON strings, given as spans between their quotes, and concatenate them."""
     builder = _Builder()
     for start, end in spans:
         if "\\" in below.text[start:end]:
@@ -135,7 +135,7 @@ def joined(below: Text, spans: Iterable[tuple[int, int]]) -> View:
 
 
 def spliced(below: Text, spans: Iterable[tuple[int, int]]) -> View:
-    """Spans put together as they stand."""
+    """Concatenate spans without decoding."""
     builder = _Builder()
     for start, end in spans:
         builder.literal(below.text, start, end)
@@ -185,22 +185,22 @@ def _read(
 
 
 def _respelled(spelling: str, char: str) -> str:
-    """``char`` in the way and the length of ``spelling``."""
+    """Encode ``char`` in the notation and the length of ``spelling``."""
     if spelling[0] == "%":
         return "".join(f"%{byte:02X}" for byte in char.encode())
     if spelling[0] != "\\":
         return char.encode().decode("latin-1")
     if len(spelling) == 2:
-        return spelling  # placeholders keep the characters that have such a form
+        return spelling  # placeholders keep the characters that have such an escape
     units = char.encode("utf-16-be")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def layers(below: Text, decoders: tuple[Callable[[Text], View | None], ...], depth: int = 3) -> Iterator[Text]:
-    """``below`` and all that can be read from it by any order of decoders, at most ``depth`` on top of each other.
+    """Yield ``below`` and all views from any sequence of decoders, at most ``depth`` levels deep.
 
-    The deepest comes first: what is found and written there is found where it begins and ends, while ``\\nsk-…``, read
-    as it stands, seems to begin with an n.
+    The deepest view comes first, because only there a secret's limits are exact: undecoded, ``\\nsk-…`` seems to begin
+    with an n.
     """
     if depth:
         for decode in decoders:

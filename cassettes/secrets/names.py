@@ -1,8 +1,8 @@
-"""What the name of a member, a parameter, a header or a variable says about its value.
+"""Classification of member, parameter, header and variable names: does the name mark its value as a secret?
 
-A name is read by its words, in any casing (``MISTRAL_API_KEY``, ``mistralApiKey``, ``x-mistral-key``), and its last
-words decide. Some names mean a secret and nothing else (``…_API_KEY``, ``…Password``). Others mean harmless things as
-well (``page_token``, ``cache_key``): there the value has to be random, too.
+A name is split into words in any casing (``MISTRAL_API_KEY``, ``mistralApiKey``, ``x-mistral-key``), and its last words
+decide. Some names always mean a secret (``…_API_KEY``, ``…Password``). Others are ambiguous (``page_token``,
+``cache_key``): then the value must also look random.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from enum import Enum
 
-#: In front of ``key``: what makes it a credential.
+#: Words before ``key`` that make it a credential.
 _KEYS = frozenset(
     {
         *("api", "access", "secret", "private", "signing", "encryption", "subscription", "master", "admin", "license"),
@@ -21,7 +21,7 @@ _KEYS = frozenset(
 )
 _TOKENS = frozenset({"api", "access", "refresh", "bearer", "auth", "authorization", "session", "id", "security"})
 _SECRETS = frozenset({"client", "webhook", "signing", "app", "api", "shared", "consumer"})
-#: Last words that mean a secret whatever precedes them, and endings of words that are written in one.
+#: Last words that mean a secret whatever precedes them, and endings of compound words.
 _SURE = frozenset({"password", "passwd", "passphrase", "passcode", "pwd", "authorization", "cookie"})
 _SURE_ENDINGS = (
     *("password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "secretkey", "privatekey", "signingkey"),
@@ -29,7 +29,7 @@ _SURE_ENDINGS = (
 )
 _LIKELY = frozenset({"key", "token", "secret", "auth", "bearer", "credential", "jwt", "pat", "dsn"})
 _LIKELY_ENDINGS = ("token", "secret")
-#: In front of ``key`` and ``token``: places in lists, parts of text, entries of tables.
+#: Words before ``key`` and ``token`` that make it harmless: positions in lists, parts of text, entries of tables.
 _HARMLESS = frozenset(
     {
         *("public", "publishable", "primary", "foreign", "partition", "sort", "cache", "idempotency", "index", "group"),
@@ -38,14 +38,14 @@ _HARMLESS = frozenset(
         *("stop", "start", "pad", "mask", "input", "output", "prompt", "completion", "reasoning", "cached", "total"),
     }
 )
-#: Behind the deciding words: which one of several it is.
+#: Words after the deciding ones that distinguish several secrets.
 _SUFFIXES = frozenset(
     {
         *("prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "sandbox"),
         *("local", "old", "new", "current", "backup", "primary", "secondary", "default", "value", "plain", "raw", "v"),
     }
 )
-#: Words of a header's name that say its value is a credential or names an account.
+#: Words of a header name whose value is a credential or identifies an account.
 _OF_HEADERS = frozenset(
     {
         *("auth", "authorization", "key", "apikey", "token", "secret", "cookie", "password", "credential", "signature"),
@@ -61,7 +61,7 @@ _REFERENCE = re.compile(r"[/~$%<{\[*]|\.{1,2}/|(?:process\.|os\.)?env", re.IGNOR
 
 
 class Says(Enum):
-    """What a name says of its value."""
+    """How strongly a name marks its value as a secret."""
 
     NOTHING = 0
     LIKELY = 1
@@ -69,7 +69,7 @@ class Says(Enum):
 
 
 def says(name: str) -> Says:
-    """Whether the value of ``name`` is a secret, can be one, or is none for what the name says."""
+    """Return how strongly ``name`` marks its value as a secret."""
     words = _words(name)
     while len(words) > 1 and words[-1] in _SUFFIXES:
         words.pop()
@@ -86,7 +86,7 @@ def says(name: str) -> Says:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether ``value`` under ``name`` is a secret: by the name, and for most names by being random as well."""
+    """Return whether ``value`` under ``name`` is a secret: by the name, and for most names by being random as well."""
     said = says(name)
     if said is Says.NOTHING or "://" in value or (_REFERENCE.match(value) and not is_random(value)):
         return False
@@ -98,9 +98,9 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether no person would write this: letters and digits mixed within words, and many different ones.
+    """Return whether a value looks random: letters and digits mixed within words, and many different characters.
 
-    ``claude-sonnet-4-20250514`` and ``step2`` are written by people.
+    ``claude-sonnet-4-20250514`` and ``step2`` are not random.
     """
     if len(value) < 16 or " " in value or entropy(value) < 3.0:
         return False
@@ -111,16 +111,16 @@ def is_random(value: str) -> bool:
 
 
 def is_credential_header(name: str) -> bool:
-    """Whether a header or a metadata key of this name carries a credential, or names the account."""
+    """Return whether a header or metadata key carries a credential or identifies the account."""
     return not _OF_HEADERS.isdisjoint(_words(name)) or says(name) is not Says.NOTHING
 
 
 def entropy(text: str) -> float:
-    """Shannon's, in bits a character."""
+    """Return Shannon's entropy in bits per character."""
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
 def _words(name: str) -> list[str]:
-    """The words in lower case and singular, without numbers: ``apiKeys2`` is api, key."""
+    """Return the words in lower case and singular, without numbers: ``apiKeys2`` gives api, key."""
     words = [word.lower() for word in _WORD.findall(name)]
     return [word[:-1] if word.endswith("s") and word[:-1] in _LIKELY | _SURE else word for word in words]

@@ -1,10 +1,10 @@
-"""What a secret looks like: the forms that the scrubber replaces, wherever they stand.
+"""Patterns of secrets that the scrubber replaces.
 
-Each form has hints (one of them stands in every text that holds it), a pattern whose group ``it`` is what gets
-replaced, and whether it is strong: sure enough to be replaced in binary data too. Adding a form is adding a row.
+Each form has hints (every match contains one of them), a pattern whose group ``it`` is replaced, and a flag for strong
+forms, which are certain enough to be replaced in binary data too. To add a form, add a row.
 
-Ids that replay needs are no secrets and have no row: of responses and messages (``chatcmpl-``, ``resp_``, ``msg_``),
-of calls (``call_``, ``toolu_``, ``srvtoolu_``, ``fc_``), of items, files and containers.
+Ids that replay needs are not secrets and have no row: those of responses and messages (``chatcmpl-``, ``resp_``,
+``msg_``), of calls (``call_``, ``toolu_``, ``srvtoolu_``, ``fc_``), of items, files and containers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .vendors import VENDORS
 
 
 class Form(NamedTuple):
-    """One form of secret; ``plausible`` may refuse a match.
+    """One form of secret. ``plausible`` may reject a match.
 
-    ``named``: the pattern's group ``name`` is the name of the value, and `names` decides by it.
+    ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Form(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A match: what to replace from ``start`` on, by what."""
+    """A match: replace ``secret`` at ``start`` by ``stand_in``."""
 
     kind: str
     start: int
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 def forms_in(text: str, *, strong_only: bool = False) -> list[Form]:
-    """The forms of which ``text`` holds a hint: most texts hold none, and cost a few searches for a word."""
+    """Return the forms with a hint in ``text``. Most texts contain none, so this costs a few substring searches."""
     found = []
     lowered = ""
     for form, folded in _STRONG if strong_only else _ALL:
@@ -58,24 +58,24 @@ def forms_in(text: str, *, strong_only: bool = False) -> list[Form]:
 
 
 def matches(form: Form, text: str) -> Iterator[Found]:
-    """Every match of one form; they do not overlap."""
+    """Yield every match of one form, without overlaps."""
     for match in form.pattern.finditer(text):
         secret = match["it"]
         start = match.start("it")
         if form.named and not names.is_secret(match["name"], secret):
             continue
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
-            continue  # behind a backslash stands an escape, and the layer that reads it was searched before
+            continue  # a backslash before it starts an escape, and the decoded layer was searched before
         yield Found(form.kind, start, secret, placeholder(secret))
 
 
 def _mixed(text: str) -> bool:
-    """Random letters and digits, not words joined by hyphens."""
+    """Return whether a text has both letters and digits, unlike words joined by hyphens."""
     return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
 
 
 def _random(text: str) -> bool:
-    """Letters and digits, or letters of both cases in no order that words have (Hugging Face's tokens)."""
+    """Return whether a text is mixed, or has both cases and high entropy (Hugging Face's tokens)."""
     return _mixed(text) or (text.lower() != text != text.upper() and entropy(text) >= 4.2)
 
 
@@ -84,7 +84,9 @@ def _mixed_or_long(text: str) -> bool:
 
 
 def _no_stand_in_by_hand(text: str) -> bool:
-    """Not what people write where a secret belongs: ``<token>``, ``${TOKEN}``, ``***``, ``xxxx``, or mere words."""
+    """Return False for hand-written stand-ins of secrets (``<token>``, ``${TOKEN}``, ``***``, ``xxxx``) and plain
+    words.
+    """
     words = len(text) < 24 and _WORDS.fullmatch(text) is not None
     return not words and text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text
 
@@ -94,9 +96,9 @@ def _id_like(text: str) -> bool:
 
 
 def _somebodys(address: str) -> bool:
-    """Whether an address can be a person's: RFC 2606's domains, and senders that are no one, are not."""
+    """Return whether an address can be a person's: not in RFC 2606's domains, not a no-reply sender."""
     local, _, domain = address.lower().partition("@")
-    if is_placeholder(address.partition("@")[0]) or local in _NOBODY:  # credentials before a host were one
+    if is_placeholder(address.partition("@")[0]) or local in _NOBODY:  # credentials before a host were already replaced
         return False
     labels = domain.split(".")
     return labels[-1] not in _RESERVED_TLDS and labels[-2] != "example" and labels[-1] not in _FILE_ENDINGS
@@ -104,22 +106,23 @@ def _somebodys(address: str) -> bool:
 
 _NOBODY = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
 _RESERVED_TLDS = frozenset({"test", "example", "invalid", "localhost", "local", "internal"})
-#: ``icon@2x.png``, ``loader@1.0.js``: what stands behind the last dot is no domain.
+#: ``icon@2x.png``, ``loader@1.0.js``: the part after the last dot is a file suffix, not a domain.
 _FILE_ENDINGS = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "css", "json", "html", "py"})
 
 _WORDS = re.compile(r"[A-Za-z]+(?:[-_][A-Za-z]+)*")
 _UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _UUID = re.compile(_UUID_TEXT)
 
-#: No word character or hyphen before: inside a long base64url text there is none, so a blob cannot match by chance.
-#: Names may be glued before it (``apikeysk-…``, ``KEY_sk-…``): with the beginning of a key that is no chance either.
+#: No word character or hyphen before: a long base64url text has no such position, so a blob cannot match by chance.
+#: Some names may directly precede it (``apikeysk-…``, ``KEY_sk-…``), as they do not occur before a key by chance
+#: either.
 _START = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=key)|(?<=key[_-])|(?<=token)|(?<=token[_-])|(?<=secret[_-])"
     r"|(?<=KEY[_-])|(?<=TOKEN[_-])|(?<=SECRET[_-]))"
 )
 _QUOTE = r"""\\*["']"""
 
-#: What a name holds that may mean a secret; `names` decides.
+#: Names of ids of requests and accounts.
 _ID_NAMES = (
     r"(?:x-)?request[-_]?id|openai-organization|organization(?:[-_]?id)?|org[-_]id|project[-_]id|workspace[-_]id"
     r"|team[-_]id|account[-_]id|user[-_]id|cf-ray|api_key_id|teamId|userId|accountId|organizationId|projectId|requestId"
@@ -162,7 +165,7 @@ FORMS: tuple[Form, ...] = (
         for kind, hint, pattern in VENDORS
     ),
     Form(
-        "masked key",  # what providers show of a wrong key: its beginning and its end
+        "masked key",  # providers show the beginning and the end of a wrong key
         ("api key", "api_key", "sk-"),
         re.compile(
             r"(?:api[ _-]?key[^\"*]{0,60}?|(?<![\w-])(?=sk-))(?<![\w-])(?P<it>[\w-]{2,24}\*{2,}[\w-]{1,8})",
@@ -192,7 +195,7 @@ FORMS: tuple[Form, ...] = (
         named=True,
     ),
     Form(
-        "named secret",  # in code, configurations and headers that a text shows
+        "named secret",  # in code, configurations and headers within a text
         _NAMED,
         re.compile(
             rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?"
@@ -220,7 +223,7 @@ FORMS: tuple[Form, ...] = (
         plausible=_mixed,
     ),
     Form(
-        "named secret",  # a field of a form (RFC 7578)
+        "named secret",  # a form field (RFC 7578)
         ("form-data",),
         re.compile(
             rf"form-data;[ \t]*name=\"?{_NAME}\"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n(?P<it>[^\r\n]{{6,}})",
@@ -281,7 +284,7 @@ FORMS: tuple[Form, ...] = (
         ),
     ),
     Form(
-        "account id",  # AWS and Google number accounts and projects with twelve digits
+        "account id",  # AWS and Google use twelve-digit account and project numbers
         ("account", "project", "arn:aws"),
         re.compile(
             r"(?:(?:account|project)s?(?:[ _-]?(?:id|number))?[ /:=(]{1,3}[\"'`\\]*"

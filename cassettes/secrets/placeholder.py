@@ -1,9 +1,9 @@
-"""What stands where a secret stood: as long, the same for the same secret, and telling next to nothing about it.
+"""Placeholders for secrets: same length, deterministic, and revealing almost nothing.
 
-Same length, in characters and in UTF-8 bytes, keeps every count right that a body carries: protobuf's length prefixes,
-content-length, chunk sizes, offsets of annotations. The same value gives the same placeholder in any cassette and any
-order, so that a request scrubbed on replay still matches the recorded one. Four characters tell values apart: 20 bits
-of a hash, too few to confirm a guess at an address or a password.
+The same length in characters and in UTF-8 bytes keeps all counts in a body valid: protobuf's length prefixes,
+content-length, chunk sizes, offsets of annotations. Equal secrets get equal placeholders in any cassette and any order,
+so a request that is scrubbed during replay still matches the recorded one. Four characters distinguish secrets: 20 bits
+of a hash, too few to confirm a guessed address or password.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _TAG_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _TAG_LENGTH = 4
 _TAG = re.compile(f"[{_TAG_LETTERS}]{{{_TAG_LENGTH}}}")
 
-#: Kept where they stand: JSON may spell these with two characters (``\\n``, ``\\"``), and has no such form for letters.
+#: Characters that are kept, because JSON may escape them (``\\n``, ``\\"``), and letters have no escape of that length.
 _KEPT = re.compile(r'[\x00-\x20"\\/\x7f\ud800-\udfff]')
-#: One character of each UTF-8 length, for the secrets that are not ASCII.
+#: One character for each UTF-8 length, to replace characters that are not ASCII.
 _WIDE = {2: "\u00d8", 3: "\u2588", 4: "\U0001f636"}
 
 
 def placeholder(secret: str) -> str:
-    """A stand-in for ``secret``."""
+    """Return the placeholder for ``secret``."""
     replaced = sum(1 for char in secret if not _KEPT.match(char))
     letters = iter(_letters(secret, replaced))
     out = []
@@ -37,7 +37,7 @@ def placeholder(secret: str) -> str:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether this module wrote ``text``: scrubbing twice changes nothing."""
+    """Return whether ``text`` is a placeholder, so that scrubbing twice changes nothing."""
     core = _KEPT.sub("", text)
     body = len(core) - _TAG_LENGTH
     if body < 1:

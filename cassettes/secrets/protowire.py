@@ -1,8 +1,7 @@
-"""Where the strings stand in serialized protobuf, without its schema.
+"""Location of strings in serialized protobuf without a schema.
 
-The wire does not tell a string from a message or from packed numbers: a field that reads as text is taken as text, and
-one that reads as a message is looked into as well.
-Rule: https://protobuf.dev/programming-guides/encoding/
+The encoding does not distinguish strings from messages or packed numbers. A field that decodes as text counts as text,
+and one that parses as a message is also searched inside. Rule: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ _VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
 
 
 class Field(NamedTuple):
-    """A string field: the numbers of the fields it stands in, and its bytes' place.
+    """A string field: the field numbers on the path to it, and the position of its bytes.
 
-    ``beside``: for each message above it, its number fields and their values, which tell parallel texts apart.
+    ``beside``: for each message above it, its integer fields and their values, which distinguish parallel texts.
     """
 
     path: tuple[int, ...]
@@ -27,7 +26,7 @@ class Field(NamedTuple):
 
 
 def strings(data: bytes) -> list[Field] | None:
-    """Every field that can be a string, the inner before the outer; None where the bytes are no message."""
+    """Return every field that can be a string, inner ones first; None if the bytes are not a message."""
     found: list[Field] = []
     return found if data and _message(data, 0, len(data), (), (), found) else None
 
@@ -67,7 +66,7 @@ def _message(
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """The number and where it ends; -1 where it does not."""
+    """Return the number and its end; the end is -1 if the number is incomplete."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]
@@ -90,10 +89,11 @@ def _is_text(data: bytes) -> bool:
 
 
 def streamed(messages: list[list[Field]]) -> Iterator[list[tuple[int, Field]]]:
-    """The pieces of each text that may run over messages: (number of the message, field).
+    """Yield the pieces of each text that may span several messages, as (index of the message, field).
 
-    Texts of one field are told apart by a number beside it. Which number that is, is not on the wire: each that stands
-    there is tried, and none. The deepest come first: a message can read as text, and its length bytes as letters.
+    A number beside the pieces distinguishes texts in the same field. The schema is unknown, so every number is tried,
+    and also none. The deepest fields come first, because a message can decode as text, with its length bytes as
+    letters.
     """
     groups: dict[tuple[object, ...], list[tuple[int, Field]]] = {}
     levels: dict[tuple[int, ...], set[tuple[int, int]]] = {}
@@ -105,7 +105,7 @@ def streamed(messages: list[list[Field]]) -> Iterator[list[tuple[int, Field]]]:
         for field in fields:
             groups.setdefault((field.path,), []).append((at, field))
             for level, number in levels[field.path]:
-                value = field.beside[level].get(number, 0)  # proto3 does not write a zero
+                value = field.beside[level].get(number, 0)  # proto3 omits zeros
                 groups.setdefault((field.path, level, number, value), []).append((at, field))
     split = [pieces for pieces in groups.values() if len(pieces) > 1]
     yield from sorted(split, key=lambda pieces: -len(pieces[0][1].path))

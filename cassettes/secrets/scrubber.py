@@ -6,8 +6,8 @@
         ...
     scrubber.report.counts     # {"header": 14, "e-mail address": 2, …}: kinds and numbers, never a value
 
-The hooks run on replay too, on what is asked and what was recorded: scrubbing what was scrubbed changes nothing.
-One scrubber serves one cassette; what requests sent as credentials is looked for in everything that follows.
+The hooks also run during replay, on requests and recorded responses: scrubbing again changes nothing. Use one scrubber
+per cassette. It searches all later traffic for the credentials that requests sent.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _SECRET_PARAMETER = re.compile(
 _USER_INFO = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<it>[^/?#@]+)@", re.IGNORECASE)
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?(?P<it>[^/?#@]+)", re.IGNORECASE)
 
-#: Members of a response that are headers under another name.
+#: Members of a response that hold headers.
 _HEADER_MEMBERS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata", "metadata"})
 
 
 @dataclass(frozen=True)
 class Scrubbed:
-    """What was replaced or dropped, by kind. A secret that stands in several spellings counts once for each place."""
+    """Number of replacements and removals by kind. Each encoding of a secret counts as a separate location."""
 
     counts: Mapping[str, int]
 
@@ -60,8 +60,8 @@ class Scrubbed:
 class Scrubber:
     """Scrubs the interactions of one cassette.
 
-    ``environ`` gives the keys to look for by value (default: the process's own). ``keep_headers``: names to keep
-    beside the allow-list (`headers.KEPT`).
+    ``environ``: the source of the keys to search for by value (default: the process's). ``keep_headers``: names to keep
+    in addition to the allow-list (`headers.KEPT`).
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None, *, keep_headers: Iterable[str] = ()) -> None:
@@ -71,11 +71,11 @@ class Scrubber:
 
     @property
     def report(self) -> Scrubbed:
-        """What was done so far."""
+        """The counts so far."""
         return Scrubbed(dict(self._texts.counts))
 
     def before_record_request(self, request: Any) -> Any:
-        """vcrpy's hook; ``request`` is vcrpy's own copy, and is changed."""
+        """vcrpy's hook. Changes and returns ``request``, which is vcrpy's own copy."""
         self._learn(request.uri, request.headers)
         body = _read(request.body)
         request.uri = self.uri(request.uri)
@@ -87,14 +87,14 @@ class Scrubber:
         return request
 
     def before_record_response(self, response: dict[str, Any]) -> dict[str, Any]:
-        """vcrpy's hook; gives a new response."""
+        """vcrpy's hook. Returns a new response."""
         self._learn_from(response)
         return self._part(response)
 
     def cassette(self, cassette: Mapping[str, Any]) -> dict[str, Any]:
-        """A cassette as it is about to be written: vcrpy's ``{"requests", "responses", …}``, or as it stands in a file.
+        """Scrub a cassette before it is written: vcrpy's ``{"requests", "responses", …}``, or the form in a file.
 
-        Metadata is scrubbed as well. The cassette given is not changed.
+        Metadata is scrubbed as well. The given cassette is not changed.
         """
         out: dict[str, Any] = dict(cassette)
         interactions = out.get("interactions") or []
@@ -123,7 +123,7 @@ class Scrubber:
         return out
 
     def headers(self, headers: Mapping[Any, Any], content_length: int | None = None) -> dict[Any, Any]:
-        """Headers or metadata by the allow-list, their values scrubbed."""
+        """Filter headers or metadata by the allow-list, and scrub their values."""
         out: dict[Any, Any] = {}
         for name, value in headers.items():
             if not header_rules.is_kept(str(name), self._keep):
@@ -137,7 +137,7 @@ class Scrubber:
         return out
 
     def uri(self, uri: str) -> str:
-        """An address without credentials: those of its authority part, and the query members named as secrets are."""
+        """Scrub an address: credentials in its authority part, and query members with secret names."""
         source = Source(uri)
         user_info = _USER_INFO.match(uri)
         spans = [user_info.span("it")] if user_info else []
@@ -155,7 +155,7 @@ class Scrubber:
         return _with_host(self._texts.text(source.text), uri)
 
     def body(self, body: bytes) -> bytes:
-        """The bytes of a request or response body."""
+        """Scrub the bytes of a request or response body."""
         return self._texts.body(rewritten(body, self._texts.messages))
 
     def _learn(self, uri: str, headers: Mapping[Any, Any]) -> None:
@@ -171,7 +171,7 @@ class Scrubber:
         self._known.add(values, "credential of the request")
 
     def _learn_from(self, response: Mapping[str, Any]) -> None:
-        """Learn what a response set: cookies, and the account that it names."""
+        """Learn the credentials in a response's headers, such as cookies and the account's name."""
         for name, value in response.items():
             if name in _HEADER_MEMBERS and isinstance(value, Mapping):
                 self._known.add(header_rules.credentials_in(value, self._keep), "credential of the response")
@@ -185,7 +185,7 @@ class Scrubber:
         return out
 
     def _part(self, part: Mapping[str, Any]) -> dict[str, Any]:
-        """A request or a response that is a mapping."""
+        """Scrub a request or response in the form of a mapping."""
         out: dict[str, Any] = {}
         length: int | None = None
         if "body" in part:
@@ -229,7 +229,7 @@ def _is_secret_parameter(name: str, value: str) -> bool:
 
 
 def _with_host(scrubbed: str, uri: str) -> str:
-    """``scrubbed`` with the host of ``uri``: replay asks by it. A host that is a secret is the scanner's to refuse."""
+    """Restore the host of ``uri``, which replay needs. The scanner refuses a host that is a secret."""
     host = _HOST.match(uri)
     if host is None or len(scrubbed) != len(uri):
         return scrubbed
@@ -242,7 +242,7 @@ def _address(request: Any) -> tuple[str, Mapping[Any, Any]]:
 
 
 def _read(body: Any) -> bytes | None:
-    """A request's body as bytes: vcrpy gives text, bytes, files and iterators."""
+    """Return a request's body as bytes. vcrpy passes text, bytes, files and iterators."""
     if body is None or isinstance(body, bytes):
         return body
     if isinstance(body, str):

@@ -1,4 +1,4 @@
-"""Scrubbing one text, or bytes: all layers of it, the pieces of its streams, and what is packed inside."""
+"""Scrubbing of one text or byte string: all its layers, the pieces of its streams, and encoded data inside."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from .known import Known
 from .layers import Source, Text, from_utf8, joined, layers, spliced, unescaped, unquoted
 from .protowire import Field
 
-_DEPTH = 3  # base64 in base64 in …
+_DEPTH = 3  # levels of nested base64
 
 
 class TextScrubber:
-    """Replaces what it knows and what has a secret's form; ``counts`` says how many of which kind."""
+    """Replaces known values and matches of secret patterns. ``counts``: number of replacements per kind."""
 
     def __init__(self, known: Known) -> None:
         self.known = known
         self.counts: Counter[str] = Counter()
-        self._clean: set[str] = set()  # base64 that held nothing: layers and pieces show the same runs again
+        self._clean: set[str] = set()  # base64 runs without secrets, because layers and pieces repeat the same runs
 
     def text(self, text: str, depth: int = 0) -> str:
-        """``text`` without secrets, of the same length, but where what is packed in it cannot keep its own."""
+        """Return ``text`` without secrets. It keeps its length, unless compressed data inside cannot."""
         if depth == 0:
-            self._clean.clear()  # more may be known by now
+            self._clean.clear()  # more values may be known by now
         source = Source(text)
-        # A stream's pieces first: a piece alone can look like a whole, and hide the rest once it is replaced.
+        # Scrub a stream's joined pieces first: a single piece can look complete, and replacing it would hide the rest.
         for spans in streamed_texts(text):
             self._layers(joined(source, spans), depth)
         source.text = carried(text, source.text)
@@ -35,7 +35,7 @@ class TextScrubber:
         return source.text
 
     def body(self, data: bytes, depth: int = 0) -> bytes:
-        """A body's bytes without secrets. What is not changed is the same, byte for byte."""
+        """Return a body without secrets. Unchanged parts stay identical, byte for byte."""
         if compression.is_packed(data):
             return compression.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
         if _is_binary(data):
@@ -47,7 +47,9 @@ class TextScrubber:
         return text.encode("utf-8", "surrogateescape")
 
     def binary(self, data: bytes, depth: int) -> bytes:
-        """Bytes of no known kind, of the same length: only sure forms, and full ones in protobuf's strings."""
+        """Scrub bytes of unknown kind without changing their length: strong forms anywhere, all forms in protobuf
+        strings.
+        """
         source = Source(data.decode("latin-1"))
         for field in protowire.strings(data) or ():
             self._field(source, [field], depth)
@@ -58,7 +60,7 @@ class TextScrubber:
         return source.text.encode("latin-1")
 
     def messages(self, serialized: list[bytes]) -> list[bytes]:
-        """The serialized messages of one gRPC stream, with the texts that run over several of them scrubbed as one."""
+        """Scrub the serialized messages of one gRPC stream. A text that spans several messages is scrubbed as one."""
         source = Source(b"".join(serialized).decode("latin-1"))
         found: list[list[Field]] = []
         offset = 0
@@ -102,7 +104,7 @@ class TextScrubber:
             if data is None or changed is None or changed == data:
                 self._clean.add(run.group())
                 continue
-            if len(changed) != len(data):  # nothing was written, so nothing counts
+            if len(changed) != len(data):  # not written, so do not count it
                 self.counts = before
                 continue
             text.write(run.start(), compression.to_base64(changed, run.group()))
@@ -120,7 +122,7 @@ class TextScrubber:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Whether bytes are anything but text: not UTF-8, or with control characters that text has none of."""
+    """Return whether bytes are not text: invalid UTF-8, or control characters that text does not use."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""Keys that begin in a way that only keys do: (kind, a hint that each one holds, pattern).
+"""Vendor keys with an unmistakable prefix: (kind, a hint that each match contains, pattern).
 
 Sources: the vendors' documentation, and for keys outside of language models the forms that gitleaks lists
-(https://github.com/gitleaks/gitleaks, MIT). Adding a vendor is adding a row; `scanner/vendors.toml` is the table of the
-scanner, which is independent of this one.
+(https://github.com/gitleaks/gitleaks, MIT). To add a vendor, add a row. The scanner has an independent table,
+`scanner/vendors.toml`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Discord token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_.-])"),
     ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     ("JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-    # Language models and the services around them.
+    # Language models and related services.
     ("Google key", "AQ.", r"AQ\.[A-Za-z0-9_-]{30,}"),
     ("Bedrock key", "ABSK", r"ABSK[A-Za-z0-9+/]{40,}={0,2}"),
     ("Bedrock key", "bedrock-api-key-", r"bedrock-api-key-[A-Za-z0-9+/]{20,}={0,2}"),
@@ -64,7 +64,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("LangSmith key", "ls__", r"ls__[a-f0-9]{32}"),
     ("PostHog key", "phx_", r"phx_[A-Za-z0-9]{40,}"),
     ("Weights & Biases key", "wandb_v1_", r"wandb_v1_[A-Za-z0-9_-]{40,}"),
-    # Clouds and what runs in them.
+    # Clouds and their services.
     ("AWS key id", "A3T", r"A3T[A-Z0-9][A-Z2-7]{16}(?![A-Za-z0-9])"),
     ("Azure client secret", "Q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])"),
     ("Alibaba key id", "LTAI", r"LTAI[A-Za-z0-9]{12,20}(?![A-Za-z0-9])"),
@@ -85,7 +85,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Tailscale key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),
     ("OpenShift token", "sha256~", r"sha256~[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
     ("Databricks token", "dapi", r"dapi[a-f0-9]{32}-[0-9]"),
-    # Stores of secrets, and infrastructure.
+    # Secret stores and infrastructure.
     ("Vault token", "hv", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
     ("Vault token", "s.", r"s\.(?=[A-Za-z]*[0-9])[A-Za-z0-9]{24}(?![A-Za-z0-9_.(-])"),
     ("Doppler token", "dp.", r"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[a-z0-9_-]{2,35})?)\.[A-Za-z0-9]{40,44}"),
@@ -115,7 +115,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Sentry token", "sntry", r"sntry(?:u_[a-f0-9]{64}|s_eyJ[A-Za-z0-9+/]{20,}={0,2}_[A-Za-z0-9+/]{43})"),
     ("New Relic key", "NR", r"NR(?:AK-[A-Z0-9a-z]{27}|II-[A-Za-z0-9-]{32}|JS-[a-f0-9]{19})(?![A-Za-z0-9])"),
     ("Dynatrace token", "dt0c01.", r"dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),
-    # What people work with.
+    # Productivity tools.
     ("Slack token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9]+-[0-9]+-[A-Za-z0-9]{16,}"),
     ("Slack token", "xoxe.xox", r"xoxe\.xox[bp]-[0-9]-[A-Za-z0-9]{100,}"),
     ("Airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
@@ -127,7 +127,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Frame.io token", "fio-u-", r"fio-u-[A-Za-z0-9_=-]{64}"),
     ("Dropbox token", "sl.", r"sl\.[A-Za-z0-9_=.-]{130,}"),
     ("Contentful token", "CFPAT-", r"CFPAT-[A-Za-z0-9_-]{40,}"),
-    # Mail, money, goods.
+    # Mail, payments, commerce.
     ("Resend key", "re_", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
     ("Brevo key", "xkeysib-", r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
     ("Mailgun key", "key-", r"key-[a-f0-9]{32}(?![A-Za-z0-9])"),
@@ -150,7 +150,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Adobe secret", "p8e-", r"p8e-[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
     ("Defined Networking token", "dnkey-", r"dnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}"),
     ("SettleMint token", "sm_", r"sm_[aps]at_[A-Za-z0-9]{16}(?![A-Za-z0-9])"),
-    # Addresses that are credentials as a whole.
+    # URLs that are credentials as a whole.
     ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}"),
     ("webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{16,20}/[A-Za-z0-9_-]{50,}"),
     ("webhook", "/webhookb2/", r"webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}"),

@@ -132,9 +132,8 @@ def _shows_traffic(path: str) -> bool:
     """
     try:
         with opened(path) as file:
-            return (
-                _TRAFFIC.search(file.head.replace(b"\0", b"")) is not None
-            )  # UTF-16 is unsupported but still counts as traffic
+            # UTF-16 cannot be read, but it counts as traffic.
+            return _TRAFFIC.search(file.head.replace(b"\0", b"")) is not None
     except UnreadableSource:
         return True
 

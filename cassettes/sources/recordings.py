@@ -59,9 +59,8 @@ def looks_like_rows(head: bytes) -> bool:
     texts = [text for line in head.split(b"\n") if (text := line.lstrip(b"\xef\xbb\xbf \t")).startswith(b"{")]
     items = [item for text in texts if (item := _parsed(text)) is not None]
     if not items:
-        return any(
-            map(_KEY.search, texts)
-        )  # the line is longer than the head; inside a string the quotes would be escaped
+        # The line is longer than the head. Quotes inside a string would be escaped.
+        return any(map(_KEY.search, texts))
     if any(map(is_row, items)):
         return True
     return all(whole_wire(item) is not None or is_error(item) for item in items)

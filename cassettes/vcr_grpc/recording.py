@@ -158,7 +158,7 @@ class Tape:
         return not self.cassette.filter_request(asked.request())
 
     def close(self) -> None:
-        """Write the calls that are still running as far as they were read, because the cassette is about to be saved."""
+        """Write the running calls as far as they were read, because the cassette is about to be saved."""
         with _lock:
             self.closed = True
             for recording in list(self.running):

@@ -1,16 +1,15 @@
-"""How a request body is sent by a provider's official SDK, in its ordinary public way; one module a wire.
+"""Sending of request bodies through a provider's official SDK, with its public API; one module per wire.
 
-A player is a module with these members:
+Each module has these members:
 
-    HOSTED                     canonical name of a hosted tool -> its definition in a request of the wire, by provider
-    settings(asking) -> dict   what stands in the request beside the conversation
-    client(link)               the SDK's client, to be used with ``with``; ``async_client`` the same for ``async with``
-    sent(client, body, stream) the objects of the SDK in order: the one answer, or the events of a stream
-    async_sent                 the same, asynchronous
-    REFUSALS, refused(error)   what the SDK raises where the provider answers with an error, and that answer
+    HOSTED                     provider -> canonical name of a hosted tool -> its definition in a request of the wire
+    settings(asking) -> dict   the request's parameters beside the conversation
+    client(link)               the SDK's client, for use with ``with``; ``async_client`` for ``async with``
+    sent(client, body, stream) the SDK's objects in order: the plain response, or the events of a stream
+    async_sent                 the asynchronous variant
+    REFUSALS, refused(error)   the SDK's exceptions for a provider's error, and the conversion into that error
 
-Adding a wire is a module beside these and a line in the table. Retries are switched off: a recording holds what was
-asked once.
+To add a wire, write such a module and list it in PLAYERS. Retries are off, so a recording holds each request once.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ PLAYERS: dict[str, str] = {
     "xai.grpc": "xai_grpc",
 }
 
-#: Tokens that an answer may have where the script wants it cut.
+#: Token limit of a response that the script cuts off.
 CUT_AT = 64
 
 
 class Link(NamedTuple):
-    """Where to send. ``base``: what the SDK takes as base URL or host; ``timeout`` in seconds.
+    """Where to send. ``base``: the SDK's base URL or host. ``timeout``: in seconds.
 
-    ``secure``: whether a gRPC channel is encrypted (HTTP tells it by its URL).
+    ``secure``: whether a gRPC channel is encrypted; for HTTP the URL decides.
     """
 
     base: str
@@ -51,7 +50,7 @@ class Link(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """What a request is written for."""
+    """The script, surface and mode that a request is written for."""
 
     script: Script
     surface: Surface
@@ -59,34 +58,34 @@ class Asking(NamedTuple):
 
     @property
     def thinks(self) -> bool:
-        """Whether the model is to reason, and its reasoning to be seen again in the next round."""
+        """Whether the model should reason, with its reasoning sent back in the next round."""
         return any(isinstance(part, Think) for round in self.script.rounds for part in round.parts)
 
     @property
     def cut(self) -> bool:
-        """Whether an answer is to end at the token limit."""
+        """Whether a response should end at the token limit."""
         return any(round.ending == "length" for round in self.script.rounds)
 
 
 class Refusal(NamedTuple):
-    """A provider's error: the body as it stood on the wire, and the status where there is one."""
+    """A provider's error: the body as on the wire, and the status if there is one."""
 
     body: Any
     status: int | None = None
 
 
 class RpcStatus(NamedTuple):
-    """The status that ended a gRPC call, by its name, when it is not OK."""
+    """The non-OK status that ended a gRPC call, by name."""
 
     code: str
     details: str
 
 
 class Heard(NamedTuple):
-    """What came of one request: the SDK's own objects in order, and the canonical response they make.
+    """The result of one request: the SDK's objects in order, and the canonical response built from them.
 
-    ``raised``: in the midst of a stream the SDK raised the provider's error. What it makes of that error, and of what
-    the provider sends behind it, is less than stood on the wire.
+    ``raised``: the SDK raised the provider's error during a stream. The SDK then drops part of that error and
+    everything after it.
     """
 
     objects: list[Any]
@@ -95,12 +94,12 @@ class Heard(NamedTuple):
 
 
 def player(surface: Surface) -> Any:
-    """The module that sends for a surface."""
+    """Return the module that sends for a surface."""
     return import_module(f".{PLAYERS[surface.wire]}", __name__)
 
 
 class Caller:
-    """One conversation's connection through the SDK: a context manager. ``ask`` sends a body and hears the answer."""
+    """A connection through the SDK for one conversation, as a context manager."""
 
     def __init__(self, surface: Surface, link: Link, stream: bool) -> None:
         self._surface = surface
@@ -117,10 +116,10 @@ class Caller:
         self._manager.__exit__(*raised)
 
     def ask(self, body: Any) -> Heard:
-        """Raises what the SDK raises, but for errors with which the provider answers: they are answers."""
+        """Send a body and return the response. A provider's error is a response; other SDK exceptions propagate."""
         hearing = Hearing(self._surface, self._player, body, self._stream)
         try:
-            # closed at once, not when it is collected: it holds the connection
+            # close now rather than at garbage collection: it holds the connection
             with contextlib.closing(self._player.sent(self._client, body, self._stream)) as objects:
                 for one in objects:
                     hearing.hear(one)
@@ -130,7 +129,7 @@ class Caller:
 
 
 class AsyncCaller:
-    """The same through the SDK's asynchronous client."""
+    """`Caller` for the SDK's asynchronous client."""
 
     def __init__(self, surface: Surface, link: Link, stream: bool) -> None:
         self._surface = surface
@@ -141,7 +140,7 @@ class AsyncCaller:
         self._client: Any = None
 
     async def __aenter__(self) -> AsyncCaller:
-        self._manager = self._player.async_client(self._link)  # belongs to the loop that runs here
+        self._manager = self._player.async_client(self._link)  # created here, because it belongs to the running loop
         self._client = await self._manager.__aenter__()
         return self
 
@@ -161,7 +160,7 @@ class AsyncCaller:
 
 
 class Hearing:
-    """Makes the canonical response of what an SDK gives."""
+    """Builds the canonical response from the objects that an SDK returns."""
 
     def __init__(self, surface: Surface, player: Any, body: Any, stream: bool) -> None:
         self._wire, self._provider = surface.wire, surface.provider
@@ -173,7 +172,7 @@ class Hearing:
         self._raised = False
 
     def hear(self, one: Any) -> None:
-        """The next object of the SDK."""
+        """Add the SDK's next object."""
         self._objects.append(one)
         if self._decoder is not None:
             self._decoder.feed(one)
@@ -181,7 +180,7 @@ class Hearing:
             self._response = normalize(one, self._wire, provider=self._provider, request=self._request)
 
     def refuse(self, error: BaseException) -> None:
-        """The provider answered with an error, at once or in mid-stream. Raises it again where it did not answer."""
+        """Add a provider's error, sent at once or during a stream. Raises ``error`` again if no provider sent it."""
         refusal = self._player.refused(error)
         if refusal is None:
             raise error
@@ -199,10 +198,10 @@ class Hearing:
             )
 
     def over(self) -> Heard:
-        """What was heard."""
+        """Return the result."""
         if self._response is None and self._decoder is not None:
             self._response = self._decoder.finish()
-        assert self._response is not None  # a plain answer is one object, or an error
+        assert self._response is not None  # a plain response is one object, or an error
         return Heard(self._objects, self._response, self._raised)
 
 

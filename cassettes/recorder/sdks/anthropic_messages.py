@@ -1,4 +1,4 @@
-"""Messages through the `anthropic` SDK."""
+"""Anthropic Messages through the `anthropic` SDK."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ HOSTED: dict[str, dict[str, Any]] = {
         "code_execution": {"type": "code_execution_20250825", "name": "code_execution"},
     }
 }
-#: The type of a tool -> the beta under which it is offered.
+#: Tool type -> the beta that it requires.
 BETAS = {"code_execution_20250825": "code-execution-2025-08-25"}
 
 _LIMIT = 4096
-_BUDGET = 1024  # the least that the API takes
+_BUDGET = 1024  # the API's minimum
 
 
 def settings(asking: Asking) -> dict[str, Any]:
-    """The limit of the answer, which the API wants to be told, and thinking where the script has some."""
+    """Return the required token limit, and thinking if the script contains reasoning."""
     made: dict[str, Any] = {"max_tokens": CUT_AT if asking.cut else _LIMIT}
     if asking.stream:
         made["stream"] = True
     if asking.thinks:
         made["thinking"] = {"type": "enabled", "budget_tokens": _BUDGET}
-        made["max_tokens"] = _LIMIT  # it has to be more than the budget
+        made["max_tokens"] = _LIMIT  # must exceed the budget
     return made
 
 
 def client(link: Link) -> anthropic.Anthropic:
-    """A client without retries."""
+    """Return a client without retries."""
     return anthropic.Anthropic(base_url=link.base, api_key=link.key, timeout=link.timeout, max_retries=0)
 
 
 def async_client(link: Link) -> anthropic.AsyncAnthropic:
-    """The same, asynchronous."""
+    """Return an asynchronous client without retries."""
     return anthropic.AsyncAnthropic(base_url=link.base, api_key=link.key, timeout=link.timeout, max_retries=0)
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
-    """Message, or the raw events."""
+    """Yield the Message, or the raw events."""
     answer = client.messages.create(**_arguments(client, body))
     if not stream:
         yield answer
@@ -56,7 +56,7 @@ def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
 
 
 async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
-    """The same, asynchronous."""
+    """Asynchronous variant of `sent`."""
     answer = await client.messages.create(**_arguments(client, body))
     if not stream:
         yield answer
@@ -67,7 +67,7 @@ async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSe
 
 
 def refused(error: BaseException) -> Refusal | None:
-    """The provider's error: a body of its own, or an event in the midst of a stream (then the status was good)."""
+    """Return the provider's error: an error response, or an event during a stream, whose status is then below 400."""
     if not isinstance(error, anthropic.APIStatusError):
         return None
     if error.status_code < 400:

@@ -1,4 +1,4 @@
-"""Chat Completions through the `openai` SDK: OpenAI's own, and xAI's."""
+"""Chat Completions through the `openai` SDK, for OpenAI and xAI."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .openai_common import REFUSALS, async_client, client, members, refused
 
 __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
 
-#: This wire has no tools that the provider runs.
+#: This wire has no hosted tools.
 HOSTED: dict[str, dict[str, Any]] = {}
 
 
 def settings(asking: Asking) -> dict[str, Any]:
-    """Usage in streams, and reasoning where the script has some (xAI's model reasons unasked)."""
+    """Return usage for streams, and reasoning if the script contains it (xAI's model reasons by default)."""
     made: dict[str, Any] = {}
     if asking.stream:
         made |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -26,7 +26,7 @@ def settings(asking: Asking) -> dict[str, Any]:
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
-    """ChatCompletion, or its chunks."""
+    """Yield the ChatCompletion, or its chunks."""
     create = client.chat.completions.create
     answer = create(**members(create, body))
     if not stream:
@@ -37,7 +37,7 @@ def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
 
 
 async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
-    """The same, asynchronous."""
+    """Asynchronous variant of `sent`."""
     create = client.chat.completions.create
     answer = await create(**members(create, body))
     if not stream:

@@ -1,4 +1,4 @@
-"""What both interfaces of the `openai` SDK share, whoever serves them: clients, errors, members that are new to it."""
+"""Shared code for both wires of the `openai` SDK: clients, errors, parameters that the SDK does not know."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ REFUSALS = (openai.APIError,)
 
 
 def client(link: Link) -> openai.OpenAI:
-    """A client without retries."""
+    """Return a client without retries."""
     return openai.OpenAI(base_url=link.base, api_key=link.key, timeout=link.timeout, max_retries=0)
 
 
 def async_client(link: Link) -> openai.AsyncOpenAI:
-    """The same, asynchronous."""
+    """Return an asynchronous client without retries."""
     return openai.AsyncOpenAI(base_url=link.base, api_key=link.key, timeout=link.timeout, max_retries=0)
 
 
 def refused(error: BaseException) -> Refusal | None:
-    """The provider's error: the whole body, or the member ``error`` of an event, which the SDK hands on alone."""
+    """Return the provider's error: the whole body, or an event's member ``error``, the only part that the SDK passes
+    on.
+    """
     if isinstance(error, openai.APIStatusError):
         return Refusal(error.response.content, error.status_code)
     if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
@@ -33,7 +35,7 @@ def refused(error: BaseException) -> Refusal | None:
 
 
 def members(create: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
-    """The body as arguments of the SDK's method; what it has no parameter for goes through ``extra_body``."""
+    """Return the body as arguments of the SDK's method. Members without a parameter go into ``extra_body``."""
     known = inspect.signature(create).parameters
     arguments = {name: value for name, value in body.items() if name in known}
     rest = {name: value for name, value in body.items() if name not in known}

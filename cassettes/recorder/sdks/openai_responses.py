@@ -1,4 +1,4 @@
-"""The Responses interface through the `openai` SDK: OpenAI's own, and xAI's."""
+"""Responses through the `openai` SDK, for OpenAI and xAI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOSTED: dict[str, dict[str, Any]] = {
 
 
 def settings(asking: Asking) -> dict[str, Any]:
-    """Where the model reasons, its reasoning travels encrypted with the history: the provider keeps nothing."""
+    """Return the parameters. Encrypted reasoning travels with the history, so the provider stores nothing."""
     made: dict[str, Any] = {}
     if asking.stream:
         made["stream"] = True
@@ -37,7 +37,7 @@ def settings(asking: Asking) -> dict[str, Any]:
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
-    """Response, or its events."""
+    """Yield the Response, or its events."""
     answer = client.responses.create(**members(client.responses.create, body))
     if not stream:
         yield answer
@@ -47,7 +47,7 @@ def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
 
 
 async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
-    """The same, asynchronous."""
+    """Asynchronous variant of `sent`."""
     answer = await client.responses.create(**members(client.responses.create, body))
     if not stream:
         yield answer

@@ -24,17 +24,17 @@ HOSTED: dict[str, dict[str, Any]] = {
     }
 }
 
-#: The SDK's own switch. Without it, it parses the arguments of calls for its telemetry, whether anybody collects that
-#: or not, and arguments that the token limit cut raise a JSONDecodeError instead of the answer.
+#: Without this variable the SDK parses call arguments for its telemetry, even if none is collected. Arguments cut at
+#: the token limit then raise a JSONDecodeError instead of returning the response.
 _SWITCH = {"XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES": "1"}
 _without_words = partial(mock.patch.dict, os.environ, _SWITCH)
 
-#: gRPC itself tries again where a server is unavailable.
+#: gRPC itself retries when a server is unavailable.
 _NO_RETRIES = [("grpc.enable_retries", 0)]
 
 
 def settings(asking: Asking) -> dict[str, Any]:
-    """The state that only the provider reads travels with the history wherever there is some."""
+    """Return the parameters. With reasoning or hosted tools, encrypted content is sent with the history."""
     made: dict[str, Any] = {}
     if asking.thinks or asking.script.hosted:
         made["use_encrypted_content"] = True
@@ -45,7 +45,7 @@ def settings(asking: Asking) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def client(link: Link) -> Iterator[Any]:
-    """A client without retries; the host that the SDK itself would take is left to it."""
+    """Yield a client without retries."""
     made = xai_sdk.Client(api_key=link.key, **_reach(link))
     try:
         with _without_words():
@@ -56,7 +56,7 @@ def client(link: Link) -> Iterator[Any]:
 
 @contextlib.asynccontextmanager
 async def async_client(link: Link) -> AsyncIterator[Any]:
-    """The same, asynchronous."""
+    """Asynchronous variant of `client`."""
     made = xai_sdk.AsyncClient(api_key=link.key, **_reach(link))
     try:
         with _without_words():
@@ -66,7 +66,7 @@ async def async_client(link: Link) -> AsyncIterator[Any]:
 
 
 def sent(client: Any, body: Any, stream: bool) -> Sent:
-    """The SDK's Response, or its chunks."""
+    """Yield the SDK's Response, or its chunks."""
     chat = client.chat.create(**_arguments(body))
     if not stream:
         yield chat.sample()
@@ -76,7 +76,7 @@ def sent(client: Any, body: Any, stream: bool) -> Sent:
 
 
 async def async_sent(client: Any, body: Any, stream: bool) -> AsyncSent:
-    """The same, asynchronous."""
+    """Asynchronous variant of `sent`."""
     chat = client.chat.create(**_arguments(body))
     if not stream:
         yield await chat.sample()
@@ -86,7 +86,7 @@ async def async_sent(client: Any, body: Any, stream: bool) -> AsyncSent:
 
 
 def refused(error: Any) -> RpcStatus | None:
-    """The status of a call that failed, be it the server's or one that grpc itself gave."""
+    """Return the status of a failed call, from the server or from grpc itself."""
     code = error.code()
     return None if code is None else RpcStatus(code.name, error.details() or "")
 
@@ -102,5 +102,5 @@ def _reach(link: Link) -> dict[str, Any]:
 
 
 def _arguments(body: Any) -> dict[str, Any]:
-    """The request's fields as arguments of ``chat.create``."""
+    """Return the request's fields as arguments of ``chat.create``."""
     return {field.name: value for field, value in body.ListFields()}

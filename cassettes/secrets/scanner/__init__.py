@@ -1,13 +1,13 @@
-"""The scanner: what still holds a secret is not written.
+"""The scanner: refuses cassettes that still contain a secret.
 
-It shares nothing with the scrubber, neither code nor patterns, so that a mistake there does not hide itself here. It
-reads a cassette its own way (parsed JSON, events put together, protobuf's fields, unpacked data), lets detect-secrets
-and a few detectors of its own look at what it read, and searches everything for the values of the environment's keys.
+It shares neither code nor patterns with the scrubber, so a mistake in one is not hidden by the other. It decodes a
+cassette independently (JSON, reassembled events, protobuf fields, decompressed data), runs detect-secrets and some
+custom detectors on the result, and searches everything for the values of the environment's keys.
 
-    leaks = scan(cassette)           # a list; empty where nothing was found
-    refuse(cassette, where=path)     # SecretsLeft where something was
+    leaks = scan(cassette)           # a list, empty if nothing was found
+    refuse(cassette, where=path)     # raises SecretsLeft if anything was found
 
-    before = secrets_in(raw)         # what stood there before it was scrubbed: no part of it may be left
+    before = secrets_in(raw)         # the secrets before scrubbing: no part of them may remain
     refuse(scrubbed, found_before=before)
 """
 
@@ -33,7 +33,7 @@ def refuse(
     environ: Mapping[str, str] | None = None,
     found_before: frozenset[str] = frozenset(),
 ) -> None:
-    """Raise SecretsLeft where `scan` finds anything; its ``leaks`` hold all of it, its text the first few."""
+    """Raise SecretsLeft if `scan` finds anything. Its ``leaks`` hold all findings, its message the first few."""
     leaks = scan(cassette, environ, found_before=found_before)
     if leaks:
         more = f", and {len(leaks) - _SHOWN} more" if len(leaks) > _SHOWN else ""

@@ -1,13 +1,13 @@
-"""What recognises a secret by its looks.
+"""Detectors that recognise a secret by its form.
 
-Tokens with a known beginning come from detect-secrets (the fork that is kept, bc-detect-secrets; plugins are asked for
-what they see in a text, never to verify it: that would send it), from the table of AI providers' prefixes that it
-lacks, and from `vendors.toml`, after the rules of gitleaks. Names say the rest (`names`): a member called password, an
-address with credentials in it.
+Tokens with a known prefix come from detect-secrets (the maintained fork bc-detect-secrets; its plugins only search,
+since verification would send the secret), from a table of AI providers' prefixes that it lacks, and from
+`vendors.toml`, which follows gitleaks' rules. Names (`names`) cover the rest, such as a member called password or an
+address with credentials.
 
-Not used of detect-secrets: entropy detectors (ids, signatures and sealed data are random by design), the keyword
-detector (prompts and tool schemas speak of keys and passwords), those for storage keys without a context (any
-base64 of their length), for single vendors' assignments, and npm's (it gives the text of a group that did not match).
+Not used from detect-secrets: entropy detectors (ids, signatures and encrypted data are random by design), the keyword
+detector (prompts and tool schemas mention keys and passwords), detectors of storage keys without context (any base64 of
+their length), single vendors' assignments, and npm's (it returns the text of a group that did not match).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLUGINS = (
     ("stripe", "StripeDetector"),
 )
 
-#: How keys of AI providers and of the services around them begin -> how many more characters they have at least.
+#: Key prefix of an AI provider or related service -> minimum number of further characters.
 _KEY_PREFIXES = {
     "sk-": 16,
     "AIza": 30,
@@ -69,21 +69,21 @@ _KEY_PREFIXES = {
     "ntn_": 40,
     "AGE-SECRET-KEY-1": 50,
 }
-#: Keys whose beginning is too short to tell them: these have to be of their kind from end to end.
+#: Keys whose prefix is too short to identify them, so the whole shape must match.
 _SHAPES = re.compile(
     r"(?<![\w-])(?:SK[0-9a-f]{32}|secret_[A-Za-z0-9]{43}|pa-[A-Za-z0-9_-]{43}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
     r"|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38})(?![\w-])"
 )
-#: Beginnings that chance does not write: keys of this kind are found wherever they are glued to.
+#: Prefixes too specific for chance: such keys are found after any preceding text.
 _ANYWHERE = re.compile(r"sk-(?:proj|ant|admin|svcacct|or-v1)-[\w-]{30,}")
-#: What may be glued before a key.
+#: Words that may directly precede a key.
 _GLUE = re.compile(r"(?:key|token|secret)[_-]?", re.IGNORECASE)
 _LINE = re.compile(
     r"(?<![\w.$-])(?:(?:x-)?api[-_]key|(?:ocp-apim-)?subscription-key|passw(?:or)?d|(?:aws_)?secret_access_key"
     r"|cookie: {0,4}[\w.-]{1,40})[ \t]{0,4}[:=][ \t]{0,4}([\w+/.~-]{12,}=*)",
     re.IGNORECASE,
 )
-#: Of any name; `names` decides.
+#: A setting with any name; `names` decides.
 _SETTING = re.compile(
     r"(?<![\w.$-])-{0,2}([A-Za-z][\w.-]{1,80})[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?:(?:bearer|basic|token|apikey)[ \t]+)?([\w+/.~!@#$%^-]{16,}={0,2})",
@@ -91,7 +91,7 @@ _SETTING = re.compile(
 )
 _CURL_USER = re.compile(r"\bcurl\b.{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"']{1,80}:([^\s\"'\\]{8,})")
 _FIELD = re.compile(r'form-data; *name="?([\w-]+)"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n([^\r\n]{6,})')
-#: Of these, the rest is one word; of the others it may hold hyphens and dots.
+#: After these prefixes, the rest is one word; after the others it may contain hyphens and dots.
 _ONE_WORD = frozenset(
     {"xai-", "gsk_", "hf_", "r8_", "pplx-", "fw_", "csk-", "dapi", "lsv2_", "npm_", "rk_test_", "sk_test_"}
 )
@@ -129,7 +129,7 @@ _QUERY_NAMES = re.compile(
     "|xgoog(?:signature|credential)|awsaccesskeyid"
 )
 
-#: RFC 2606, and endings of file names that read like addresses (icon@2x.png).
+#: RFC 2606's domains, and file suffixes that look like domains (icon@2x.png).
 _NO_DOMAINS = re.compile(
     "test|example|invalid|localhost|local|internal|png|jpe?g|gif|svg|webp|ico|m?js|css|json|html|py"
 )
@@ -139,7 +139,7 @@ Detector = Callable[[str], Iterator[str]]
 
 
 def in_text(text: str) -> Iterator[tuple[str, str]]:
-    """(kind, what was found) for all that the detectors see in a text."""
+    """Yield (kind, secret) for everything that the detectors find in a text."""
     for kind, detect in _detectors():
         for secret in detect(text):
             if secret and not is_masked(secret):
@@ -147,7 +147,7 @@ def in_text(text: str) -> Iterator[tuple[str, str]]:
 
 
 def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """(kind, value) where a member's name says that its value is a secret or an account's id."""
+    """Yield (kind, value) if a member's name marks its value as a secret or an account id."""
     if not value or is_masked(value):
         return
     if names.is_secret(name):
@@ -162,7 +162,7 @@ def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def in_address(uri: str) -> Iterator[tuple[str, str]]:
-    """(kind, value) for the credentials in an address that was called: here a name is enough."""
+    """Yield (kind, value) for the credentials in a request's address, where the name alone suffices."""
     try:
         parts = urlsplit(uri)
         credentials = [value for value in (parts.username, parts.password) if value]
@@ -177,7 +177,7 @@ def in_address(uri: str) -> Iterator[tuple[str, str]]:
 
 
 def is_masked(secret: str) -> bool:
-    """Whether somebody has been here before: a placeholder, not a secret."""
+    """Return whether a value was already masked: a placeholder, not a secret."""
     letters = re.sub(r"[^A-Za-z0-9]", "", secret)
     return letters.upper().startswith("REDA") or "REDACTED" in secret
 
@@ -241,7 +241,7 @@ def _glued(text: str) -> Iterator[str]:
 
 
 def _on_lines(text: str) -> Iterator[str]:
-    """Values after a name in headers, configurations, commands and forms that stand in a text."""
+    """Yield values after a name in headers, configurations, commands and forms within a text."""
     yield from (value for pattern in (_LINE, _CURL_USER) for value in pattern.findall(text) if _is_mixed(value))
     for name, value in _FIELD.findall(text):
         if (names.is_secret(name) and not _is_made_up(value)) or names.is_secret_if_random(name, value):
@@ -265,7 +265,7 @@ def _authorizations(text: str) -> Iterator[str]:
 
 
 def _is_pair(token: str) -> bool:
-    """Whether Basic's token is what it has to be: base64 of name:password."""
+    """Return whether a Basic token is valid: base64 of name:password."""
     try:
         return b":" in base64.b64decode(token, validate=True)
     except ValueError:
@@ -315,7 +315,7 @@ def _addresses(text: str) -> Iterator[str]:
 
 
 def _is_made_up(value: str) -> bool:
-    """What stands for a secret in examples: ``<token>``, ``${TOKEN}``, a word, words, one letter over and over."""
+    """Return whether a value is an example: ``<token>``, ``${TOKEN}``, plain words, a repeated letter."""
     words = len(value) < 24 and value.replace("-", "").replace("_", "").isalpha()
     return words or value[:1] in tuple("<${[*") or " " in value or len(set(value)) < 4
 

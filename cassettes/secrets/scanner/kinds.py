@@ -1,6 +1,6 @@
-"""Which bytes the scanner can look into: text in UTF-8, and data of kinds that hold no other text.
+"""Kinds of bytes that the scanner can search: UTF-8 text, and known formats without other text.
 
-What is written in another encoding hides what stands in it from every search for ASCII letters.
+Another text encoding would hide its content from every search for ASCII letters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BEGINNINGS = (
 
 
 def is_readable(data: bytes) -> bool:
-    """Whether a search sees what a reader would see."""
+    """Return whether a search sees the same content as a reader."""
     if data.startswith(_BEGINNINGS) or data[4:8] == b"ftyp" or _is_packed(data):
         return True
     try:
@@ -30,11 +30,11 @@ def is_readable(data: bytes) -> bool:
 def _is_packed(data: bytes) -> bool:
     wbits = 31 if data[:2] == b"\x1f\x8b" else 15 if data[:1] == b"\x78" else 0
     try:
-        return bool(wbits) and bool(zlib.decompressobj(wbits).decompress(data, 1 << 16))  # the rest is the reader's
+        return bool(wbits) and bool(zlib.decompressobj(wbits).decompress(data, 1 << 16))  # the reader checks the rest
     except zlib.error:
         return False
 
 
 def _is_event_stream(data: bytes) -> bool:
-    """AWS's binary event stream: the length of the message, of its headers, and the checksum of both."""
+    """Detect AWS's binary event stream: length of the message, length of its headers, checksum of both."""
     return len(data) >= 16 and zlib.crc32(data[:8]) == int.from_bytes(data[8:12], "big")

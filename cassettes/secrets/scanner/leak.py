@@ -1,4 +1,4 @@
-"""What the scanner reports."""
+"""The scanner's findings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Leak:
-    """Something that looks like a secret, and where; never the secret itself.
+    """Something that looks like a secret, and its location, but not the secret itself.
 
-    ``interaction`` counts from 1 (0: beside the interactions), ``part`` is "request.body", "response.headers", …,
-    ``path`` leads to the value inside, ``excerpt`` is its beginning and its length.
+    ``interaction`` counts from 1; 0 means outside the interactions. ``part``: "request.body", "response.headers", ….
+    ``path``: leads to the value inside the part. ``excerpt``: the secret's beginning and its length.
     """
 
     kind: str
@@ -26,6 +26,6 @@ class Leak:
 
 
 def masked(secret: str) -> str:
-    """Enough to find it, not enough to use it: at most four characters, and never more than a fifth."""
+    """Return enough to find a secret but not to use it: at most four characters, and at most a fifth."""
     shown = secret[: min(4, len(secret) // 5)]
     return f"{shown}… ({len(secret)} characters)"

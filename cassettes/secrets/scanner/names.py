@@ -1,4 +1,4 @@
-"""Names whose value is a secret, as the scanner sees them: by the end of the name, without case and separators."""
+"""The scanner's classification of secret names, by the end of the name, without case and separators."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-#: Endings that mean a secret and nothing else.
+#: Endings that always mean a secret.
 _SECRET = re.compile(
     r".*(?:(?:api|access|secret|private|signing|encryption|subscription|master|admin|license|shared|deploy|service)key"
     r"|(?:api|access|refresh|bearer|auth|authorization|session|id|security)token"
     r"|(?:client|webhook|signing|app|api|shared|consumer)secret|passw(?:or)?d|passphrase|passcode|pwd|authorization|cookie)"
 )
-#: Endings that mean other things as well: here the value has to be random, too.
+#: Ambiguous endings: the value must also look random.
 _PERHAPS = re.compile(r"(?:.*(?:token|secret|credential|bearer)|.+(?:key|auth|jwt|dsn|pat))")
 _OTHERS = re.compile(
     r".*(?:public|publishable|primary|foreign|partition|sort|cache|idempotency|index|group|natural|unique|object"
     r"|dedup(?:e|lication)?|hash|sequence|schema|bucket|page|next|prev(?:ious)?|continuation|cursor|sync|resume|pagination"
     r"|[cx]srf|stop|start|pad|mask|input|output|prompt|completion|reasoning|cached|total)(?:key|token)"
 )
-#: What may follow: the number of one of several, and where it is used.
+#: Suffixes that number a name or state its environment.
 _WHICH = re.compile(
     r"(?<=.)(?:v?[0-9]+|prod(?:uction)?|dev(?:elopment)?|stag(?:e|ing)|test(?:ing)?|live|sandbox|local|old|new|current"
     r"|backup|primary|secondary|default|value|plain|raw)$"
@@ -30,17 +30,17 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def plain(name: str) -> str:
-    """A name without case, hyphens, dots and underscores."""
+    """Return a name without case, hyphens, dots and underscores."""
     return re.sub(r"[-_.]", "", name.lower())
 
 
 def is_secret(name: str) -> bool:
-    """Whether the name alone says that its value is a secret."""
+    """Return whether the name alone marks its value as a secret."""
     return _SECRET.fullmatch(_bare(name)) is not None
 
 
 def is_secret_if_random(name: str, value: str) -> bool:
-    """Whether the name can mean a secret, and the value is one that no person writes."""
+    """Return whether the name can mean a secret and the value looks random."""
     bare = _bare(name)
     if _PERHAPS.fullmatch(bare) is None or _OTHERS.fullmatch(bare) is not None:
         return False
@@ -48,7 +48,7 @@ def is_secret_if_random(name: str, value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether digits and letters alternate as they do not in words, dates and versions."""
+    """Return whether digits and letters alternate more than in words, dates and versions."""
     if len(value) < 16 or " " in value or "://" in value or entropy(value) < 3.2:
         return False
     longest: str = max(re.split(r"[^A-Za-z0-9]+", value), key=len)
@@ -57,7 +57,7 @@ def is_random(value: str) -> bool:
 
 
 def entropy(text: str) -> float:
-    """Shannon's, in bits a character."""
+    """Return Shannon's entropy in bits per character."""
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 

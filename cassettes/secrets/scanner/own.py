@@ -1,4 +1,4 @@
-"""The environment's own keys: no form is needed to know them, and nothing excuses them."""
+"""The environment's own keys, which are searched for by value and have no exceptions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _GIT = re.compile(r"GIT_(?!.*(?:TOKEN|PASSWORD|PAT)$)")
 
 
 def own_keys(environ: Mapping[str, str] | None = None) -> dict[str, list[str]]:
-    """Variable -> every spelling of its value that would give it away; those that are no secrets are left out.
+    """Return variable -> every encoding of its value to search for. Variables without a secret are left out.
 
-    Of an address with a password, the password too, whatever the variable is called.
+    For any address with a password, whatever the variable's name, the password is included.
     """
     found: dict[str, list[str]] = {}
     for name, given in (os.environ if environ is None else environ).items():
@@ -48,7 +48,7 @@ def _password(value: str) -> str:
 
 
 def _is_public(value: str) -> bool:
-    """An address or a host without credentials, a model that is asked by default, or several plain words."""
+    """Return whether a value is public: an address or host without credentials, a default model, or several words."""
     if any(value in surface for surface in SURFACES.values()):
         return True
     words = value.split()
@@ -68,7 +68,7 @@ def _is_public(value: str) -> bool:
 
 
 def _is_secret(value: str) -> bool:
-    """Neither short, nor a path, nor an ordinary word or number, nor one letter over and over."""
+    """Return whether a value is neither short, nor a path, nor an ordinary word or number, nor a repeated letter."""
     if len(value) < _MIN_LENGTH or len(set(value)) < 4:
         return False
     if value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\":
@@ -84,7 +84,7 @@ def _spellings(value: str) -> list[str]:
     data = value.encode("utf-8", "surrogateescape")
     spellings = [value, quote(value, safe=""), data.hex(), data.hex().upper(), data.decode("latin-1")]
     for before in (b"", b"\0", b"\0\0"):
-        # Only the letters that no neighbouring byte has a part in.
+        # Only the letters that no neighbouring byte affects.
         letters = base64.b64encode(before + data).decode().rstrip("=")
         first = -(-len(before) * 8 // 6)
         last = (len(before) + len(data)) * 8 // 6
@@ -97,7 +97,7 @@ _STEP = 4
 
 
 def parts_of(secrets: Iterable[str]) -> list[str]:
-    """Pieces of secrets that tell on them wherever they stand; what all keys of a kind begin with is none."""
+    """Return pieces that identify secrets anywhere, without the prefix that all keys of a kind share."""
     found = []
     for secret in secrets:
         head = max(secret.rfind(mark, 0, 16) for mark in "-_. ") + 1

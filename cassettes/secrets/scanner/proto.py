@@ -1,4 +1,4 @@
-"""The strings of a serialized protobuf message of unknown type, read by protobuf's own reader."""
+"""The strings of a serialized protobuf message of unknown type, read with protobuf's own parser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VARINT, _LENGTH_DELIMITED = 0, 2
 
 
 class Field(NamedTuple):
-    """A string: the field numbers on the way, and the number fields beside it ("2.3": 1)."""
+    """A string: the field numbers on the path to it, and the integer fields beside it ("2.3": 1)."""
 
     place: str
     beside: dict[str, int]
@@ -22,21 +22,21 @@ class Field(NamedTuple):
 
 
 def fields_of(data: bytes) -> list[Field]:
-    """Every string; none where the bytes are no message."""
+    """Return every string; an empty list if the bytes are not a message."""
     found: list[Field] = []
     _read(data, "", {}, found, 0)
     return found
 
 
 def put_together(messages: list[list[Field]]) -> Iterator[tuple[str, str]]:
-    """(where, text) of what stands in one field over several messages, and apart for each number beside it."""
+    """Yield (location, text) for a field's text over all messages, and separately for each number beside it."""
     beside: dict[str, set[str]] = {}
     for field in (field for fields in messages for field in fields):
         beside.setdefault(field.place, set()).update(field.beside)
     pieces: dict[str, list[str]] = {}
     for field in (field for fields in messages for field in fields):
         pieces.setdefault(field.place, []).append(field.text)
-        for number in beside[field.place]:  # a zero is not written
+        for number in beside[field.place]:  # zeros are omitted on the wire
             pieces.setdefault(f"{field.place} where {number} is {field.beside.get(number, 0)}", []).append(field.text)
     yield from ((place, "".join(texts)) for place, texts in pieces.items() if len(set(texts)) > 1)
 

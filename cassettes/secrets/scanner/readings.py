@@ -1,4 +1,4 @@
-"""Everything that can be read from a recorded value: JSON in JSON, events, base64, gzip, protobuf, URL encoding."""
+"""All decodings of a recorded value: nested JSON, events, base64, gzip, protobuf, URL encoding."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from urllib.parse import unquote
 from .proto import fields_of, put_together
 
 _DEPTH = 5
-#: Characters read from one value, all readings together: beyond it something unpacks without end.
+#: Characters decoded from one value in total. More means that something expands without end.
 BUDGET = 64 << 20
 
-#: Members whose value is a provider's own sealed data. Their letters are random, and detectors see patterns in random
-#: letters; the environment's keys are looked for in them all the same.
+#: Members that hold a provider's encrypted or binary data. Its letters are random, so detectors would report chance
+#: matches. The environment's keys are searched for here as well.
 OPAQUE = {
     "signature": "Anthropic's seal on thinking, Google's on thoughts",
     "thoughtSignature": "Google's seal on thoughts",
@@ -40,31 +40,31 @@ OPAQUE = {
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9_-])|[A-Za-z0-9_-]{16,}={0,2}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_\s-]*={0,2}\s*")
-#: However many backslashes: texts hold JSON in JSON in JSON, not always whole.
+#: Any number of backslashes: texts contain JSON nested several levels deep, not always complete.
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([/\"nrt]))")
 _LETTERS = str.maketrans("nrt", "\n\r\t")
-#: Ends of lines in a stream of events; others, as U+2028, are letters of the text there.
+#: Line ends in an event stream. Others, such as U+2028, are ordinary characters there.
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 
 
 _HEX = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{2}[ :]?){20,}(?![0-9a-f])", re.IGNORECASE)
-#: Base64 in lines, as e-mail and PEM have it.
+#: Base64 in lines, as in e-mail and PEM.
 _WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,200}\r?\n)+[A-Za-z0-9+/]{1,200}={0,2}")
-#: Letters that nobody sees.
+#: Invisible characters.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-#: No provider's seal: a key of a known kind, from end to end, or the beginning of one that chance does not write.
+#: A whole key of a known kind: a provider's encrypted data never looks like this.
 _KEY = re.compile(
     r"sk-[\w-]{20,200}|xai-\w{40,100}|AIza[\w-]{35}|A(?:KI|SI)A[0-9A-Z]{16}|gh[pousr]_\w{36,80}|hf_\w{28,50}"
     r"|(?:gsk|r8|fw|npm|pcsk|e2b|ntn)_\w{20,100}|glpat-[\w-]{20,40}"
 )
 _KEY_INSIDE = re.compile(r"sk-(?:proj|ant|admin|svcacct|or-v1)-|github_pat_")
-#: Members that hold what a model or a program wrote: no member of the wire stands in there, whatever it is called.
+#: Members with content from a model or a program. A name inside is never a member of the wire.
 _FREE = frozenset({"input", "args", "arguments", "parameters"})
 
 
 class Read(NamedTuple):
-    """One text: where, under what name, and whether it is sealed (``opaque``) or binary."""
+    """One decoded text: its location, its member name, and whether it is encrypted or binary (``opaque``)."""
 
     path: str
     name: str
@@ -73,17 +73,17 @@ class Read(NamedTuple):
 
 
 class TooMuch(Exception):
-    """The value unpacks to more than `BUDGET`."""
+    """The value expands to more than `BUDGET`."""
 
 
 class Reader:
-    """Reads one value; ``read`` gives all readings. Raises TooMuch."""
+    """Decodes one value in all ways. Raises TooMuch."""
 
     def __init__(self) -> None:
         self._left = BUDGET
 
     def raw(self, data: bytes, path: str = "", name: str = "", depth: int = 0) -> Iterator[Read]:
-        """All readings of bytes."""
+        """Yield all decodings of bytes."""
         self._spend(len(data))
         unpacked = self._unpacked(data)
         if unpacked is not None and depth < _DEPTH:
@@ -103,7 +103,7 @@ class Reader:
                 yield Read(path, name, data.decode("latin-1"), opaque=True)
 
     def text(self, text: str, path: str = "", name: str = "", depth: int = 0, opaque: bool = False) -> Iterator[Read]:
-        """All readings of a text."""
+        """Yield all decodings of a text."""
         self._spend(len(text))
         value = _json(text)
         if depth >= _DEPTH:
@@ -136,7 +136,9 @@ class Reader:
             yield from self._respelled(text, path, name, depth)
 
     def _respelled(self, text: str, path: str, name: str, depth: int) -> Iterator[Read]:
-        """What people read in a text, or get out of it: hexadecimal digits, lines of base64, HTML, unseen letters."""
+        """Yield the text's hexadecimal digits, base64 lines and HTML entities decoded, and invisible characters
+        removed.
+        """
         for run in _HEX.findall(text):
             digits = re.sub("[ :]", "", run)
             plain = bytes.fromhex(digits[: len(digits) // 2 * 2]).decode("latin-1")
@@ -154,7 +156,9 @@ class Reader:
     def value(
         self, value: Any, path: str, name: str, depth: int, opaque: bool = False, free: bool = False
     ) -> Iterator[Read]:
-        """All readings of parsed JSON. ``free``: not the wire's own, so that no name in it makes a seal."""
+        """Yield all decodings of parsed JSON. ``free``: content of a model or caller, in which no name marks opaque
+        data.
+        """
         if isinstance(value, str):
             yield from self.text(value, path, name, depth, opaque)
         elif isinstance(value, dict):
@@ -170,7 +174,7 @@ class Reader:
                 )
         elif isinstance(value, list):
             if not path and len(value) > 1 and all(isinstance(item, dict) for item in value):
-                yield from self._put_together(value, path, depth)  # a stream that came as one array
+                yield from self._put_together(value, path, depth)  # a stream in the form of one array
             for index, item in enumerate(value):
                 yield from self.value(item, f"{path}[{index}]", name, depth, opaque, free)
 
@@ -182,7 +186,7 @@ class Reader:
         yield from self._put_together(events, path, depth)
 
     def _messages(self, messages: list[Any], path: str, depth: int) -> Iterator[Read]:
-        """The messages of a gRPC stream, both halves, as the events they are."""
+        """Yield the messages of a gRPC stream, readable and serialized, as events."""
         if len(messages) < 2:
             return
         yield from self._put_together([m.get("message") for m in messages if isinstance(m, dict)], path, depth)
@@ -199,11 +203,11 @@ class Reader:
                 mingled.setdefault(place, []).append(text)
         for (place, numbers), texts in pieces.items():
             name = place.rpartition(".")[2]
-            if len(set(texts)) > 1:  # what every event repeats is no text in pieces
+            if len(set(texts)) > 1:  # a value that every event repeats is not a text in pieces
                 text = "".join(texts)
                 where = f"{path}{place} {numbers}put together"
                 yield from self.text(text, where, name, depth + 1, _is_sealed(name, text))
-        for place, texts in mingled.items():  # texts that took turns, glued: only a known key means anything there
+        for place, texts in mingled.items():  # texts that alternate, concatenated: only a known key is meaningful here
             yield Read(f"{path}{place} put together", "", "".join(texts), opaque=True)
 
     def _unpacked(self, data: bytes) -> bytes | None:
@@ -229,7 +233,7 @@ def _limited(data: bytes, limit: int) -> bytes:
 
 
 def _json(text: str) -> Any:
-    """The parsed text; None where it is no JSON that holds text."""
+    """Return the parsed text; None if it is not JSON that can contain text."""
     start = text.lstrip()[:1]
     if not start or start not in '{["':
         return None
@@ -240,7 +244,7 @@ def _json(text: str) -> Any:
 
 
 def _all_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; of a name that stands there twice, both values."""
+    """Return an object with both values of a duplicate name."""
     members = dict(pairs)
     if len(members) < len(pairs):
         for name, value in pairs:
@@ -250,7 +254,7 @@ def _all_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _events(text: str) -> list[Any]:
-    """The JSON of each event or line, where there are at least two of them."""
+    """Return the JSON value of each event or line, if there are at least two."""
     if "\n" not in text and "\r" not in text:
         return []
     found = []
@@ -263,7 +267,7 @@ def _events(text: str) -> list[Any]:
 
 
 def _leaves(value: Any, place: str, numbers: str) -> Iterator[tuple[str, str, str]]:
-    """(names on the way, numbers beside them, text) of each string."""
+    """Yield (names on the path, numbers beside them, text) for each string."""
     if isinstance(value, str):
         yield place, numbers, value
     elif isinstance(value, dict):
@@ -278,7 +282,7 @@ def _leaves(value: Any, place: str, numbers: str) -> Iterator[tuple[str, str, st
 
 
 def _is_sealed(name: str, value: Any) -> bool:
-    """Whether a member is a provider's sealed data: by its name, and by being base64 and no key that anybody knows."""
+    """Return whether a member is a provider's opaque data: an `OPAQUE` name, base64, and not a known key."""
     if name not in OPAQUE or not isinstance(value, str) or _SEALED.fullmatch(value) is None:
         return False
     return not _KEY.fullmatch(value) and not _KEY_INSIDE.search(value)
@@ -293,7 +297,7 @@ def _unescaped(text: str) -> str:
         return chr(int(found[1], 16)) if found[1] else found[2].translate(_LETTERS)
 
     units = _ESCAPE.sub(char, text).encode("utf-16", "surrogatepass")
-    return units.decode("utf-16", "replace")  # halves of one character are one character
+    return units.decode("utf-16", "replace")  # combine surrogate halves into characters
 
 
 def _from_base64(run: str) -> bytes | None:

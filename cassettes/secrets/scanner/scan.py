@@ -1,4 +1,4 @@
-"""A whole cassette, looked at part by part."""
+"""Scan of a whole cassette, part by part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .leak import Leak, masked
 from .own import own_keys, parts_of
 from .readings import Read, Reader, TooMuch
 
-#: What no header's name may hold. Numbers of limits are named after tokens, and are none.
+#: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
 _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
 _NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
 
@@ -25,11 +25,11 @@ _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_
 def scan(
     cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None, *, found_before: frozenset[str] = frozenset()
 ) -> list[Leak]:
-    """Everything in a cassette that looks like a secret, one leak for each secret and part.
+    """Return everything in a cassette that looks like a secret, one leak per secret and part.
 
-    ``cassette``: vcrpy's ``{"requests", "responses", …}``, or as it stands in a file (``interactions``).
-    ``environ``: where the own keys stand; the process's environment if not told.
-    ``found_before``: what `secrets_in` gave of the same traffic before it was scrubbed; no part of it may be left.
+    ``cassette``: vcrpy's ``{"requests", "responses", …}``, or the form in a file (``interactions``). ``environ``: the
+    environment with the own keys; by default the process's. ``found_before``: the result of `secrets_in` for the same
+    traffic before scrubbing; no part of it may remain.
     """
     keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
     keys["rest of a secret"] = parts_of(found_before)
@@ -41,9 +41,9 @@ def scan(
 
 
 def secrets_in(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> frozenset[str]:
-    """The secrets themselves, to be looked for once the cassette was scrubbed; not to be written or shown.
+    """Return the secrets themselves, to search for after scrubbing. Never write or display them.
 
-    A scrubber that takes out a part of one can leave a rest that looks like nothing any more.
+    A scrubber that removes only a part of a secret can leave a rest that no longer looks like one.
     """
     keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
     return frozenset(secret for _, _, (kind, _, secret) in _all(cassette, keys) if kind not in _NOT_RANDOM)
@@ -104,7 +104,7 @@ def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
 
 
 def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:
-    """The body's content, unpacked as its headers say, and why it cannot be."""
+    """Return the body decoded according to its headers, and the reason if that fails."""
     if isinstance(body, Mapping):
         body = body.get("string") if body.get("base64_string") is None else body["base64_string"]
     encoding = next((value for name, value in headers.items() if str(name).lower() == "content-encoding"), None)
@@ -118,7 +118,7 @@ def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:
 
 
 def _values(value: Any) -> Iterator[Read]:
-    """Every reading of a value of any type. Raises TooMuch."""
+    """Yield every decoding of a value of any type. Raises TooMuch."""
     reader = Reader()
     if isinstance(value, bytes):
         yield from reader.raw(value)
@@ -144,12 +144,13 @@ def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_
     try:
         for read in readings:
             texts.append(read)
-            if not read.opaque:  # bytes that a placeholder happens to be the base64 of are no value of the member's
+            # A placeholder may decode from base64 to opaque bytes, which are not the member's value.
+            if not read.opaque:
                 yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
     except TooMuch:
         yield "unreadable", "", "it unpacks without end"
     everything = _Joined(texts)
-    unbroken = "".join(everything.text.split())  # a key is one also where lines or blanks were put into it
+    unbroken = "".join(everything.text.split())  # also find a key that is broken by line ends or blanks
     for kind, spellings in keys.items():
         for spelling in spellings:
             at = everything.text.find(spelling)
@@ -162,7 +163,7 @@ def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_
 
 
 class _Joined:
-    """Many short texts as one: a detector is called once."""
+    """Concatenates many short texts, so that each detector runs only once."""
 
     def __init__(self, texts: list[Read]) -> None:
         unique = list({read.text: read for read in texts}.values())
