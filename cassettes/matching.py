@@ -1,4 +1,4 @@
-"""Request matching for replay: same method, same address, same choosing headers, equivalent body.
+"""Request matching for replay: same method, same address, same API headers, equivalent body.
 
 JSON bodies are compared by value: key order and number spelling do not count, everything else does. A request that lost
 a field therefore matches nothing. Other bodies are compared byte for byte. The headers in `CHOOSING` are compared only

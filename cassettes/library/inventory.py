@@ -78,8 +78,9 @@ def lacking(
 
 
 def modes(script: Script) -> tuple[bool, ...]:
-    """Return the modes in which a script is played: plain and streamed, or only streamed if its response is cut or
-    reset.
+    """Return the modes in which a script is played: plain and streamed, or streamed only.
+
+    A response that is cut or reset exists only as a stream.
     """
     streamed_only = any(round.fault is not None and round.fault.kind in ("cut", "reset") for round in script.rounds)
     return (True,) if streamed_only else (False, True)

@@ -33,14 +33,14 @@ _SLUG = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 
 
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a cassette comes from. ``origin``: live (a provider answered), emulated (our servers answered), or
-    imported.
+    """Where a cassette comes from.
 
+    ``origin``: live (a provider answered), emulated (our servers answered), or imported (another project's recording).
     ``date``: ISO 8601, a day or a time with its zone. ``surface`` (`cassettes.surfaces`), ``sdk`` and ``sdk_version``:
     the client that made the request. ``recorder``: our version. ``scenario``, ``scenario_hash``: the script that was
-    played and its hash at that time. ``ran_by``: who ran the request. ``digest``: digest of the interactions; None only
-    until the cassette is written. ``seal``: digest of all other members, with a version prefix; None in cassettes from
-    before seals, which `verify` refuses.
+    played and its hash at that time. ``ran_by``: the user or CI service that ran the request. ``digest``: digest of the
+    interactions; None only until the cassette is written. ``seal``: digest of all other members, with a version prefix;
+    None in cassettes from before seals, which `verify` refuses.
 
     An imported cassette may lack everything that only a recorder knows. Its date is that of the recording if the source
     contains one, else that of the import. ``source`` and ``note``: where it was found, and remarks such as its licence.
@@ -111,8 +111,9 @@ def now() -> str:
 
 
 def is_slug(name: str) -> bool:
-    """Return whether a name can be a path segment: lower case and digits, with single dots, dashes, underscores
-    between.
+    """Return whether a name can be a path segment.
+
+    It consists of lower-case letters and digits, with single dots, dashes or underscores between them.
     """
     return _SLUG.fullmatch(name) is not None
 

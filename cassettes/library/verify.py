@@ -26,9 +26,7 @@ RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
 
 class Problem(Struct, frozen=True):
-    """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, so nothing was
-    judged.
-    """
+    """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, judging nothing."""
 
     step: str
     place: str
@@ -84,9 +82,7 @@ Judge = Callable[[Subject], Iterable[str | ToolparityError]]
 
 
 class Step(Struct, frozen=True):
-    """One check. ``shows``: what holds if it passes. ``judge`` yields or raises defects; ``needs``: required earlier
-    steps.
-    """
+    """One check. ``shows``: what it proves. ``judge`` yields or raises defects. ``needs``: required earlier steps."""
 
     name: str
     shows: str

@@ -50,10 +50,9 @@ _TYPES = {
 
 
 class Outline(Struct, frozen=True):
-    """The comparable content of a recording. ``fields``: kind of message -> path -> types. The lists have one item per
-    exchange.
+    """The comparable content of a recording; each list has one item per exchange.
 
-    ``values``, ``words``: path -> JSON.
+    ``fields``: kind of message -> path -> types. ``values``, ``words``: path -> JSON.
     """
 
     fields: dict[str, dict[str, list[str]]]

@@ -41,7 +41,7 @@ _RUNNERS = {"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": 
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a recording. In the first two cases the file is unchanged.
+    """The result of a recording. With the status "kept" or "same", the file is unchanged.
 
     ``status``: "kept" (a good cassette existed, and ``again`` was not set), "same" (recorded again with the same
     interactions), "replaced" or "recorded" (written). ``changes``: differences from the previous cassette.

@@ -39,8 +39,7 @@ def conversation(script: Script, surface: Surface, *, stream: bool, model: str |
     request = opening(script, surface, stream=stream, model=model)
     for number, round in enumerate(script.rounds):
         encoded = write_request(request, surface.wire, provider=surface.provider)
-        # In later rounds the model's output may rule out a setting, such as Anthropic's thinking after a round without
-        # it.
+        # Later, the model's output may rule out a setting, such as Anthropic's thinking after a round without it.
         lost = [loss for loss in encoded.losses if number == 0 or loss.code != "param"]
         if lost:
             told = "; ".join(f"{loss.code}: {loss.message}" for loss in lost)

@@ -85,10 +85,10 @@ class Track(Struct, frozen=True, dict=True):
 
 
 class Deck:
-    """Index of recorded responses. ``root``: the library, None for the shipped one. ``scenarios``: restricts it if not
-    empty.
+    """Index of recorded responses.
 
-    Raises UnreadableCassette if a cassette cannot be read.
+    ``root``: the library; None means the shipped one. ``scenarios``: load only these; if empty, load all. Raises
+    UnreadableCassette if a cassette cannot be read.
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None, scenarios: Sequence[str] = ()) -> None:
@@ -115,7 +115,7 @@ class Deck:
 
     @property
     def unserved(self) -> dict[str, int]:
-        """ "provider/wire" -> number of responses without an address."""
+        """The number of responses without an address, by "provider/wire"."""
         served = {(surface.provider, surface.wire) for surface in self.surfaces}
         return {"/".join(key): len(tracks) for key, tracks in self._tracks.items() if key not in served}
 

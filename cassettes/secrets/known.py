@@ -1,4 +1,4 @@
-"""Secrets known by value: those of the environment, and the credentials in the recorded requests.
+"""Secrets known by value: those of the environment, and the credentials in recorded headers and addresses.
 
 They are found without a pattern, so every part of a cassette is searched, also parts that otherwise stay unchanged
 (signatures, encrypted reasoning, binary data).

@@ -84,9 +84,7 @@ def _mixed_or_long(text: str) -> bool:
 
 
 def _no_stand_in_by_hand(text: str) -> bool:
-    """Return False for hand-written stand-ins of secrets (``<token>``, ``${TOKEN}``, ``***``, ``xxxx``) and plain
-    words.
-    """
+    """Return False for plain words and hand-written placeholders (``<token>``, ``${TOKEN}``, ``***``, ``xxxx``)."""
     words = len(text) < 24 and _WORDS.fullmatch(text) is not None
     return not words and text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text
 
@@ -114,8 +112,7 @@ _UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 _UUID = re.compile(_UUID_TEXT)
 
 #: No word character or hyphen before: a long base64url text has no such position, so a blob cannot match by chance.
-#: Some names may directly precede it (``apikeysk-…``, ``KEY_sk-…``), as they do not occur before a key by chance
-#: either.
+#: Some names may directly precede it (``apikeysk-…``, ``KEY_sk-…``), because that does not happen by chance either.
 _START = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=key)|(?<=key[_-])|(?<=token)|(?<=token[_-])|(?<=secret[_-])"
     r"|(?<=KEY[_-])|(?<=TOKEN[_-])|(?<=SECRET[_-]))"

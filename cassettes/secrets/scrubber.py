@@ -7,7 +7,7 @@
     scrubber.report.counts     # {"header": 14, "e-mail address": 2, …}: kinds and numbers, never a value
 
 The hooks also run during replay, on requests and recorded responses: scrubbing again changes nothing. Use one scrubber
-per cassette. It searches all later traffic for the credentials that requests sent.
+per cassette. It searches all later traffic for the credentials found in headers and addresses.
 """
 
 from __future__ import annotations

@@ -47,8 +47,9 @@ class TextScrubber:
         return text.encode("utf-8", "surrogateescape")
 
     def binary(self, data: bytes, depth: int) -> bytes:
-        """Scrub bytes of unknown kind without changing their length: strong forms anywhere, all forms in protobuf
-        strings.
+        """Scrub bytes of unknown kind without changing their length.
+
+        Strong forms are replaced anywhere, all forms in protobuf strings.
         """
         source = Source(data.decode("latin-1"))
         for field in protowire.strings(data) or ():

@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-#: Suffix of the host name -> provider. The first match counts.
+#: Suffix of host or host:port -> provider. The first match counts.
 PROVIDERS: tuple[tuple[str, str], ...] = (
     ("api.openai.com", "openai"),
     ("openai.azure.com", "azure"),

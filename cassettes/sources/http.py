@@ -29,11 +29,10 @@ def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
 
 
 def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
-    """Read a ``request`` and its ``response`` as vcrpy, VCR for Ruby and R, go-vcr, betamax and req_cassette write
-    them.
+    """Read a ``request`` and its ``response`` in the format of vcrpy and similar recorders.
 
-    `shape` and `bodies.body_of` handle their different notations. Raises UnreadableSource if the interaction has
-    another shape.
+    These are VCR for Ruby and R, go-vcr, betamax and req_cassette. `shape` and `bodies.body_of` handle their different
+    notations. Raises UnreadableSource if the interaction has another shape.
     """
     request = mapping(item, "request")
     response = mapping(item, "response")

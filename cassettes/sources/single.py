@@ -10,9 +10,7 @@ from .model import Exchange
 
 
 def exchange(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
-    """Read one body. ``wire``: its wire, if the caller knows it. Raises UnreadableSource if the wire cannot be
-    detected.
-    """
+    """Read one body. ``wire``: its wire, if known. Raises UnreadableSource if the wire cannot be detected."""
     if not body.strip():
         raise UnreadableSource("the file is empty but for white space" if body else "the file is empty")
     if wire is None:

@@ -69,7 +69,10 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
 
 
 def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
-    """Return the replacement for the constructor of a call with a request stream. It raises UnsupportedCall."""
+    """Return the replacement for the constructor of a call with a request stream.
+
+    It raises UnsupportedCall, unless the cassette ignores the call.
+    """
 
     def replacement(
         self: Any,

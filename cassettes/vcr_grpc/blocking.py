@@ -61,7 +61,10 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
 
 
 def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
-    """Return the replacement for a multi-callable's method with a request stream. It raises UnsupportedCall."""
+    """Return the replacement for a multi-callable's method with a request stream.
+
+    It raises UnsupportedCall, unless the cassette ignores the call.
+    """
 
     def replacement(
         multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
@@ -123,8 +126,9 @@ class _RecordingCall:
 
 
 def _seen(handler: _Handler, recording: Recording) -> _Handler:
-    """Wrap a handler that runs on grpc's own thread. An exception from a hook must not end that thread, so the client
-    gets it as a status.
+    """Wrap a handler that runs on grpc's own thread.
+
+    An exception from a hook must not end that thread, so the client gets it as a status.
     """
 
     def handle(event: Any) -> bool:

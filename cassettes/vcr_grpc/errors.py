@@ -8,8 +8,9 @@ from vcr.errors import CannotOverwriteExistingCassetteException
 
 
 class VcrGrpcError(Exception):
-    """Base class. ``what``: the problem. ``where``: a call, a location in a cassette, or "". ``hint``: what to do, or
-    "".
+    """Base class. ``what``: the problem. ``where``: a call or a location in a cassette. ``hint``: what to do.
+
+    ``where`` and ``hint`` may be "".
     """
 
     hint_default = ""

@@ -25,7 +25,7 @@ _BUDGET = 1024  # the API's minimum
 
 
 def settings(asking: Asking) -> dict[str, Any]:
-    """Return the required token limit, and thinking if the script contains reasoning."""
+    """Return the parameters: the required token limit, and thinking if the script contains reasoning."""
     made: dict[str, Any] = {"max_tokens": CUT_AT if asking.cut else _LIMIT}
     if asking.stream:
         made["stream"] = True

@@ -14,7 +14,7 @@ HOSTED: dict[str, dict[str, Any]] = {}
 
 
 def settings(asking: Asking) -> dict[str, Any]:
-    """Return usage for streams, and reasoning if the script contains it (xAI's model reasons by default)."""
+    """Return the parameters: usage in streams, reasoning if the script contains it (xAI's model always reasons)."""
     made: dict[str, Any] = {}
     if asking.stream:
         made |= {"stream": True, "stream_options": {"include_usage": True}}

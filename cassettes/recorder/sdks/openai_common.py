@@ -24,9 +24,7 @@ def async_client(link: Link) -> openai.AsyncOpenAI:
 
 
 def refused(error: BaseException) -> Refusal | None:
-    """Return the provider's error: the whole body, or an event's member ``error``, the only part that the SDK passes
-    on.
-    """
+    """Return the provider's error: the whole body, or an event's ``error``, the only member that the SDK passes on."""
     if isinstance(error, openai.APIStatusError):
         return Refusal(error.response.content, error.status_code)
     if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):

@@ -53,7 +53,7 @@ _HEX = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{2}[ :]?){20,}(?![0-9a-f])", re.IGNO
 _WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,200}\r?\n)+[A-Za-z0-9+/]{1,200}={0,2}")
 #: Invisible characters.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-#: A whole key of a known kind: a provider's encrypted data never looks like this.
+#: A whole key of a known kind, or an unmistakable prefix inside: a provider's opaque data never looks like this.
 _KEY = re.compile(
     r"sk-[\w-]{20,200}|xai-\w{40,100}|AIza[\w-]{35}|A(?:KI|SI)A[0-9A-Z]{16}|gh[pousr]_\w{36,80}|hf_\w{28,50}"
     r"|(?:gsk|r8|fw|npm|pcsk|e2b|ntn)_\w{20,100}|glpat-[\w-]{20,40}"
@@ -136,9 +136,7 @@ class Reader:
             yield from self._respelled(text, path, name, depth)
 
     def _respelled(self, text: str, path: str, name: str, depth: int) -> Iterator[Read]:
-        """Yield the text's hexadecimal digits, base64 lines and HTML entities decoded, and invisible characters
-        removed.
-        """
+        """Yield decoded hex digits, base64 lines and HTML entities, and the text without invisible characters."""
         for run in _HEX.findall(text):
             digits = re.sub("[ :]", "", run)
             plain = bytes.fromhex(digits[: len(digits) // 2 * 2]).decode("latin-1")
@@ -156,9 +154,7 @@ class Reader:
     def value(
         self, value: Any, path: str, name: str, depth: int, opaque: bool = False, free: bool = False
     ) -> Iterator[Read]:
-        """Yield all decodings of parsed JSON. ``free``: content of a model or caller, in which no name marks opaque
-        data.
-        """
+        """Yield all decodings of parsed JSON. ``free``: a model or caller chose the names; none marks opaque data."""
         if isinstance(value, str):
             yield from self.text(value, path, name, depth, opaque)
         elif isinstance(value, dict):
