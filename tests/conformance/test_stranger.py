@@ -110,8 +110,7 @@ def stranger(home: Path, tmp_path: Path) -> Stranger:
 def test_the_wheel_is_what_is_used_and_not_this_tree(stranger: Stranger) -> None:
     names = ", ".join(PACKAGES)
     asked = (
-        f"import sys; from toolparity import {names}; "
-        f"print(*(one.__file__ for one in ({names})), *sys.path, sep='\\n')"
+        f"import sys; from toolparity import {names}; print(*(one.__file__ for one in ({names})), *sys.path, sep='\\n')"
     )
     told = [Path(line) for line in stranger.run("python", "-c", asked).stdout.splitlines() if line]
     assert len(told) > len(PACKAGES)
