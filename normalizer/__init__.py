@@ -1,1 +1,1 @@
-"""The normalizer: raw traffic of every wire into one canonical form, and back. `toolparity` has its public names."""
+"""Conversion between the raw traffic of every wire and one canonical form. `toolparity` exports the public names."""

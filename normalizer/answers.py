@@ -1,8 +1,8 @@
-"""From a response and what its calls returned to the next turns: every call answered, none twice.
+"""Next turns of a conversation, built from a response and the outcomes of its calls.
 
-``answer`` keeps the assistant turn whole and answers dropped and rejected calls with an error that says why; ``strip``
-cuts them out of the history, where the provider allows that (design: a signed reasoning block beside a cut call
-forbids it, failure THINK-04).
+``answer`` keeps the assistant turn unchanged and gives every call exactly one result; dropped and rejected calls get an
+error that states the reason. ``strip`` removes those calls from the response instead. A provider refuses that for a
+turn with signed reasoning (failure THINK-04).
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from .model import Reasoning, Response, ToolCall
 from .pairing import unanswered
 from .policies import Selection
 
-#: Anything a tool may return: text, a value that JSON can say, parts, or a whole Result.
+#: Anything that a tool may return: text, a JSON-serializable value, a list of parts, or a Result.
 Outcome = Any
 
 
 def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outcome] | Iterable[Result]) -> list[Turn]:
-    """The assistant turn and the turn that answers it, in call order.
+    """Return the assistant turn and the turn with the results of its calls, in call order.
 
-    ``outcomes``: by call id, or Results. A kept call without an outcome is answered as not executed; dropped and
-    rejected ones with the selection's reason. Raises DuplicateAnswer where two outcomes are for one call or one is
-    for no call, UnsayableOutcome for one that JSON cannot say.
+    ``outcomes``: a mapping from call id to outcome, or Results. A kept call without an outcome gets an error result
+    that says it was not executed; dropped and rejected calls get the selection's reason. Without calls there is no
+    second turn. Raises DuplicateAnswer if two Results have the same call id or an outcome matches no call, and
+    UnsayableOutcome for an outcome that is not JSON-serializable.
     """
     given = _by_id(outcomes)
     reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
@@ -55,9 +56,10 @@ def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outc
 
 
 def strip(response: Response, selection: Selection) -> Response:
-    """The response without its dropped and rejected calls.
+    """Return the response without its dropped and rejected calls.
 
-    Raises StripIllegal where a signed reasoning block stands beside them: a provider refuses a turn that was changed.
+    Raises StripIllegal if their choice also contains signed or encrypted reasoning: a provider refuses such a turn once
+    it was changed.
     """
     cut = {(ref.choice, ref.block) for ref in (*selection.dropped, *selection.rejected)}
     choices = []
@@ -71,9 +73,9 @@ def strip(response: Response, selection: Selection) -> Response:
 
 
 def result_of(call: ToolCall, outcome: Outcome) -> Result:
-    """The answer to a call from whatever its tool returned. An exception becomes an error result.
+    """Return the result of a call from the outcome of its tool. An exception becomes an error result.
 
-    Raises UnsayableOutcome.
+    Raises UnsayableOutcome if the outcome is not JSON-serializable.
     """
     if isinstance(outcome, Result):
         return replace(outcome, call_id=call.id, name=outcome.name or call.name, kind=call.kind)
@@ -88,9 +90,9 @@ def result_of(call: ToolCall, outcome: Outcome) -> Result:
 
 
 def parts_of(outcome: Outcome) -> list[Part]:
-    """The parts that say what a tool returned: nothing is no part, text is text, everything else JSON.
+    """Return the parts of an outcome: none for None or "", a text part for a string, else a JSON part.
 
-    Raises UnsayableOutcome for what is no JSON.
+    A list of parts is returned as it is. Raises UnsayableOutcome for a value that is not JSON-serializable.
     """
     if outcome is None or outcome == "":
         return []

@@ -1,7 +1,7 @@
-"""The text of a call's arguments: parsed strictly, never repaired.
+"""Strict parser for argument texts, which never repairs them.
 
-An argument text is one of: an object (complete), empty or null (taken as {}), or something that cannot run, told
-apart by finding code. The exact text is kept by the caller whatever comes out (law `arguments`).
+A JSON object is complete. An empty text or null counts as {}. Any other text cannot run, and a finding code states why.
+The caller keeps the exact text in every case (law `arguments`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import msgspec
 from .model import CallStatus
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
-#: A tool that nobody declared: its arguments hold the calls that the model wanted to make (NAME-04).
+#: A pseudo-tool that models call although no request declares it; its arguments hold the intended calls (NAME-04).
 PSEUDO_PARALLEL = "multi_tool_use.parallel"
 _SPACE = " \t\n\r"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Parsed(NamedTuple):
-    """``arguments`` is null where the call cannot run; ``code`` names the finding, "" where there is none."""
+    """A parsed argument text. ``arguments``: None if the call cannot run. ``code``: a finding code, or ""."""
 
     arguments: dict[str, Any] | None
     status: CallStatus = "complete"
@@ -55,7 +55,7 @@ def _diagnose(text: str) -> Parsed:
     except RecursionError:
         return Parsed(None, "invalid", "arguments-too-deep")
     except json.JSONDecodeError as error:
-        # Only a text that ends inside its JSON was cut; anything wrong before the end is malformed (FIN-10, REP-01).
+        # A text is truncated only if it ends inside its JSON; an error before the end makes it invalid (FIN-10, REP-01).
         if error.pos >= len(stripped) or error.msg.startswith("Unterminated string") or _cut_literal(stripped, error):
             return Parsed(None, "truncated", "arguments-truncated")
         return Parsed(None, "invalid", "arguments-invalid")
@@ -75,7 +75,7 @@ def _diagnose(text: str) -> Parsed:
 
 
 def _cut_literal(text: str, error: json.JSONDecodeError) -> bool:
-    """Whether the text ends inside an escape, a number's sign or one of JSON's three words."""
+    """Return whether the text ends inside an escape, after a minus sign or inside ``true``, ``false`` or ``null``."""
     tail = text[error.pos :]
     if error.msg.startswith("Invalid \\"):
         return len(tail) < 6
@@ -90,17 +90,17 @@ def _is_object(text: str) -> bool:
 
 
 def by_value(text: str) -> str:
-    """One spelling for all argument texts of equal value: spaces, key order, escapes and number spelling aside.
+    """Return the same text for all argument texts of equal value, as a key for comparison.
 
-    ``1`` and ``1.0`` are equal, as in JSON Schema; ``true`` and ``1`` are not. A text that
-    cannot run equals itself only.
+    White space, key order, escapes and number formats do not matter. ``1`` and ``1.0`` are equal, as in JSON Schema;
+    ``true`` and ``1`` are not. A text that cannot run equals only itself.
     """
     parsed = parse(text).arguments
     if not parsed:
         return text if parsed is None else "{}"
     try:
         return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
-    except (ValueError, RecursionError):  # what only msgspec reads
+    except (ValueError, RecursionError):  # only msgspec parses this text
         return text
 
 
@@ -110,7 +110,7 @@ def _number(spelled: str) -> float | int:
 
 
 def overflows(value: Any) -> bool:
-    """Whether a float is infinite (it overflowed while parsing) or NaN: JSON has no such value."""
+    """Return whether a value contains an infinite float (from an overflow while parsing) or NaN, unlike any JSON."""
     stack = [value]
     while stack:
         item = stack.pop()

@@ -1,8 +1,11 @@
-"""The canonical conversation: what was said to the model and what it answered, beside the canonical response.
+"""Canonical conversation: the types of a history and of the request that sends it.
 
-A conversation is a list of turns in order. What the assistant said is a canonical `Response` (its first choice), so
-that whatever a provider needs to see again travels with it; the answers to its calls are `Results`. A `Request` adds
-what stands beside the history in a request body: tools, how they may be chosen, and the provider's other members.
+A conversation is an ordered list of turns. An assistant turn holds a canonical `Response`, of which the first choice
+counts, so that it keeps all data that the provider expects back. `Results` hold the results of its calls. A `Request`
+adds the other members of a request body: tools, tool choice and the provider's parameters.
+
+``extra`` holds the wire's members that no field represents. ``plain`` is true if the wire held one string instead of a
+list of parts.
 """
 
 from __future__ import annotations
@@ -16,23 +19,23 @@ from .model import Block, Response, ToolCall
 
 
 class TextPart(Struct, tag="text", tag_field="type", frozen=True, gc=False):
-    """Words. ``extra``: the wire's other members (cache marks, citations)."""
+    """Text. ``extra``: the wire's other members, such as cache marks and citations."""
 
     text: str
     extra: dict[str, Any] = {}
 
 
 class JsonPart(Struct, tag="json", tag_field="type", frozen=True, gc=False):
-    """A value as a tool returned it; spelled as compact JSON where the wire knows only text."""
+    """A value that a tool returned; written as compact JSON on wires that accept only text."""
 
     value: Any
     extra: dict[str, Any] = {}
 
 
 class MediaPart(Struct, tag="media", tag_field="type", frozen=True, gc=False):
-    """An image, file or sound. Exactly one of ``data`` (base64), ``url`` and ``file_id`` is there.
+    """An image, file, audio or video. Exactly one of ``data`` (base64), ``url`` and ``file_id`` is set.
 
-    ``kind``: "image", "file", "audio" or "video"; ``media_type``: its MIME type where known.
+    ``kind``: "image", "file", "audio" or "video". ``media_type``: its MIME type, if known.
     """
 
     kind: str
@@ -45,7 +48,7 @@ class MediaPart(Struct, tag="media", tag_field="type", frozen=True, gc=False):
 
 
 class OpaquePart(Struct, tag="opaque", tag_field="type", frozen=True, gc=False):
-    """A part that no field here represents: kept whole for the wire it came from."""
+    """A part without a canonical type: kept unchanged for the wire it came from."""
 
     wire_type: str
     raw: Any = None
@@ -55,7 +58,7 @@ Part = TextPart | JsonPart | MediaPart | OpaquePart
 
 
 class System(Struct, tag="system", tag_field="type", frozen=True, gc=False):
-    """Standing instructions. ``role`` keeps the wire's word ("system" or "developer"). ``plain``: one bare string."""
+    """A system message. ``role``: the wire's name for it, "system" or "developer"."""
 
     parts: list[Part]
     role: str = "system"
@@ -64,7 +67,7 @@ class System(Struct, tag="system", tag_field="type", frozen=True, gc=False):
 
 
 class User(Struct, tag="user", tag_field="type", frozen=True, gc=False):
-    """What the user said. ``plain``: the wire held one bare string, not a list of parts."""
+    """A user message."""
 
     parts: list[Part]
     plain: bool = True
@@ -72,16 +75,16 @@ class User(Struct, tag="user", tag_field="type", frozen=True, gc=False):
 
 
 class Assistant(Struct, tag="assistant", tag_field="type", frozen=True, gc=False):
-    """What the model said: its first choice counts. ``extra``: members of the history's message itself."""
+    """An assistant message: the first choice of ``response``. ``extra``: members of the message in the history."""
 
     response: Response
     extra: dict[str, Any] = {}
 
 
 class Result(Struct, frozen=True, gc=False):
-    """The answer to one call. ``call_id``: the canonical id of the call. ``kind``: that of the call.
+    """The result of one call. ``call_id``: the canonical id of the call. ``kind``: the kind of the call.
 
-    ``plain``: the wire held one bare string. ``wire_id``: the answer's own item id, where the wire has one.
+    ``wire_id``: the id of the result's item, on wires that have one.
     """
 
     call_id: str
@@ -95,9 +98,9 @@ class Result(Struct, frozen=True, gc=False):
 
 
 class Results(Struct, tag="results", tag_field="type", frozen=True, gc=False):
-    """The answers to the calls of the assistant turn before, in call order.
+    """The results of the calls in the preceding assistant turn, in call order.
 
-    ``extra``: members of the message that held them, where the wire has one message for all.
+    ``extra``: members of the message that held them, on wires that use one message for all results.
     """
 
     results: list[Result]
@@ -105,7 +108,7 @@ class Results(Struct, tag="results", tag_field="type", frozen=True, gc=False):
 
 
 class Other(Struct, tag="other", tag_field="type", frozen=True, gc=False):
-    """An item of the history that is none of the above: kept whole for the wire it came from."""
+    """An item of the history without a canonical type: kept unchanged for the wire it came from."""
 
     wire: str
     raw: Any
@@ -115,11 +118,11 @@ Turn = System | User | Assistant | Results | Other
 
 
 class Tool(Struct, frozen=True, gc=False):
-    """One tool definition. ``parameters``: its JSON schema; ``strict``: null where nobody said.
+    """One tool definition. ``parameters``: its JSON schema. ``strict``: None if unspecified.
 
-    ``kind``: "function", "custom" (free text in), or "hosted" (the provider's own: then ``raw`` is the wire's
-    definition and goes only to the wire it came from). ``waiting_hint``: what to tell the user while it runs; it is
-    never sent.
+    ``kind``: "function", "custom" (the input is free text), or "hosted" (the provider runs the tool). ``raw``: the
+    wire's definition of a hosted tool, which is written only to the wire it came from. ``waiting_hint``: text to show
+    the user while the tool runs; it is never sent to the provider.
     """
 
     name: str
@@ -134,7 +137,11 @@ class Tool(Struct, frozen=True, gc=False):
 
 
 class ToolChoice(Struct, frozen=True, gc=False):
-    """How the model may choose: ``mode`` auto, none, required or named (then ``name``). ``raw``: a mode of one wire."""
+    """How the model may choose tools.
+
+    ``mode``: "auto", "none", "required", "named" (only the tool ``name``), or "raw" (``raw`` is a mode that only its
+    wire has).
+    """
 
     mode: Literal["auto", "none", "required", "named", "raw"]
     name: str | None = None
@@ -142,11 +149,11 @@ class ToolChoice(Struct, frozen=True, gc=False):
 
 
 class Request(Struct, frozen=True, gc=False):
-    """A request: the conversation and what stands beside it.
+    """A request: the conversation and the other members of its body.
 
-    ``parallel``: whether several calls may come at once, null where nobody said. ``previous_response_id``: the
-    provider keeps the history up to there (`openai.responses`, `xai.grpc`). ``params``: every other member of the
-    body (temperature, max_tokens, stream, …), as the wire spells it.
+    ``parallel``: whether the model may make several calls in one response; None if unspecified.
+    ``previous_response_id``: the provider stores the history up to this response (`openai.responses`, `xai.grpc`).
+    ``params``: every other member of the body (temperature, max_tokens, stream, …), as the wire represents it.
     """
 
     wire: str
@@ -161,7 +168,7 @@ class Request(Struct, frozen=True, gc=False):
 
 
 class Loss(Struct, frozen=True, gc=False):
-    """Something that the target cannot carry, or not unchanged. ``code``: see `wires.write_context.LOSSES`."""
+    """Content that the target cannot represent, or only changed. ``code``: a key of `wires.write_context.LOSSES`."""
 
     code: str
     message: str
@@ -170,11 +177,11 @@ class Loss(Struct, frozen=True, gc=False):
 
 
 class Encoded(Struct, frozen=True, gc=False):
-    """A request body for one wire. ``body``: parsed JSON (or a protobuf message on `xai.grpc`).
+    """A request body for one wire. ``body``: parsed JSON, or a protobuf message on `xai.grpc`.
 
-    ``losses``: empty, or true. ``ids`` and ``names``: what stands on the wire -> the canonical id or name, wherever
-    they differ; `restored` reads the provider's next response with them. What stands inside the body is shared with
-    the request: change a copy.
+    ``losses``: the content that the body does not carry unchanged. ``ids`` and ``names``: the id or name on the wire ->
+    the canonical one, if they differ; `restored` applies them to the provider's response. ``body`` shares objects with
+    the request: change only a copy of it.
     """
 
     wire: str
@@ -184,9 +191,10 @@ class Encoded(Struct, frozen=True, gc=False):
     names: dict[str, str] = {}
 
     def restored(self, response: Response) -> Response:
-        """The response to this request, its client calls under the canonical ids and names; the same where none differ.
+        """Return the response to this request with the canonical ids and names of its client calls.
 
-        A tool called by its alias is found under its own name then, and goes back under the alias when written again.
+        Return the same object if none differs. A call that used a tool's alias then has the canonical tool name; the
+        next request writes the alias again.
         """
         if not (self.ids or self.names):
             return response

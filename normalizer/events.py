@@ -1,8 +1,9 @@
-"""What a stream decoder tells while the answer arrives: for showing, never for acting.
+"""Canonical events that a stream decoder returns while a response arrives.
 
-``key`` names a block for its life in the stream (0, 1, … in order of first appearance within its choice); the block's
-place in the final response can differ on wires that do not order their blocks (openai.chat). Only the `Response` of
-``finish()`` says which calls may run.
+Use events to display a response, never to run calls: only the `Response` that ``finish()`` returns determines which
+calls may run. ``choice`` is the index of the choice. ``key`` identifies a block for the duration of the stream: 0, 1, …
+in order of first appearance within its choice. The block's index in the final response can differ on wires that do not
+order their blocks (openai.chat).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .model import Error, Stop, Usage
 
 
 class BlockStart(Struct, tag="block_start", tag_field="type", frozen=True, gc=False):
-    """A block begins. ``block``: its canonical type; ``id`` and ``name`` where it is a call and they are known."""
+    """A block begins. ``block`` is its canonical type; a call also has its ``id`` and ``name`` if they are known."""
 
     choice: int
     key: int
@@ -23,7 +24,7 @@ class BlockStart(Struct, tag="block_start", tag_field="type", frozen=True, gc=Fa
 
 
 class BlockDelta(Struct, tag="block_delta", tag_field="type", frozen=True, gc=False):
-    """More of a block: text, reasoning, refusal words, or the next piece of a call's argument text."""
+    """The next part of a block: text, reasoning, refusal, or the next fragment of a call's argument text."""
 
     choice: int
     key: int
@@ -31,7 +32,7 @@ class BlockDelta(Struct, tag="block_delta", tag_field="type", frozen=True, gc=Fa
 
 
 class BlockReset(Struct, tag="block_reset", tag_field="type", frozen=True, gc=False):
-    """What was shown of this block is replaced by ``text`` (a server that repeats instead of continuing)."""
+    """``text`` replaces the content of this block so far, because the server repeats it instead of continuing."""
 
     choice: int
     key: int
@@ -39,27 +40,27 @@ class BlockReset(Struct, tag="block_reset", tag_field="type", frozen=True, gc=Fa
 
 
 class BlockStop(Struct, tag="block_stop", tag_field="type", frozen=True, gc=False):
-    """The wire said that this block is whole."""
+    """The wire reported that this block is complete."""
 
     choice: int
     key: int
 
 
 class ChoiceStop(Struct, tag="choice_stop", tag_field="type", frozen=True, gc=False):
-    """The wire gave a stop reason; ``stop`` is the wire's word mapped, before content is weighed against it."""
+    """The wire reported a stop reason. ``stop`` is the canonical reason before the content of the choice corrects it."""
 
     choice: int
     stop: Stop
 
 
 class UsageUpdate(Struct, tag="usage", tag_field="type", frozen=True, gc=False):
-    """Token figures so far."""
+    """Token counts so far."""
 
     usage: Usage
 
 
 class StreamError(Struct, tag="error", tag_field="type", frozen=True, gc=False):
-    """The provider, or something on the way, reported an error."""
+    """The provider, or a proxy in front of it, reported an error."""
 
     error: Error
 

@@ -1,8 +1,8 @@
-"""The canonical form: what every wire is turned into.
+"""Canonical form of a response: the types that every wire decodes into.
 
-The JSON of these structs (`normalizer.json_codec.encode`) is the contract that other languages read. Blocks stand in
-the model's order; ids, names and argument texts are exactly what stood on the wire. ``extra`` holds the wire's
-non-null members that no canonical field represents; an encoder merges it back only for the same wire and provider.
+The JSON of these structs (`normalizer.json_codec.encode`) is a contract for readers in other languages. Blocks are in
+the model's order. Ids, names and argument texts are exactly those of the wire. ``extra`` holds the wire's non-null
+members that no canonical field represents; an encoder writes them back only for the same wire and provider.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ StopReason = Literal[
     "unknown",
 ]
 
-#: Stop reasons under which nothing of a choice may run (law `incomplete`; failures REF-01, GEM-02), in words.
+#: Stop reason -> explanation, for stop reasons under which no call of a choice may run.
+#: Law `incomplete`; failures REF-01, GEM-02.
 DEAD_STOPS: dict[StopReason, str] = {
     "refusal": "the answer was refused",
     "content_filter": "a filter cut the answer",
@@ -42,7 +43,7 @@ CallStatus = Literal["complete", "truncated", "invalid"]
 
 
 class Text(Struct, tag="text", tag_field="type", frozen=True, gc=False):
-    """Words for the user. ``annotations``: citations as the wire spells them."""
+    """Text for the user. ``annotations``: citations, as the wire represents them."""
 
     text: str
     annotations: list[Any] = []
@@ -50,9 +51,9 @@ class Text(Struct, tag="text", tag_field="type", frozen=True, gc=False):
 
 
 class Reasoning(Struct, tag="reasoning", tag_field="type", frozen=True, gc=False):
-    """The model's thinking, or its state that only the provider reads (``signature``, ``encrypted``).
+    """The model's reasoning, or state that only the provider can read (``signature``, ``encrypted``).
 
-    ``redacted``: the provider withheld the words and kept only ``encrypted``.
+    ``redacted``: the provider withheld the text and sent only ``encrypted``.
     """
 
     text: str = ""
@@ -63,17 +64,18 @@ class Reasoning(Struct, tag="reasoning", tag_field="type", frozen=True, gc=False
 
 
 class Refusal(Struct, tag="refusal", tag_field="type", frozen=True, gc=False):
-    """The words with which the model declined."""
+    """The text with which the model declined the request."""
 
     text: str
     extra: dict[str, Any] = {}
 
 
 class ToolCall(Struct, tag="tool_call", tag_field="type", frozen=True, gc=False):
-    """A client call: the caller has to execute it, and nobody else does.
+    """A client call: the caller has to execute it, because the provider does not.
 
-    ``arguments``: the parsed object; null where the text is no object, and for kinds whose text is no JSON (custom).
-    ``arguments_text``: exactly what stood on the wire. ``wire_id``: the item's own id where the wire has two.
+    ``arguments``: the parsed object; None if the argument text is not an object, and for kinds whose text is not JSON
+    (custom). ``arguments_text``: exactly the text on the wire. ``wire_id``: the id of the item, on wires that have one
+    besides the id of the call.
     """
 
     id: str
@@ -89,7 +91,10 @@ class ToolCall(Struct, tag="tool_call", tag_field="type", frozen=True, gc=False)
 
 
 class ServerToolCall(Struct, tag="server_tool_call", tag_field="type", frozen=True, gc=False):
-    """A call that the provider executed itself: never dispatched. ``tool`` is canonical, ``name`` the wire's."""
+    """A call that the provider executes itself: the caller never runs it.
+
+    ``tool``: the canonical name of the tool. ``name``: its name on the wire.
+    """
 
     id: str
     tool: str
@@ -100,7 +105,7 @@ class ServerToolCall(Struct, tag="server_tool_call", tag_field="type", frozen=Tr
 
 
 class ServerToolResult(Struct, tag="server_tool_result", tag_field="type", frozen=True, gc=False):
-    """What came of a server call, or what a provider's tool announced by itself (``call_id`` "" then)."""
+    """The result of a server call, or one that a provider's tool sent without a call (``call_id`` is "" then)."""
 
     call_id: str
     tool: str
@@ -110,7 +115,7 @@ class ServerToolResult(Struct, tag="server_tool_result", tag_field="type", froze
 
 
 class ApprovalRequest(Struct, tag="approval_request", tag_field="type", frozen=True, gc=False):
-    """The provider asks whether it may run a call on a server of its own (MCP)."""
+    """A request of the provider for permission to run a call on an MCP server."""
 
     id: str
     server: str
@@ -120,7 +125,7 @@ class ApprovalRequest(Struct, tag="approval_request", tag_field="type", frozen=T
 
 
 class Opaque(Struct, tag="opaque", tag_field="type", frozen=True, gc=False):
-    """Something no table here names yet: kept whole, and reported as `unknown-block`."""
+    """A block of an unknown type: kept unchanged, and reported as `unknown-block`."""
 
     wire_type: str
     raw: Any = None
@@ -131,14 +136,14 @@ Block = Text | Reasoning | Refusal | ToolCall | ServerToolCall | ServerToolResul
 
 
 class Stop(Struct, frozen=True, gc=False):
-    """Why the answer ended: ``reason`` is what happened, ``raw`` what the provider called it."""
+    """Why a choice ended. ``reason``: the canonical stop reason. ``raw``: the provider's term for it."""
 
     reason: StopReason
     raw: str | None = None
 
 
 class Choice(Struct, frozen=True, gc=False):
-    """One alternative answer."""
+    """One of the alternative outputs of a response."""
 
     index: int
     blocks: list[Block]
@@ -152,14 +157,14 @@ class Choice(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The words of all text blocks, joined."""
+        """The text of all text blocks, concatenated."""
         return "".join(block.text for block in self.blocks if type(block) is Text)
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Token figures that mean the same everywhere; absent ones are null, never 0.
+    """Token counts with the same meaning on every wire. A count that the wire does not report is None, never 0.
 
-    ``input_tokens`` includes cache reads and writes, ``output_tokens`` includes reasoning; ``raw`` is the wire's own.
+    ``input_tokens`` includes cache reads and writes; ``output_tokens`` includes reasoning. ``raw``: the wire's usage.
     """
 
     input_tokens: int | None = None
@@ -171,7 +176,7 @@ class Usage(Struct, frozen=True, gc=False):
 
 
 class Error(Struct, frozen=True, gc=False):
-    """What the provider said went wrong. ``retryable``: null where neither the type nor the status tells."""
+    """An error that the provider reported. ``retryable``: None if neither its type nor the HTTP status decides it."""
 
     type: str
     message: str
@@ -181,19 +186,19 @@ class Error(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True, dict=True):
-    """What has findings beside its canonical form: they are not encoded with it, nor compared.
+    """Base of structs with findings, which are neither encoded nor compared.
 
-    Copies and pickles keep them; ``msgspec.structs.replace`` makes another object, without any.
+    Copies and pickles keep the findings; the object that ``msgspec.structs.replace`` returns has none.
     """
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Diagnostics in the order they were made; empty for clean traffic."""
+        """The findings in the order in which they were reported; empty for clean traffic."""
         found: tuple[Finding, ...] = self.__dict__.get("findings", ())
         return found
 
     def with_findings(self, findings: list[Finding]) -> Self:
-        """The same object, its findings set (by whoever made it; once, before anybody else sees it)."""
+        """Set the findings and return this object. Only its creator may call this, before it passes the object on."""
         self.__dict__["findings"] = tuple(findings)
         return self
 
@@ -213,10 +218,10 @@ def _found(cls: type[_F], members: tuple[Any, ...], findings: tuple[Finding, ...
 
 
 class Response(Found, frozen=True, dict=True):
-    """One answer of one model.
+    """One response of one model.
 
-    ``complete`` is false where a stream ended without its terminal event: nothing in it may be executed then.
-    ``findings`` are the diagnostics of the decoding.
+    ``complete`` is false if a stream ended without its terminal event: none of its calls may be executed then.
+    ``findings``: the diagnostics of the decoder.
     """
 
     wire: str
@@ -236,11 +241,11 @@ class Response(Found, frozen=True, dict=True):
 
     @property
     def text(self) -> str:
-        """The words of the first choice."""
+        """The text of the first choice."""
         return self.choices[0].text if self.choices else ""
 
     def walk(self) -> Iterator[tuple[Choice, int, Block]]:
-        """Every block with its choice and its index in that choice."""
+        """Yield every block with its choice and its index in that choice."""
         for choice in self.choices:
             for index, block in enumerate(choice.blocks):
                 yield choice, index, block

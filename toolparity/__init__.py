@@ -1,16 +1,16 @@
-"""Tool calls of large language models in one canonical form: none lost, misread or run twice.
+"""Public interface of Toolparity: tool calls of large language models in one canonical form.
 
     from toolparity import normalize, StreamDecoder, select
 
     response = normalize(body, wire="anthropic.messages")
     selection = select(response, policy="all")
 
-The names below are the public interface for reading, selecting and writing. Subpackages hold the rest:
-`toolparity.turns` runs tools, `toolparity.textmode` reads calls that a model writes into its text,
-`toolparity.cassettes` records and replays traffic, `toolparity.conformance` is the suite, `toolparity.reports` renders
-results.
+This package exports the functions and types that decode responses, select calls and write requests. Subpackages hold
+the rest: `toolparity.turns` runs tools, `toolparity.textmode` reads calls that a model writes into its text,
+`toolparity.cassettes` records and replays traffic, `toolparity.conformance` is the conformance suite, and
+`toolparity.reports` renders results.
 
-Importing this package imports no provider SDK and performs no I/O. Each name is loaded when it is first used.
+Importing this package imports no provider SDK and opens no file or connection. Each name is loaded on first use.
 """
 
 from importlib import import_module
@@ -75,7 +75,7 @@ __all__ = [
     "write_request",
 ]
 
-#: Name -> the module that defines it; a name that is not listed here is defined in `model`.
+#: Exported name -> the module of `normalizer` that defines it. `model` defines every name that is not listed here.
 _HOMES = {
     "answer": "answers",
     "Encoded": "conversation",

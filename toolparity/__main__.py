@@ -1,4 +1,4 @@
-"""`python -m toolparity`: the command `toolparity`, where no script is installed."""
+"""Entry point of `python -m toolparity`, which runs the `toolparity` command without an installed script."""
 
 from .cli import main
 

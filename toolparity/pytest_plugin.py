@@ -1,10 +1,12 @@
-"""The suite as ordinary tests in anybody's repository.
+"""Pytest plug-in that runs the conformance suite as ordinary tests of any repository.
 
     pytest --parity-subject my.module:Subject
 
-or, in pyproject.toml, ``[tool.toolparity]`` with ``subject``, ``baseline``, ``scenarios``, ``wires``, ``policies``.
-Each case is a test, ``parallel-three[anthropic.messages-stream-first]``, to be chosen with -k and -m; it fails where a
-law is broken. Without a subject this plug-in does nothing, and imports nothing.
+The same settings can be members of ``[tool.toolparity]`` in pyproject.toml: ``subject``, ``baseline``, ``scenarios``,
+``wires``, ``policies`` and the rest of `_MEMBERS`. Options of the command line take precedence.
+
+Each case is one test with a name like ``parallel-three[anthropic.messages-stream-first]``, selectable with -k and -m. A
+test fails if its subject breaks a law. Without a subject the plug-in adds no test and does not import the suite.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _MARKS = {
     "parity_batch": "under the policy batch",
 }
 _LISTS = ("scenarios", "surfaces", "providers", "wires", "policies", "modes")
-#: Member of ``[tool.toolparity]`` -> what it holds.
+#: Member of ``[tool.toolparity]`` -> the type of its value.
 _MEMBERS: dict[str, type] = {
     "subject": str,
     "subjects": list,
@@ -70,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from .conformance.pytest_report import Gathering, Giving
 
         config.pluginmanager.register(Giving(), "toolparity-giving")
-        if not hasattr(config, "workerinput"):  # what workers of xdist find comes together here
+        if not hasattr(config, "workerinput"):  # the main process collects the results of xdist workers
             path = config.invocation_params.dir / file
             if why := unwritable(path):
                 raise pytest.UsageError(f"--parity-report {file} cannot be written: {why}")
@@ -78,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Which subjects are put to the suite, or why they are not."""
+    """Return the header line that names the subjects and says whether they are skipped; None without a subject."""
     subjects = _settings(config)["subjects"]
     if not subjects:
         return None
@@ -88,7 +90,10 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the cases before -k and -m choose."""
+    """Add the cases of each subject, before -k and -m deselect items.
+
+    Raises `pytest.UsageError` if a dependency of the suite is not installed.
+    """
     told = _settings(config)
     if not told["subjects"] or _elsewhere(config):
         return
@@ -100,18 +105,18 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         raise pytest.UsageError(f"the suite needs {error.name}: pip install 'toolparity[conformance]'") from None
 
     if (root := str(config.rootpath)) not in sys.path:
-        sys.path.insert(0, root)  # the subject may stand beside the settings that name it
+        sys.path.insert(0, root)  # the subject may be in the folder of pyproject.toml
     for name in told["subjects"]:
         suite: Suite = Suite.from_parent(session, name="toolparity", nodeid="toolparity", told=told, subject=name)
         config.add_cleanup(suite.close)
         found: list[pytest.Item | pytest.Collector] = [*suite.collect()]
         report = pytest.CollectReport(suite.nodeid, "passed", None, found)
-        suite.ihook.pytest_collectreport(report=report)  # so that they are counted as any other test
+        suite.ihook.pytest_collectreport(report=report)  # so that pytest counts them like other tests
         items.extend(one for one in found if isinstance(one, pytest.Item))
 
 
 def _elsewhere(config: pytest.Config) -> bool:
-    """Whether somebody runs single files, and not the suite: the subject of pyproject.toml is not meant then."""
+    """Return whether the user runs only named files or tests: the subject of pyproject.toml does not apply then."""
     if config.getoption("--parity-subject"):
         return False
     folder = config.invocation_params.dir
@@ -119,7 +124,10 @@ def _elsewhere(config: pytest.Config) -> bool:
 
 
 def _settings(config: pytest.Config) -> dict[str, Any]:
-    """The command line, and what it leaves open from pyproject.toml. Raises pytest.UsageError."""
+    """Return the settings: options of the command line, completed from pyproject.toml.
+
+    Raises `pytest.UsageError` for invalid settings or a baseline option that names no file.
+    """
     table = _table(config)
     subjects = config.getoption("--parity-subject") or table.get("subjects") or []
     if not subjects and "subject" in table:
@@ -137,7 +145,7 @@ def _settings(config: pytest.Config) -> dict[str, Any]:
 
 
 def _table(config: pytest.Config) -> dict[str, Any]:
-    """``[tool.toolparity]``, checked."""
+    """Return the validated table ``[tool.toolparity]``, empty if there is none. Raises `pytest.UsageError`."""
     path = config.rootpath / "pyproject.toml"
     if not path.is_file():
         return {}
