@@ -55,7 +55,7 @@ def _diagnose(text: str) -> Parsed:
     except RecursionError:
         return Parsed(None, "invalid", "arguments-too-deep")
     except json.JSONDecodeError as error:
-        # A text is truncated only if it ends inside its JSON; an error before the end makes it invalid (FIN-10, REP-01).
+        # A text is truncated only if it ends inside its JSON; an earlier error makes it invalid (FIN-10, REP-01).
         if error.pos >= len(stripped) or error.msg.startswith("Unterminated string") or _cut_literal(stripped, error):
             return Parsed(None, "truncated", "arguments-truncated")
         return Parsed(None, "invalid", "arguments-invalid")

@@ -1,4 +1,4 @@
-"""Bytes in, canonical events out: the two entrances `normalize` and `StreamDecoder`."""
+"""Decoding of responses: `normalize` for whole bodies and `StreamDecoder` for streams."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ def normalize(
     request: Any = None,
     status: int | None = None,
 ) -> Response:
-    """The canonical response of one whole body.
+    """Decode one whole body into the canonical response.
 
-    ``body``: bytes, str, parsed JSON, or an SDK's own response object. ``wire``: its format; detected if not told.
-    ``provider``: who answered, where dialects differ. ``request``: the request's body (parsed or not) or an iterable
-    of tool names; it tells the declared tools. ``status``: the HTTP status, kept in errors.
+    ``body``: bytes, str, parsed JSON, or a response object of a provider's SDK. ``wire``: the wire of the body; None to
+    detect it. ``provider``: the provider, for wires whose providers differ. ``request``: the request body (parsed or
+    not), or an iterable of tool names or definitions; it determines the declared tools. ``status``: the HTTP status,
+    which a canonical error keeps.
 
-    Raises MalformedBody for what is no body of the wire, SeveralBodies (one of these) where the bytes contain more than
-    one response, AmbiguousBody where the wire cannot be told.
+    Raises MalformedBody if the body is not a body of the wire, its subclass SeveralBodies if it contains more than one
+    response, AmbiguousBody if detection finds no wire or several, and UnknownWire for an unknown wire name.
     """
     if type(body) is not bytes:
         payload = payload_of(body)
@@ -68,7 +69,10 @@ def normalize(
 
 
 def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
-    """A body that is no answer as it stands: one behind a byte order mark, a stream after all, an HTTP error's text."""
+    """Decode a body that its wire rejected: one with a byte order mark, a stream, or the text of an HTTP error.
+
+    Raises MalformedBody if the body is none of these, and SeveralBodies if it contains more than one response.
+    """
     wire = context.wire
     plain = without_mark(body)
     if plain is not body:
@@ -91,13 +95,13 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
     if others and not error.hint:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
     if isinstance(error, NoAnswer):
-        # A server that answered with something else: an error of its, with all it said, and nothing to execute.
+        # The server sent other JSON: return it as an error that keeps the body, with no call to execute.
         return error_response(context, {"type": "no_answer", "message": error.what, "body": json_codec.decode(body)})
     raise error
 
 
 def _is_stream(body: bytes) -> bool:
-    """Whether a body holds events: of a framing of their own, or several JSON objects."""
+    """Return whether a body is a stream: event framing, a JSON array, or several JSON objects."""
     reader = sniff(body, len(body) + 1)
     if isinstance(reader, JsonLinesReader):
         fewest = 1 if isinstance(reader, JsonArrayReader) else 2
@@ -107,13 +111,14 @@ def _is_stream(body: bytes) -> bool:
 
 
 class StreamDecoder:
-    """Reads one streamed response, in whatever pieces it arrives.
+    """Decoder of one streamed response, which may arrive in chunks of any size.
 
-    ``feed(data)`` takes bytes of the body (SSE, AWS event stream, JSON lines or a JSON array: told by its beginning),
-    or an SDK's own event objects; it returns the canonical events that became known. ``finish()`` returns the
-    Response. On `xai.grpc`, feed one serialized message or one SDK object at a time.
+    ``feed(data)`` takes bytes of the body or event objects of a provider's SDK, and returns the canonical events that
+    they complete. The first bytes determine the framing: SSE, AWS event stream, JSON lines or a JSON array.
+    ``finish()`` returns the Response. On `xai.grpc`, pass one serialized message or one SDK object at a time. The
+    arguments are those of `normalize`.
 
-    Raises EventTooLarge where a pending event outgrows ``max_event_bytes``, and SeveralBodies where anything but an
+    Raises EventTooLarge if a pending event exceeds ``max_event_bytes`` bytes, and SeveralBodies if anything but an
     error follows a whole body.
     """
 
@@ -134,15 +139,15 @@ class StreamDecoder:
         self._head = b""
         self._max = max_event_bytes
         self._finished = False
-        self._plain: Response | None = None  # what a whole body was made into; all that follows is after the end
+        self._plain: Response | None = None  # the response, if the input was a whole body
         self._after: StreamBase | None = None
-        self._before: list[Item] = []  # events that do not tell the wire, until one does
+        self._before: list[Item] = []  # the events before the first one that identifies the wire
         self._reported: set[tuple[str, str]] = set()
         self._events = 0
-        self._sse: SseReader | None = None  # of a stream that has begun: its usual events may take the short path
+        self._sse: SseReader | None = None  # set once a stream has begun, for the fast path
 
     def feed(self, data: Any) -> list[Event]:
-        """Take the next piece; give the events it completed."""
+        """Decode the next chunk and return the events that it completes. Raises DecoderFinished after ``finish()``."""
         if self._finished:
             raise DecoderFinished("feed() after finish()")
         out: list[Event] = []
@@ -178,7 +183,10 @@ class StreamDecoder:
         return out
 
     def finish(self) -> Response:
-        """The response. What is not whole is reported, never guessed."""
+        """Return the response. Incomplete content is reported as findings, never guessed.
+
+        Raises DecoderFinished on a second call, and MalformedBody for an empty stream if no wire was passed.
+        """
         if self._finished:
             raise DecoderFinished("finish() twice")
         self._finished = True
@@ -198,7 +206,7 @@ class StreamDecoder:
             late = None if self._after is None else self._after.failure
             return replace(self._plain, error=late or self._plain.error).with_findings(self.context.findings)
         if self._before:
-            detect_events(self._before)  # raises what the first of them is
+            detect_events(self._before)  # raises, because no event identifies a wire
         if self._stream is None:
             raise MalformedBody("the stream held no event", hint="pass wire=… to read an empty stream as incomplete")
         response: Response = self._stream.finish()
@@ -230,7 +238,7 @@ class StreamDecoder:
             self._stream.feed(items, out)
 
     def _begin(self, items: list[Item]) -> list[Item]:
-        """Open the stream of the wire that the first event tells; what came before it is given with it."""
+        """Open the stream once an event identifies the wire, and return all events so far; return none until then."""
         held = self._before = [*self._before, *items]
         try:
             wire = detect_events(held)
@@ -248,14 +256,14 @@ class StreamDecoder:
         self._stream = wire_named(wire).Stream(self.context)
 
     def _whole(self, wire: str, data: bytes) -> None:
-        """A server that ignores ``stream`` answers with a whole body: bare JSON that says so itself."""
+        """Decode a whole body, which a server sends if it ignores the request to stream."""
         self._events += 1
         self.context.wire = wire
         self.context.find("plain-body")
         self._plain = wire_named(wire).decode(data, self.context)
 
     def _late(self, data: bytes, out: list[Event]) -> None:
-        """After a whole body only an error is read. Raises SeveralBodies for anything else: it could contain calls."""
+        """Decode an error after a whole body. Raises SeveralBodies for other data, because it could contain calls."""
         error = error_body(data)
         if error is None:
             raise SeveralBodies("more came after a whole body", body=data)

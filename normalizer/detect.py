@@ -1,4 +1,4 @@
-"""Which wire a body or an event belongs to, where the caller did not say. Never guessed: what fits two is an error."""
+"""Detection of the wire of a body or an event. Input that fits several wires raises an error instead of a guess."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _ANTHROPIC_EVENTS = (
 
 
 def detect_body(data: bytes) -> str:
-    """The wire of a whole body (or of a stream given whole). Raises AmbiguousBody or MalformedBody."""
+    """Return the wire of a whole body or a complete stream.
+
+    Raises AmbiguousBody if it fits no wire or several, and MalformedBody if it contains neither JSON nor events.
+    """
     data = without_mark(data)
     start = data.lstrip()[:1]
     if start not in (b"{", b"["):
@@ -49,7 +52,7 @@ def _body_wire(body: dict[str, Any]) -> str:
 
 
 def _fits(body: dict[str, Any]) -> tuple[str, ...]:
-    """The wires whose answers look so: by what the body says that it is, or by the member that holds the answer."""
+    """Return the wires that a body fits, by its type marker or else by the member that holds its content."""
     named = body.get("object")
     if named == "response":
         return ("openai.responses",)
@@ -64,13 +67,16 @@ def _fits(body: dict[str, Any]) -> tuple[str, ...]:
 
 
 def looks_like(data: bytes) -> tuple[str, ...]:
-    """The wires whose answer this JSON object could be; none where it is no JSON object."""
+    """Return the wires whose response this JSON object could be; none if the data is not a JSON object."""
     body = _object(data)
     return () if body is None else _fits(body)
 
 
 def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> str | None:
-    """The wire of a JSON object that says itself that it is a whole body, or an error; null for a stream's event."""
+    """Return the wire of a JSON object whose type marks it as a whole body or an error.
+
+    Return None for a stream event, or if ``told`` names another wire. ``or_error``: whether errors count.
+    """
     body = _object(data)
     if body is None:
         return None
@@ -81,7 +87,7 @@ def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> 
 
 
 def whole_wire(body: dict[str, Any]) -> str | None:
-    """The wire of which a JSON object is a whole answer: it says so, or only an answer has its members."""
+    """Return the wire whose whole response a JSON object is, by its type marker or its members; else None."""
     said = _says_whole(body)
     if said is not None or "type" in body or "object" in body:
         return said
@@ -101,13 +107,13 @@ def _says_whole(body: dict[str, Any]) -> str | None:
 
 
 def error_body(data: bytes) -> dict[str, Any] | None:
-    """The JSON object where it is an error, of whatever wire."""
+    """Return the JSON object if it is an error of any wire, else None."""
     body = _object(data)
     return body if body is not None and is_error(body) else None
 
 
 def is_error(body: dict[str, Any]) -> bool:
-    """Whether a JSON object is an error, of whatever wire, and not a chunk or an event that reports one."""
+    """Return whether a JSON object is an error of any wire, but not a chunk or an event that reports one."""
     told = body.get("error") is not None
     return told and not isinstance(body.get("choices"), list) and "sequence_number" not in body
 
@@ -130,14 +136,15 @@ def _detect_stream(data: bytes) -> str:
     return detect_events(items)
 
 
-#: How many events may come before one that tells the wire.
+#: The number of events in which one has to identify the wire.
 MOST_BEFORE = 16
 
 
 def detect_events(items: list[Item]) -> str:
-    """The wire of a stream that begins so: by the first event that tells. Raises what the first one raises.
+    """Return the wire of a stream from its first events: that of the first event that identifies one.
 
-    An error that fits several wires is an answer in itself; what fits none, or is no event, may stand before others.
+    Events that fit no wire are skipped. Raises AmbiguousBody at once for an event that fits several wires; if no event
+    identifies a wire, raises the AmbiguousBody or MalformedBody of the first event.
     """
     first: AmbiguousBody | MalformedBody | None = None
     for _, data in items[:MOST_BEFORE]:
@@ -152,7 +159,10 @@ def detect_events(items: list[Item]) -> str:
 
 
 def detect_event(data: bytes) -> str:
-    """The wire of one stream event. Raises AmbiguousBody or MalformedBody."""
+    """Return the wire of one stream event.
+
+    Raises AmbiguousBody if it fits no wire or several, and MalformedBody if it is not a JSON object.
+    """
     if data == b"[DONE]":
         return "openai.chat"
     try:
@@ -165,7 +175,7 @@ def detect_event(data: bytes) -> str:
 
 
 def event_wire(event: dict[str, Any]) -> str | None:
-    """The wire of one stream event; null where it fits none, or several."""
+    """Return the wire of one stream event; None if it fits no wire or several."""
     found = _event_type_wire(event)
     if found is not None:
         return found

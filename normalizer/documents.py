@@ -1,11 +1,11 @@
-"""How many responses a text contains, and which bytes belong to each.
+"""Splitting of data that contains several responses.
 
-A body is one response: one JSON object that is an answer, or the events of one stream in any framing. A file can
-contain several: JSON lines of answers, an array of them, answers or whole streams one after the other, answers of two
-wires. `responses` splits such a text. Each document is classified by the rules of all wires:
+A body is one response: a single JSON object, or the events of one stream in any framing. A file can contain several:
+JSON lines or an array of responses, consecutive responses or streams, responses of different wires. `responses` splits
+such data. These rules classify each JSON document:
 
 ==================  ===============================  =========================  ====================================
-wire                answer (a response by itself)    first event of a stream    last event of a stream
+wire                whole response                   first event of a stream    last event of a stream
 ==================  ===============================  =========================  ====================================
 openai.chat         ``object: chat.completion``, or  (a new ``id`` for a        ``[DONE]``, or a ``finish_reason``
                     choices with a ``message``       choice that has ended)     in a choice
@@ -14,7 +14,7 @@ openai.responses    ``object: response``, or an      ``response.created``       
 anthropic.messages  ``type: message`` with content   ``message_start``          ``message_stop``
 ==================  ===============================  =========================  ====================================
 
-An error that follows events which have not ended belongs to them; any other error is a response by itself.
+An error that follows the events of an unfinished stream belongs to that stream; any other error is a response.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import json_codec
 from .detect import event_wire, is_error, whole_wire
 from .readers import RAW, EventStreamReader, Item, JsonLinesReader, SseReader, sniff, without_mark
 
-#: The type of the event that begins a stream -> the member of it that is the response with its id.
+#: Type of the first event of a stream -> its member that holds the response and thus the id.
 _BEGIN = {"message_start": "message", "response.created": "response"}
 _END = frozenset(
     (
@@ -40,27 +40,27 @@ _END = frozenset(
 
 
 class _Seen(NamedTuple):
-    """A document: the wire where it shows one, the id of its response, and where it belongs."""
+    """The classification of a JSON document: its wire, if known, the id of its response, and its role in a stream."""
 
     kind: str  # "answer", "error", "event" or "unknown"
     wire: str | None = None
     id: str | None = None
     begins: bool = False
-    greets: bool = False  # openai.chat: it names the role, which most servers do only at the beginning
+    greets: bool = False  # openai.chat: has a role, which most servers send only in the first chunk
     ends: bool = False
-    continued: frozenset[int] = frozenset()  # openai.chat: the choices that have content in it,
-    finished: frozenset[int] = frozenset()  # and those that end in it
+    continued: frozenset[int] = frozenset()  # openai.chat: indexes of its choices
+    finished: frozenset[int] = frozenset()  # openai.chat: indexes of the choices that end in it
 
 
 class _Open:
-    """The stream whose events are being collected."""
+    """A stream whose events are being collected."""
 
     def __init__(self, before: list[Item]) -> None:
         self.items = before
         self.wire: str | None = None
         self.id: str | None = None
         self.ended = False
-        self.whole = False  # an answer among server-sent events: nothing else belongs to it
+        self.whole = False  # a whole response among server-sent events, which excludes all else
         self.finished: set[int] = set()
 
     def take(self, item: Item, seen: _Seen) -> None:
@@ -72,7 +72,7 @@ class _Open:
         self.finished |= seen.finished
 
     def excludes(self, seen: _Seen) -> bool:
-        """Whether a document cannot be of this stream."""
+        """Return whether a document cannot belong to this stream."""
         if self.whole or seen.kind == "answer":
             return True
         if seen.kind == "unknown":
@@ -88,9 +88,9 @@ class _Open:
 
 
 def responses(data: bytes) -> list[bytes]:
-    """The bytes of each response in a text, in order; the text itself where it is one response, or not any.
+    """Return the bytes of each response in ``data``, in order; ``[data]`` if it contains one response or none.
 
-    What is between two responses and is not JSON is given as a part, too: nothing is left out. Never raises.
+    Text between responses that is not JSON becomes a separate item, so nothing is lost. Never raises.
     """
     plain = without_mark(data).lstrip()
     reader = sniff(plain[:65536], len(plain) + 1)
@@ -112,7 +112,7 @@ def responses(data: bytes) -> list[bytes]:
 
 
 def _streams(items: list[Item]) -> list[list[Item]]:
-    """The events of each stream; in server-sent events all documents are events, except an answer without a field."""
+    """Group server-sent events by stream. A whole response on lines without a field name is a group by itself."""
     parts: list[_Open] = []
     for item in items:
         seen = _event(item)
@@ -123,7 +123,7 @@ def _streams(items: list[Item]) -> list[list[Item]]:
 
 
 def _grouped(items: list[Item]) -> list[list[Item]]:
-    """The documents of each response."""
+    """Group JSON documents by response."""
     parts: list[list[Item]] = []
     unknown: list[Item] = []
     stream: _Open | None = None
@@ -146,7 +146,7 @@ def _grouped(items: list[Item]) -> list[list[Item]]:
 
 
 def _document(item: Item) -> _Seen:
-    """What a JSON document is, where nothing around it says that it is an event."""
+    """Classify a JSON document outside server-sent events."""
     body = _decoded(item[1])
     if not isinstance(body, dict):
         return _Seen("unknown")
@@ -157,7 +157,7 @@ def _document(item: Item) -> _Seen:
 
 
 def _event(item: Item) -> _Seen:
-    """What an event is."""
+    """Classify a server-sent event."""
     name, data = item
     if name is RAW:
         answer = _decoded(data)
@@ -212,7 +212,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _as_sse(items: list[Item]) -> bytes:
-    """Events as they are sent: the split ones are written again, so that each part is a stream by itself."""
+    """Write events as server-sent events, so that each part is a separate stream."""
     out: list[bytes] = []
     for name, data in items:
         if isinstance(name, str):

@@ -47,7 +47,7 @@ class BlockStop(Struct, tag="block_stop", tag_field="type", frozen=True, gc=Fals
 
 
 class ChoiceStop(Struct, tag="choice_stop", tag_field="type", frozen=True, gc=False):
-    """The wire reported a stop reason. ``stop`` is the canonical reason before the content of the choice corrects it."""
+    """The wire reported a stop reason. ``stop`` is its canonical form, before the content of the choice corrects it."""
 
     choice: int
     stop: Stop

@@ -1,6 +1,6 @@
-"""The diagnostics: one table of codes, from which the documentation is generated (`docs/findings.md`).
+"""Findings: the diagnostics of decoding, and the table of their codes, from which `docs/findings.md` is generated.
 
-A finding never changes what was decoded; it says where the wire and the canonical form could be read differently.
+A finding does not change the canonical form; it reports where the wire's data is unusual, ambiguous or damaged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Severity = Literal["info", "warning", "error"]
 
 
 class Finding(Struct, frozen=True, gc=False):
-    """One diagnostic. ``choice`` and ``block`` are indexes into the response, null where it is about the whole."""
+    """One diagnostic. ``choice`` and ``block`` are indexes in the response; None if it concerns all of it."""
 
     code: str
     severity: Severity
@@ -23,14 +23,14 @@ class Finding(Struct, frozen=True, gc=False):
 
 
 class Code(Struct, frozen=True):
-    """A row of the table: what a code means, and what the reader should do about it."""
+    """An entry of the table: the severity and meaning of a finding code, and the recommended reaction."""
 
     severity: Severity
     means: str
     do: str
 
 
-# fmt: off  (a row a line)
+# fmt: off  (one entry per line)
 CODES: dict[str, Code] = {
     # the transport and its framing
     "stream-incomplete": Code(
@@ -342,6 +342,6 @@ CODES: dict[str, Code] = {
 
 
 def finding(code: str, message: str = "", choice: int | None = None, block: int | None = None) -> Finding:
-    """A finding of a code in the table; without a message it says what the code means."""
+    """Return a finding of a code in the table. The default message is the meaning of the code."""
     row = CODES[code]
     return Finding(code, row.severity, message or row.means, choice, block)

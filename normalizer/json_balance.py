@@ -1,4 +1,4 @@
-"""Whether a growing JSON text has closed every bracket it opened, in time linear in what it is fed."""
+"""Incremental bracket counting for JSON text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
 class Balance:
-    """Tells, in time linear in what it is fed, whether a growing JSON text has closed every bracket it opened.
+    """Detects, in linear time, whether a growing JSON text has closed every bracket that it opened.
 
-    Used only to tell where one call ends and the next begins on servers that reuse indexes; never to finish a
-    call early (failure EARLY-01).
+    Used only to find the boundary between two JSON texts, such as the arguments of two calls under one index. Never
+    used to end a call early (failure EARLY-01).
     """
 
     __slots__ = ("_depth", "_escaped", "_in_string", "_opened")
@@ -23,7 +23,7 @@ class Balance:
         self._escaped = False
 
     def feed(self, text: str) -> None:
-        """Take the next piece of the text."""
+        """Process the next fragment of the text."""
         start = 0
         if self._escaped and text:
             self._escaped = False
@@ -50,5 +50,5 @@ class Balance:
 
     @property
     def closed(self) -> bool:
-        """True once at least one bracket was opened and all are closed."""
+        """Whether at least one bracket was opened and all are closed."""
         return self._opened and self._depth <= 0 and not self._in_string

@@ -1,7 +1,7 @@
-"""JSON in and out, where msgspec's strictness would lose something.
+"""JSON decoding and encoding that accepts more than msgspec does.
 
-msgspec refuses half surrogate pairs, NaN and numbers beyond 64-bit floats; real traffic holds all of them
-(failures UNI-02, NUM-02). Both directions try msgspec first.
+msgspec rejects half surrogate pairs, NaN and numbers beyond 64-bit floats, which real traffic contains (failures
+UNI-02, NUM-02). Both directions try msgspec first and fall back to the `json` module.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode(data: bytes | str) -> Any:
-    """Any JSON value. Raises ValueError where it is no JSON, is nested too deep, or holds a number too large."""
+    """Decode any JSON value. Raises ValueError if it is not JSON, is nested too deep or contains too large a number."""
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeError):
-        import json  # rarely needed, and not free to load
+        import json  # imported here because it is rarely needed and slows down the import
 
         try:
             return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
@@ -32,7 +32,7 @@ def decode(data: bytes | str) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    """Compact JSON of canonical structs or plain values; half surrogate pairs are escaped, never an error."""
+    """Encode canonical structs or plain values as compact JSON. Half surrogate pairs are escaped, not rejected."""
     try:
         return _encode(value)
     except UnicodeEncodeError:
@@ -43,7 +43,7 @@ def encode(value: Any) -> bytes:
 
 
 def spelled(value: Any) -> bytes:
-    """Compact JSON of what a caller passes as a JSON value. Raises MalformedBody where JSON cannot hold it."""
+    """Encode a caller's value as compact JSON. Raises MalformedBody if it is not JSON-serializable."""
     try:
         return encode(value)
     except RecursionError:
@@ -53,5 +53,5 @@ def spelled(value: Any) -> bytes:
 
 
 def text(value: Any) -> str:
-    """Compact JSON as text; half surrogate pairs stay escaped. Raises MalformedBody where JSON cannot hold it."""
+    """Encode a value as compact JSON in a str, like `spelled`. Raises MalformedBody if it is not JSON-serializable."""
     return spelled(value).decode()

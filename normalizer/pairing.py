@@ -1,8 +1,8 @@
-"""Calls and their answers: every call of an assistant turn has exactly one, directly after it and in call order.
+"""Pairing of calls and results: after it, every call has exactly one result, directly after its turn in call order.
 
-Pairing is by id, over all calls that are open where an answer stands: nearly always those of the turn before it
-(failures ID-10, ID-21: ids repeat over rounds), else earlier ones that nothing answered yet (HIST-08). What does not
-fit is mended and reported, never silently (failures HIST-02, HIST-04, HIST-06, HIST-07, ORD-01, ORD-02).
+Results are matched by id with the calls that are open at that index. These are nearly always the calls of the preceding
+turn (failures ID-10, ID-21: ids repeat over rounds), else earlier calls without a result (HIST-08). A mismatch is fixed
+and reported (failures HIST-02, HIST-04, HIST-06, HIST-07, ORD-01, ORD-02).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ UNANSWERED = "This call was not executed: the conversation went on without an an
 
 
 def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
-    """The turns with every call answered. ``report(code, message, turn)`` is told of each mend.
+    """Return the turns with exactly one result for every call.
 
-    Answers that stand apart from their calls, with other turns between, are moved to them. The last assistant turn
-    stays open: its calls may still be answered.
+    Calls ``report(code, message, turn)`` for each fix; ``turn`` is an index in ``turns``. Results that are separated
+    from their calls by other turns are moved. Calls in the last turn stay open, because their results may still follow.
     """
     return [turn for _, turn in placed(turns, report, 0, len(turns))]
 
 
 def placed(turns: Sequence[Turn], report: Report, start: int, stop: int, kept: bool = False) -> list[tuple[int, Turn]]:
-    """The same for the turns from ``start`` to ``stop``, which are seams (`is_seam`), each turn behind its place.
+    """Return the paired turns from ``start`` to ``stop`` (two boundaries, see `is_seam`), each with its index.
 
-    Answers that had to be put together have the place behind their calls. ``kept``: the provider keeps calls that do
-    not stand here, so answers that nothing here asks for stay where they are.
+    Results that were moved or generated get the index after their calls. ``kept``: the provider stores earlier calls
+    that are not in ``turns``, so results without a call stay where they are.
     """
     pairing = _Pairing(turns, start, stop)
     notes = pairing.notes
@@ -56,9 +56,9 @@ def placed(turns: Sequence[Turn], report: Report, start: int, stop: int, kept: b
 
 
 def answers_at(place: int, turns: Sequence[Turn], stop: int, asked: list[str]) -> Results | None:
-    """The usual case, null in any other: all that answers the calls of these ids stands at a place, in call order.
+    """Return the `Results` at an index if they are the only ones there and match the call ids in call order; else None.
 
-    No other answers may follow directly; those that stand further on answer nothing.
+    This is the fast path for the usual history. ``asked``: the ids of the calls.
     """
     if place >= stop or type(near := turns[place]) is not Results:
         return None
@@ -66,23 +66,23 @@ def answers_at(place: int, turns: Sequence[Turn], stop: int, asked: list[str]) -
     if len(results) != len(asked) or (place + 1 < stop and type(turns[place + 1]) is Results):
         return None
     number = 0
-    for result in results:  # not by zip, which costs more than the rest: every request runs this loop
+    for result in results:  # every request runs this loop; zip would cost more than the rest of it
         if result.call_id != asked[number]:
             return None
-        number += 1  # noqa: SIM113 - enumerate costs more, too
+        number += 1  # noqa: SIM113 - enumerate is slower, too
     return near
 
 
 def is_seam(turns: Sequence[Turn], place: int, waiting: Iterable[str] | None = None) -> bool:
-    """Whether the turns before a place are paired the same without those from it on, and the other way round.
+    """Return whether an index is a boundary: the turns before it and those from it on can be paired independently.
 
-    They are unless calls stand directly before it, or answers behind it that may belong to calls before it.
-    ``waiting``: what `open_ids` gives for the turns before, where that is known.
+    It is a boundary unless the preceding turn makes calls, or results after it may belong to calls before it.
+    ``waiting``: the result of `open_ids` for the turns before it, if known.
     """
     if place and _calls(turns[place - 1]):
         return False
     behind: set[str] = set()
-    near = True  # before the next calls
+    near = True  # until the next turn with calls
     for turn in islice(turns, place, None):
         if type(turn) is Results:
             if near:
@@ -96,7 +96,7 @@ def is_seam(turns: Sequence[Turn], place: int, waiting: Iterable[str] | None = N
 
 
 def last_seam(turns: Sequence[Turn]) -> int:
-    """The last place of which `is_seam` is true and before which no answer of the model stands open; 0 for none."""
+    """Return the last index that follows neither an assistant turn nor detached results; 0 if it is not a boundary."""
     for place in range(len(turns), 0, -1):
         before = turns[place - 1]
         if type(before) is Assistant or (type(before) is Results and not (place > 1 and _calls(turns[place - 2]))):
@@ -106,7 +106,7 @@ def last_seam(turns: Sequence[Turn]) -> int:
 
 
 def open_ids(turns: Sequence[Turn], start: int, stop: int) -> set[str]:
-    """The ids of the calls between two seams that nothing there answers: later answers under them are theirs."""
+    """Return the ids of the calls between two boundaries that have no result there and may get one later."""
     ids: set[str] = set()
     for found in _Pairing(turns, start, stop).found.values():
         if type(found) is _Asked:
@@ -115,9 +115,10 @@ def open_ids(turns: Sequence[Turn], start: int, stop: int) -> set[str]:
 
 
 def stretch(turns: Sequence[Turn], place: int, stop: int) -> int:
-    """The end of what is paired together with the turn at a place that is a seam.
+    """Return the end of the segment that is paired together with the turn at a boundary.
 
-    Where a call is not answered before the next ones, any later turn may do it: then all to the end.
+    If a call has no result before the next turn with calls, any later turn may hold it, so the segment ends at
+    ``stop``.
     """
     if calls := _calls(turns[place]):
         end = _next_calls(turns, place + 1, stop)
@@ -132,10 +133,10 @@ def stretch(turns: Sequence[Turn], place: int, stop: int) -> int:
 
 
 class _Asked:
-    """The calls of one turn and what answers them, in call order; null for the calls that are open.
+    """The calls of one turn and their results in call order; the result of an open call is None.
 
-    ``apart``: the first place behind them where an answer does not stand directly behind them. ``extra``: members of
-    the messages that answers stood in.
+    ``apart``: the index from which results no longer directly follow the calls. ``extra``: members of the messages that
+    held the results.
     """
 
     __slots__ = ("apart", "calls", "extra", "place", "results")
@@ -148,7 +149,7 @@ class _Asked:
         self.extra: dict[str, object] = {}
 
     def answers(self, notes: list[_Note]) -> list[Result]:
-        """One answer a call; those that are made here are told."""
+        """Return one result per call; note each one that has to be generated."""
         answers = []
         for call, result in zip(self.calls, self.results, strict=True):
             if result is None:
@@ -157,9 +158,9 @@ class _Asked:
         return answers
 
 
-#: Place, code and words of something that does not fit.
+#: Turn index, code and message of a mismatch.
 _Note = tuple[int, str, str]
-#: An open call: its turn, and its number among that turn's calls.
+#: An open call: its turn, and its index among the calls of the turn.
 _Open = tuple[_Asked, int]
 
 
@@ -168,10 +169,10 @@ def _place(note: _Note) -> int:
 
 
 class _Pairing:
-    """Finds what answers the calls between two seams.
+    """Matches results with the calls between two boundaries.
 
-    ``found``: for the place of each turn with calls the answers as they stand directly behind it, which is the usual
-    case, or who answers whom. ``orphans``: the answers that nothing asks for, for the place where they stand.
+    ``found``: index of each turn with calls -> the `Results` that directly follow it (the usual case), or its calls
+    with their results. ``orphans``: turn index -> the results without a call.
     """
 
     def __init__(self, turns: Sequence[Turn], start: int, stop: int) -> None:
@@ -179,11 +180,11 @@ class _Pairing:
         self.orphans: dict[int, Results] = {}
         self.notes: list[_Note] = []
         self._turns = turns
-        self._open: dict[str, list[_Open]] = {}  # by the call's id
-        self._others: dict[str, list[_Open]] = {}  # by the id of its item
-        self._last: set[str] | None = None  # the ids of the calls that were made last, as far as anybody asked
-        asked: _Asked | None = None  # the same, unless answered
-        span: list[int] = []  # the places of the answers behind them
+        self._open: dict[str, list[_Open]] = {}  # by call id
+        self._others: dict[str, list[_Open]] = {}  # by item id
+        self._last: set[str] | None = None  # cache: the ids of the most recent calls
+        asked: _Asked | None = None  # the most recent calls, unless `answers_at` matched them
+        span: list[int] = []  # the indexes of the results after them
         place = start
         while place < stop:
             turn = turns[place]
@@ -217,7 +218,7 @@ class _Pairing:
         return asked
 
     def _take(self, span: list[int], asked: _Asked | None) -> None:
-        """Give the answers between two turns with calls to those that they name."""
+        """Assign the results between two turns with calls to the open calls with their ids."""
         turns = self._turns
         given: dict[str, list[tuple[int, Result]]] = {}
         for place in span:
@@ -239,19 +240,19 @@ class _Pairing:
                 self._surplus(place, result, asked is None)
 
     def _takers(self, id: str, most: int) -> list[_Open]:
-        """The open calls that an id names, in order; where there are more than are asked for, the last ones."""
+        """Return the last open calls with an id, at most ``most``, in order."""
         takers: list[_Open] = []
         for known in (self._open.get(id), self._others.get(id)):
             found: list[_Open] = []
             while known and len(takers) + len(found) < most:
                 asked, number = one = known.pop()
-                if asked.results[number] is None:  # not answered under its other id
+                if asked.results[number] is None:  # has no result under its other id
                     found.append(one)
             takers += reversed(found)
         return takers
 
     def _surplus(self, place: int, result: Result, alone: bool) -> None:
-        """Take note of an answer that no call takes. ``alone``: its message's members go with it."""
+        """Note a result without an open call. ``alone``: it keeps the members of its message."""
         if self._last is None:
             self._last = _names(_calls_before(self._turns, place))
         id = result.call_id
@@ -269,7 +270,7 @@ def _calls(turn: Turn) -> list[ToolCall]:
 
 
 def _calls_before(turns: Sequence[Turn], place: int) -> list[ToolCall]:
-    """Those that were made last."""
+    """Return the most recent calls before an index."""
     for before in range(place - 1, -1, -1):
         if calls := _calls(turns[before]):
             return calls
@@ -277,7 +278,7 @@ def _calls_before(turns: Sequence[Turn], place: int) -> list[ToolCall]:
 
 
 def _next_calls(turns: Sequence[Turn], start: int, end: int) -> int:
-    """The place of the next turn that calls something: what stands before it may hold answers."""
+    """Return the index of the next turn with calls, or ``end``."""
     for place in range(start, end):
         if _calls(turns[place]):
             return place
@@ -285,7 +286,7 @@ def _next_calls(turns: Sequence[Turn], start: int, end: int) -> int:
 
 
 def _names(calls: Iterable[ToolCall]) -> set[str]:
-    """The ids under which an answer may name these calls."""
+    """Return the ids by which a result may refer to these calls."""
     names: set[str] = set()
     for call in calls:
         names.add(call.id)
@@ -295,5 +296,5 @@ def _names(calls: Iterable[ToolCall]) -> set[str]:
 
 
 def unanswered(call: ToolCall, reason: str = UNANSWERED) -> Result:
-    """The answer to a call that nobody executed."""
+    """Return the error result of a call that was not executed. ``reason``: its text."""
     return Result(call.id, [TextPart(reason)], is_error=True, name=call.name, kind=call.kind)

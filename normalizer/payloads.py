@@ -1,7 +1,6 @@
-"""What callers hand in: bytes, text, parsed JSON, or an SDK's own object, made into the bytes of a wire.
+"""Conversion of caller input (bytes, text, parsed JSON or SDK objects) into the bytes of a wire.
 
-No SDK is imported here: an object of one can only exist if its caller imported it, and its class says where it is
-from.
+This module imports no SDK. It recognizes SDK objects by the module of their class.
 """
 
 from __future__ import annotations
@@ -17,14 +16,18 @@ from .wires.common import Declared
 
 
 class Payload(Struct, frozen=True):
-    """``wire`` where the object's class tells it. ``respelled``: the bytes are our spelling, not the wire's own."""
+    """The bytes of a body or event.
+
+    ``wire``: the wire, if the object's class determines it. ``respelled``: the bytes were encoded here and can differ
+    from those on the wire.
+    """
 
     data: bytes
     wire: str | None = None
     respelled: bool = False
 
 
-#: SDK modules and the wire whose objects they hold.
+#: Prefixes of SDK modules and the wire of their objects.
 _MODULES = (
     ("openai.types.chat", "openai.chat"),
     ("openai.lib.streaming.chat", "openai.chat"),
@@ -33,11 +36,11 @@ _MODULES = (
     ("anthropic.types", "anthropic.messages"),
     ("anthropic.lib", "anthropic.messages"),
 )
-#: Events that the SDKs' stream helpers derive from the raw ones they also pass on.
+#: Types of events that Anthropic's stream helper derives from raw events, which it also passes on.
 _DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json", "compaction"))
 _NOTHING = Payload(b"")
 _PARSED_ITEMS = {"__all__": {"parsed_arguments": True, "content": {"__all__": {"parsed"}}}}
-#: Members that openai's parsing helpers add to what the server sent, holding objects of the caller's own classes.
+#: Members that openai's parsing helpers add to the server's data; they hold objects of the caller's classes.
 _PARSED: dict[str | None, dict[str, Any]] = {
     "openai.chat": {
         "choices": {
@@ -49,7 +52,10 @@ _PARSED: dict[str | None, dict[str, Any]] = {
 
 
 def payload_of(source: Any, *, event: bool = False) -> Payload:
-    """The bytes of anything that holds a body (or, with ``event``, one stream event)."""
+    """Return the bytes of a body or, with ``event``, of one stream event.
+
+    Raises MalformedBody for an unsupported type, or a value that is not JSON-serializable.
+    """
     if isinstance(source, bytes):
         return Payload(source)
     if isinstance(source, (bytearray, memoryview)):
@@ -74,13 +80,13 @@ def payload_of(source: Any, *, event: bool = False) -> Payload:
 
 
 def _model(source: Any, wire: str | None, *exclude: str) -> Payload:
-    """A pydantic model of an SDK; what the server did not send stays out."""
+    """Return the payload of an SDK's pydantic model, without members that the server did not send."""
     added = {**_PARSED.get(wire, {}), **dict.fromkeys(exclude, True)}
     how: dict[str, Any] = {"by_alias": True, "exclude_unset": True, "exclude": added, "warnings": False}
     try:
         text: str = source.model_dump_json(**how)
     except (TypeError, ValueError, RecursionError):
-        # Half a surrogate pair, which pydantic's JSON refuses; or a member that is not JSON.
+        # Half a surrogate pair, which pydantic's JSON encoder rejects, or a value that is not JSON-serializable.
         return Payload(json_codec.spelled(_dumped(source, how)), wire, True)
     return Payload(text.encode("utf-8", "surrogatepass"), wire, True)
 
@@ -93,7 +99,7 @@ def _dumped(source: Any, how: dict[str, Any]) -> Any:
 
 
 def _helper(source: Any, module: str, wire: str | None) -> Payload:
-    """An event of an SDK's stream helper: the raw event inside it, or nothing where it only derives from others."""
+    """Return the raw event inside an event of an SDK's stream helper; an empty payload for a derived event."""
     if wire == "openai.chat":
         chunk = getattr(source, "chunk", None)
         return _NOTHING if chunk is None else _model(chunk, wire)
@@ -106,9 +112,10 @@ def _helper(source: Any, module: str, wire: str | None) -> Payload:
 
 
 def declared_by(request: Any) -> Declared:
-    """What a request declares: its body on any wire (parsed, bytes or protobuf), its tools, or their names.
+    """Return the tools that a request declares, and the number of choices that it requests.
 
-    Raises MalformedBody for anything else.
+    ``request``: the body on any wire (parsed, bytes or protobuf), or an iterable of tool definitions or names. Raises
+    MalformedBody for anything else.
     """
     if isinstance(request, Declared):
         return request
@@ -129,14 +136,14 @@ def declared_by(request: Any) -> Declared:
     _collect(request.get("functions"), names, custom, schemas)
     items = request.get("input")
     for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict):  # tools that a search, or the caller, added while the conversation went on
+        if isinstance(item, dict):  # tools that a tool search or the caller added during the conversation
             _collect(item.get("tools"), names, custom, schemas)
     n = request.get("n")
     return Declared(frozenset(names), frozenset(custom), n if isinstance(n, int) and n > 0 else 1, schemas)
 
 
 def _collect_given(request: Any, names: set[str], custom: set[str], schemas: dict[str, Any]) -> None:
-    """Tools that stand in no request: their names, or their definitions."""
+    """Collect tools from an iterable of names or definitions. Raises MalformedBody for anything else."""
     try:
         tools = list(request)
     except TypeError:
@@ -154,12 +161,12 @@ def _collect_given(request: Any, names: set[str], custom: set[str], schemas: dic
             )
 
 
-#: Types of the tools that Anthropic runs itself. They have a name too; its other versioned types are the caller's.
+#: Types of the tools that Anthropic runs itself. Tools of its other versioned types are executed by the caller.
 _HOSTED = r"(web_search|web_fetch|code_execution|tool_search_tool_\w+|advisor)_\d{8}|mcp_toolset"
 
 
 def _collect(tools: Any, names: set[str], custom: set[str], schemas: dict[str, Any]) -> None:
-    """Client tools by name. Hosted ones (told by their type, whether they have a name or not) are not the caller's."""
+    """Collect the client tools of a list by name. Hosted tools, recognized by their type, are left out."""
     for tool in tools if isinstance(tools, list) else ():
         if not isinstance(tool, dict):
             continue

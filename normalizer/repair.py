@@ -1,8 +1,8 @@
-"""Repairs that a caller may ask for, one call at a time. Nothing in this package applies them unasked.
+"""Opt-in repairs of single calls. No other code of this package applies them.
 
-Each function is pure: it takes a canonical call and gives a `Repaired`, whose ``did`` says what was done. It is ""
-where there was nothing to do; the call then comes back as it was. A truncated call is never repaired: what is missing
-cannot be known (failure REP-01). Arguments that are what they should be are never touched (failure REP-02).
+Each function is pure: it takes a canonical call and returns a `Repaired`, whose ``did`` describes the change. If there
+is nothing to repair, ``did`` is "" and the call is unchanged. A truncated call is never repaired, because its missing
+part is unknown (failure REP-01). Valid arguments are never changed (failure REP-02).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .model import ToolCall
 
 _NAMESPACE = "functions."
 _CONTROL_TOKEN = re.compile(r"<\|[^|<>]*\|>")
-#: Calls whose arguments are JSON and whose tool is the caller's own function.
+#: Kinds of calls whose arguments are JSON and whose tool is a function of the caller.
 _FUNCTIONS = ("function", "legacy_function")
-#: What `parse` may say of arguments that can run as they stand.
+#: Codes of `parse` for arguments that can run without a repair.
 _SOUND = ("", "arguments-lone-surrogate")
 
 
 class Repaired(Struct, frozen=True):
-    """``calls``: what stands in the place of the one call (itself, where ``did`` is "")."""
+    """The result of a repair. ``calls``: the calls that replace the original one, or that call if ``did`` is ""."""
 
     calls: tuple[ToolCall, ...]
     did: str = ""
@@ -39,7 +39,10 @@ class Repaired(Struct, frozen=True):
 
 
 def unwrap_arguments(call: ToolCall) -> Repaired:
-    """Arguments that are a JSON string holding an object (`arguments-double-encoded`): unwrapped once (ARG-04)."""
+    """Unwrap arguments that are a JSON string with an object in it (`arguments-double-encoded`, failure ARG-04).
+
+    Only one level is unwrapped.
+    """
     if call.status != "invalid" or call.kind not in _FUNCTIONS or not call.name:
         return Repaired((call,))
     try:
@@ -56,9 +59,9 @@ def unwrap_arguments(call: ToolCall) -> Repaired:
 
 
 def unwrap_fields(call: ToolCall, schema: dict[str, Any]) -> Repaired:
-    """Members that the tool's JSON schema calls arrays or objects and that came as strings holding such (ARG-05).
+    """Unwrap strings of JSON in members that the tool's JSON schema types as array or object (failure ARG-05).
 
-    A member that may be a string by its schema is never touched, whatever it holds.
+    A member whose schema allows a string is never changed.
     """
     if call.status != "complete" or call.arguments is None or call.kind not in _FUNCTIONS:
         return Repaired((call,))
@@ -74,7 +77,7 @@ def unwrap_fields(call: ToolCall, schema: dict[str, Any]) -> Repaired:
 
 
 def _fit(value: Any, schema: Any, root: dict[str, Any], path: str, done: list[str]) -> Any:
-    """The value with its strings unwrapped; the same object where nothing was. ``done`` takes the paths."""
+    """Return the value with its strings unwrapped, or the same object; append the changed paths to ``done``."""
     kinds, parts = _meaning(schema, root)
     if isinstance(value, str) and kinds and kinds <= {"array", "object", "null"}:
         inner = _structure(value)
@@ -94,7 +97,7 @@ def _fit(value: Any, schema: Any, root: dict[str, Any], path: str, done: list[st
 
 
 def _meaning(schema: Any, root: dict[str, Any]) -> tuple[set[str], list[dict[str, Any]]]:
-    """The types that a schema allows (none where it does not say so plainly), and the schemas that say it."""
+    """Return the types that a schema allows (none if it does not state them simply) and its alternative schemas."""
     kinds: set[str] = set()
     parts: list[dict[str, Any]] = []
     pending, seen = [schema], 0
@@ -119,7 +122,7 @@ def _meaning(schema: Any, root: dict[str, Any]) -> tuple[set[str], list[dict[str
 
 
 def _referred(reference: Any, root: Any) -> Any:
-    """What a local reference (`#/$defs/Name`) names; null where it names nothing here."""
+    """Return the target of a local reference (`#/$defs/Name`); None if it does not exist in this schema."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     target = root
@@ -148,10 +151,10 @@ def _structure(text: str) -> Any:
 
 
 def unwrap_parallel(call: ToolCall, declared: Iterable[str] = ()) -> Repaired:
-    """`multi_tool_use.parallel`, which nobody declared: the calls in its arguments, in their order (NAME-04).
+    """Replace an undeclared call of `multi_tool_use.parallel` by the calls in its arguments, in order (NAME-04).
 
-    All of them or none: a list with one malformed entry stays what it is. The ids are the call's own with a number;
-    ``extra["unwrapped_from"]`` keeps the id that the provider knows, under which it expects one answer for all.
+    If one entry is malformed, the call stays unchanged. The new ids are the id of the call with a number appended;
+    ``extra["unwrapped_from"]`` keeps the original id, under which the provider expects one result for all.
     """
     if call.name != PSEUDO_PARALLEL or call.status != "complete" or call.arguments is None or call.name in declared:
         return Repaired((call,))
@@ -177,7 +180,7 @@ def unwrap_parallel(call: ToolCall, declared: Iterable[str] = ()) -> Repaired:
 
 
 def suggest_name(name: str, declared: Iterable[str]) -> str | None:
-    """The declared name that is left of an undeclared one without the model's control tokens (NAME-05), or null."""
+    """Return the declared name that an undeclared one contains besides control tokens (NAME-05), or None."""
     known = frozenset(declared)
     if name in known:
         return None
@@ -190,7 +193,7 @@ def suggest_name(name: str, declared: Iterable[str]) -> str | None:
 
 
 def strip_name(call: ToolCall, declared: Iterable[str]) -> Repaired:
-    """The call under the name that `suggest_name` finds for it."""
+    """Rename the call to the declared name that `suggest_name` finds for it."""
     name = suggest_name(call.name, declared) if call.status != "truncated" else None
     if name is None:
         return Repaired((call,))

@@ -1,4 +1,4 @@
-"""Requests of every wire: read into the canonical conversation, written back, and judged by the provider's rules."""
+"""Reading, writing and checking of requests on every wire."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from .wires.rule import Violation, violations
 
 
 def read_request(body: Any, wire: str, *, provider: str | None = None) -> Request:
-    """The canonical request of a body: parsed JSON, bytes, text; on `xai.grpc` the protobuf message or its JSON.
+    """Decode a request body into the canonical request.
 
-    Raises MalformedBody for what is no request of the wire, UnknownWire for a wire that is in no table.
+    ``body``: parsed JSON, bytes or str; on `xai.grpc` the protobuf message or its JSON. ``provider``: the provider, for
+    wires whose providers differ. Raises MalformedBody if the body is not a request of the wire, and UnknownWire for an
+    unknown wire name.
     """
     request: Request = _module(wire, "read").read(body, provider)
     return request
 
 
 def write_request(request: Request, wire: str | None = None, *, provider: str | None = None) -> Encoded:
-    """The request as a body of a wire (default: the one it came from), with what could not be carried.
+    """Encode a request as a body of a wire, and report the losses.
 
-    The same request always gives the same body, and turns that were closed once are written the same for ever.
+    ``wire``: the target; by default the wire that the request came from. The output is deterministic, and a turn whose
+    calls all have results is written the same in every later request. Raises UnknownWire for an unknown wire name.
     """
     target, provider = _target(request, wire, provider)
     encoded: Encoded = _module(target, "write").write(request, provider)
@@ -37,24 +40,25 @@ def write_request(request: Request, wire: str | None = None, *, provider: str | 
 
 
 class RequestWriter:
-    """Writes a conversation that grows, round by round: each time exactly what `write_request` gives, in less time.
+    """Incremental writer for a growing conversation, with the same output as `write_request` in less time.
 
-    It remembers what it wrote last, and where the next request begins with the same turns (the very objects) for the
-    same wire and provider, it goes on behind them; else, and where the provider keeps a part of the history, it
-    writes everything. So what a turn holds must not be changed in place once it was written; whoever changes a turn
-    makes another one. The bodies are the caller's to add to (messages, members); what stands inside one message is
-    shared with the bodies before and after it (not on `xai.grpc`) and is to be left as it is. Not for several threads.
+    The writer caches the turns of the last request. If the next request begins with the same turn objects for the same
+    wire and provider, it encodes only the turns after them; otherwise, or if the provider stores a part of the history,
+    it encodes everything.
+
+    Do not change a turn in place once it was written: make a new one. The caller may add messages and members to a
+    body, but must not change a message, because bodies share messages (except on `xai.grpc`). Not thread-safe.
     """
 
     def __init__(self, wire: str | None = None, *, provider: str | None = None) -> None:
         self._wire = wire
         self._provider = provider
-        self._turns: list[Turn] = []  # those that `_written` holds
-        self._open: set[str] = set()  # the ids of the calls in them that got no answer but one that says so
+        self._turns: list[Turn] = []  # the turns that `_written` contains
+        self._open: set[str] = set()  # ids of their calls that no turn answers
         self._written: Any = None
 
     def write(self, request: Request) -> Encoded:
-        """The request as a body, as `write_request` gives it. Raises what that raises, and has forgotten all then."""
+        """Encode the request like `write_request`, with the same errors. An error clears the cache."""
         target, provider = _target(request, self._wire, self._provider)
         module, turns = _module(target, "write"), request.turns
         writer = module.Writer(request, provider)
@@ -75,7 +79,7 @@ class RequestWriter:
         return encoded
 
     def _goes_on(self, writer: Any, turns: list[Turn]) -> bool:
-        """Whether the turns begin with those that were written, and what these depend on is the same."""
+        """Return whether the turns begin with the cached ones and the settings of the writer are unchanged."""
         before, known = self._written, len(self._turns)
         if type(before) is not type(writer) or before.basis != writer.basis or known > len(turns):
             return False
@@ -83,10 +87,10 @@ class RequestWriter:
 
 
 def with_policy(request: Request, policy: str) -> Request:
-    """The request, telling the provider what the policy will do: under `first` the model is asked for one call at most.
+    """Return the request with parallel calls turned off if the policy is `first`, else unchanged.
 
-    A target without a switch for that gets none, and the writing reports the loss `parallel`; whatever a server makes
-    of the switch (failure PAR-02), `select` keeps to the policy. Raises PolicyError for an unknown policy.
+    If the target has no such switch, `write_request` reports the loss `parallel`. A server can ignore the switch
+    (failure PAR-02); `select` enforces the policy in any case. Raises PolicyError for an unknown policy.
     """
     if policy not in POLICIES:
         raise PolicyError(f"no policy is called {policy!r}", hint=f"one of {', '.join(POLICIES)}")
@@ -94,9 +98,10 @@ def with_policy(request: Request, policy: str) -> Request:
 
 
 def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[Violation]:
-    """What the provider would refuse, by the rules of its wire, before anything is sent.
+    """Return the violations for which the provider would refuse a request, by the request rules of its wire.
 
-    ``body``: as `read_request` takes it. ``provider``: whose format the wire is, where none is told.
+    ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
+    unknown wire name.
     """
     rules = _module(wire, "rules").RULES
     if wire == "xai.grpc":
@@ -105,7 +110,7 @@ def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[
         try:
             body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError:
-            body = None  # every wire has a rule for what is no request
+            body = None  # every wire has a rule that rejects None
     return violations(body, rules, provider or HOME[wire])
 
 

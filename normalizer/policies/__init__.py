@@ -1,8 +1,8 @@
-"""Policies: which client calls of a response are acted on.
+"""Policies, which select the client calls of a response that the caller acts on.
 
-Each policy is a module with ``keep(runnable, limit) -> int``: how many of the calls that can run, in order, are kept.
-What a policy executes and how is for whoever acts on the selection (`normalizer.turns`). Adding one is a module
-beside these and a line in the table.
+Each policy is a module with ``keep(runnable, limit) -> int``, which returns how many of the runnable calls are kept, in
+order. A policy does not execute calls; `normalizer.turns` executes a selection. To add a policy, add a module to this
+package and an entry to `POLICIES`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POLICIES: dict[str, Any] = {"first": first, "all": all_calls, "batch": batch}
 
 
 class Ref(Struct, frozen=True, gc=False):
-    """A call by its place: ``block`` in ``choice``; ``reason`` where it was dropped or rejected."""
+    """A reference to a call: the indexes of its block and choice. ``reason``: why it was dropped or rejected."""
 
     block: int
     choice: int
@@ -30,7 +30,7 @@ class Ref(Struct, frozen=True, gc=False):
 
 
 class Selection(Found, frozen=True, dict=True):
-    """What a policy made of a response: every client call on the wire is in exactly one of the three lists.
+    """The result of a policy: every client call of the response is in exactly one of the three lists.
 
     ``findings``: one `dropped-call` or `rejected-call` for each call that is not kept.
     """
@@ -44,12 +44,15 @@ class Selection(Found, frozen=True, dict=True):
 
 
 def select(response: Response, policy: str = "all", limit: int | None = None, choice: int = 0) -> Selection:
-    """Apply a policy. ``choice`` is the index (`Choice.index`) of the answer to act on.
+    """Select the client calls of a response by a policy.
 
-    Calls that cannot run are rejected, whatever the policy; the calls of other choices are dropped; ``limit`` caps the
-    kept ones and drops the rest. Each dropped call is a finding, and one log warning tells total, processing and
-    dropped. Raises PolicyError for an unknown policy, a negative limit, or a choice that is not there (of a response
-    without any, nothing is selected).
+    ``policy``: a key of `POLICIES`. ``limit``: the maximum number of kept calls; None for no limit. ``choice``: the
+    index (`Choice.index`) of the choice to act on.
+
+    Calls that cannot run are rejected under every policy. The runnable calls of other choices are dropped, and so are
+    those beyond the policy or the limit. Each dropped or rejected call gets a finding; if calls were dropped, one
+    warning is logged with the totals. Raises PolicyError for an unknown policy, a negative limit, a missing choice, or
+    an argument that is not a Response. For a response without choices the selection is empty.
     """
     if not isinstance(response, Response):
         raise PolicyError(f"a {type(response).__name__} is no Response", hint="give what normalize() or finish() gave")
@@ -114,7 +117,7 @@ def _report(selection: Selection) -> None:
     selection.with_findings(findings)
     if dropped:
         total = len(kept) + len(dropped) + len(rejected)
-        import logging  # a third of what importing this package would cost
+        import logging  # imported here because it takes a third of this package's import time
 
         logging.getLogger("toolparity").warning(
             "%d tool calls returned, processing %d, dropped %d under policy %s: processing %s, dropped %s",

@@ -1,6 +1,6 @@
-"""Policy `all`: every call that can run, concurrently, independent of each other."""
+"""Policy `all`: keep every runnable call; they run concurrently and independently."""
 
 
 def keep(runnable: int, limit: int | None) -> int:
-    """How many of the runnable calls are kept."""
+    """Return how many of the runnable calls are kept."""
     return runnable if limit is None else min(runnable, limit)

@@ -1,4 +1,4 @@
-"""Policy `batch`: every call that can run, one after the other, results returned as one aggregate."""
+"""Policy `batch`: keep every runnable call; they run one after the other, and their results form one aggregate."""
 
 from .all_calls import keep
 

@@ -1,8 +1,8 @@
-"""From bytes to stream events: one module a framing, and the choice between them.
+"""Readers that split a byte stream into events: one module per framing, and the selection of the reader.
 
-A reader has ``feed(bytes)`` and ``close()``, both giving the events that became whole as ``(name, data)`` pairs (name
-null where the framing has none, a mark where this is no event of the wire), and ``problems``: finding codes with their
-messages, taken by the decoder.
+``feed(bytes)`` and ``close()`` return the completed events as ``(name, data)`` pairs. The name is None if the framing
+has no names, and a mark for data that is not an event of the wire. ``problems`` holds finding codes with their
+messages, which the decoder reports.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ DEFAULT_MAX_EVENT_BYTES = 10 * 1024 * 1024
 
 
 class Reader(Protocol):
-    """What every framing offers."""
+    """The interface of the readers."""
 
     problems: list[tuple[str, str]]
 
     def feed(self, chunk: bytes) -> list[Item]:
-        """Take the next bytes of the body."""
+        """Process the next chunk of the body. Raises EventTooLarge."""
         ...
 
     def close(self) -> list[Item]:
-        """The body has ended: give what is left."""
+        """Return the remaining events at the end of the body."""
         ...
 
 
@@ -35,12 +35,15 @@ MARK = b"\xef\xbb\xbf"
 
 
 def without_mark(data: bytes) -> bytes:
-    """The bytes without a byte order mark before them."""
+    """Return the bytes without a leading UTF-8 byte order mark."""
     return data.removeprefix(MARK) if data[:1] == b"\xef" else data
 
 
 def sniff(head: bytes, max_event_bytes: int) -> Reader | None:
-    """The reader for a body that begins with ``head``; null while that cannot be told yet."""
+    """Return the reader for a body that begins with ``head``; None if more bytes are needed to decide.
+
+    ``max_event_bytes``: the size of a pending event, in bytes, above which the reader raises EventTooLarge.
+    """
     if looks_like_event_stream(head):
         return EventStreamReader(max_event_bytes)
     start = head.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]

@@ -1,7 +1,8 @@
-"""AWS event streams (`application/vnd.amazon.eventstream`): Bedrock carries the providers' own events in them.
+"""Reader of AWS event streams (`application/vnd.amazon.eventstream`), in which Bedrock transports providers' events.
 
-A message is: total length (4 bytes), headers length (4), CRC-32 of these eight, headers, payload, CRC-32 of all
-before. Bedrock's invoke API wraps each event as base64 in ``{"bytes": "…"}``. Source: AWS, Event Stream Encoding.
+A message consists of total length (4 bytes), headers length (4), CRC-32 of these eight bytes, headers, payload, and
+CRC-32 of all bytes before. Bedrock's invoke API wraps each event as base64 in ``{"bytes": "…"}``. Source: AWS, Event
+Stream Encoding.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _payload = msgspec.json.Decoder(_Payload).decode
 
 
 def looks_like_event_stream(head: bytes) -> bool:
-    """Whether a body begins with a valid prelude (its checksum makes a false alarm one in four billion)."""
+    """Return whether a body begins with a valid prelude. Its checksum makes false positives improbable (1 in 2**32)."""
     if len(head) < 12:
         return False
     _, _, crc = _PRELUDE.unpack_from(head)
@@ -34,7 +35,7 @@ def looks_like_event_stream(head: bytes) -> bool:
 
 
 class EventStreamReader:
-    """See the package for the protocol of readers."""
+    """Reader of AWS event streams; implements `readers.Reader`."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
@@ -43,7 +44,7 @@ class EventStreamReader:
         self._lost = False
 
     def feed(self, chunk: bytes) -> list[Item]:
-        """Take bytes; give the payload of each whole message, unwrapped."""
+        """Return the unwrapped payload of each message that the chunk completes."""
         buffer = self._buffer
         if self._lost:
             return []
@@ -53,7 +54,7 @@ class EventStreamReader:
         while len(buffer) - start >= 12:
             size, headers_size, crc = _PRELUDE.unpack_from(buffer, start)
             if zlib.crc32(buffer[start : start + 8]) != crc or size < 16 + headers_size:
-                # Its length cannot be trusted, so nobody knows where the next message begins.
+                # The length is unreliable, so the start of the next message is unknown.
                 self.problems.append(("undecodable-event", "an event-stream message with a wrong prelude"))
                 self._lost = True
                 start = len(buffer)
@@ -78,7 +79,7 @@ class EventStreamReader:
             if inner is not None:
                 payload = base64.b64decode(inner)
         except (msgspec.MsgspecError, RecursionError):
-            pass  # not wrapped: the payload is the event, or nothing that anybody reads
+            pass  # not wrapped: the payload itself is the event
         except ValueError:
             self.problems.append(("undecodable-event", "an event-stream message whose bytes are no base64"))
             return
@@ -90,7 +91,7 @@ class EventStreamReader:
             items.append((None, payload))
 
     def close(self) -> list[Item]:
-        """A message that is not whole cannot be trusted: it is reported, not read."""
+        """Report an incomplete message without decoding it, because its checksum is missing."""
         if self._buffer:
             self.problems.append(("unterminated-event", f"{len(self._buffer)} bytes of a message that is not whole"))
             self._buffer.clear()
@@ -98,7 +99,7 @@ class EventStreamReader:
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """The string headers (type 7); Bedrock sends no other."""
+    """Return the string headers (type 7), the only type that Bedrock sends."""
     found: dict[str, str] = {}
     at = 0
     while at + 1 < len(data):

@@ -1,4 +1,4 @@
-"""JSON without server-sent events: one object a line, objects run together, or one array of all events."""
+"""Readers of plain JSON framing: one object per line, concatenated objects, or one array of events."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
 
 
 class JsonLinesReader:
-    """Objects one after the other, whatever stands between them; also one whole body, pretty-printed or not.
+    """Reader of consecutive JSON objects with any text between them, or of one whole body.
 
-    A scanner keeps depth and string state between pieces, so the cost is linear wherever the bytes are cut.
+    The scanner keeps nesting depth and string state between chunks, so its time is linear for any chunk sizes.
     """
 
     _skip = _WRAPPER
@@ -23,14 +23,14 @@ class JsonLinesReader:
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
-        self._pending: list[bytes] = []  # pieces of an object, or of the text before one
+        self._pending: list[bytes] = []  # chunks of an object, or of the text before one
         self._size = 0
         self._depth = 0
         self._in_string = False
         self._escaped = False
 
     def feed(self, chunk: bytes) -> list[Item]:
-        """Take bytes; give every object whose last brace arrived."""
+        """Return every object that the chunk completes."""
         items: list[Item] = []
         start = 0
         skip = -1
@@ -78,7 +78,7 @@ class JsonLinesReader:
         self._pending.append(piece)
 
     def _between(self) -> None:
-        """What stood before an object: nothing but separators, or text that belongs to no event."""
+        """Report text before an object that does not consist of separators."""
         text = b"".join(self._pending).strip(self._skip)
         self._pending.clear()
         self._size = 0
@@ -87,7 +87,7 @@ class JsonLinesReader:
                 self.problems.append(("raw-text-in-stream", line[:500].decode("utf-8", "replace")))
 
     def close(self) -> list[Item]:
-        """An object without its last brace is handed on as it is; it will not decode, and that is reported."""
+        """Return an object without its last brace unchanged; it does not decode, which the decoder reports."""
         if self._depth == 0:
             self._between()
             return []
@@ -98,7 +98,7 @@ class JsonLinesReader:
 
 
 class JsonArrayReader(JsonLinesReader):
-    """One array holding all events: the same scan, one level down."""
+    """Reader of one array that contains all events."""
 
     _skip = _WRAPPER + b"[]"
 
@@ -107,7 +107,7 @@ class JsonArrayReader(JsonLinesReader):
         self._opened = False
 
     def feed(self, chunk: bytes) -> list[Item]:
-        """Take bytes; the array's own brackets are skipped."""
+        """Return every element that the chunk completes."""
         if not self._opened:
             _, bracket, chunk = chunk.partition(b"[")
             if not bracket:

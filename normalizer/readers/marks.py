@@ -1,4 +1,4 @@
-"""What a reader says of an item where the wire says nothing: no name that a sender could write."""
+"""Marks: values in place of an event name that a sender cannot produce."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import Enum
 
 
 class Mark(Enum):
-    """``RAW``: text that belongs to no event."""
+    """``RAW``: text that is not part of any event."""
 
     RAW = "text between events"
 
 
 RAW = Mark.RAW
-#: An event's name (null where the framing has none), or a mark; and its data.
+#: The name of an event (None if the framing has no names) or a mark, and the data of the event.
 Item = tuple[str | Mark | None, bytes]

@@ -1,12 +1,13 @@
-"""Server-sent events, incrementally, per the WHATWG rules (HTML Living Standard, 9.2.6).
+"""Incremental reader of server-sent events by the WHATWG rules (HTML Living Standard, 9.2.6).
 
-Lines end with LF, CR or CRLF, split anywhere; a blank line dispatches the event; a line that starts with a colon is a
-comment; one space after the field's colon is dropped; several data lines are joined with LF. Events without data are
-dropped, and so are fields of another name. Text that is no event (a JSON error page in the middle of a stream) is
-not: it is handed on and reported.
+Lines end with LF, CR or CRLF, and chunks may split them anywhere. A blank line ends the event. A line that starts with
+a colon is a comment. One space after the colon of a field is dropped. Several data lines are concatenated with LF. Events
+without data and unknown fields are dropped. Text that is not an event, such as a JSON error page in a stream, is
+returned with the mark `RAW` and reported.
 
-Beyond the standard, some proxies end an event with a single line feed (see `_Lines`). The standard would join two JSON
-documents with LF, and no wire sends that, so nothing that a standard reader could use is read in another way.
+In addition to the standard, the reader accepts events that end with a single line feed, as some proxies send them (see
+`_Lines`). The standard would concatenate two JSON documents there, which no wire sends, so valid streams are not
+affected.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .marks import RAW, Item
 _FIELDS = (b"event", b"data", b"id", b"retry")
 _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
-#: A name that says something that the payload does not.
+#: An event name that carries information which its payload lacks.
 _HEAD_THAT_TELLS = b"event: error"
 _payload = itemgetter(slice(6, None))
 
@@ -29,29 +30,29 @@ _NAMES: dict[bytes, str] = {}
 
 
 def _name(line: bytes) -> str:
-    """The name in an `event` line. The few that a wire has are remembered."""
+    """Return the name in an `event` line, from a cache of at most 256 names."""
     name = line[7:].decode("utf-8", "replace")
     if len(_NAMES) < 256:
         _NAMES[line] = name
     return name
 
 
-#: How the value of a data line begins that continues no JSON: a document, or a keep-alive wrapped into a data line.
+#: First characters of a data line that begins a JSON document, or a keep-alive in a data line.
 _BEGINS = (b"{", b"[", b":")
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
-    """A line's field and its value, without the one space that may precede that."""
+    """Return the field and the value of a line, without one leading space of the value."""
     field, _, value = line.partition(b":")
     return field, value[1:] if value[:1] == b" " else value
 
 
 class _Lines:
-    """The lines of an event that has not ended, and whether the next event begins without a blank line before it.
+    """The lines of a pending event, and detection of a next event without a blank line before it.
 
-    A data line begins another event in two cases. It begins a JSON object or array, or a keep-alive, and the data
-    lines before it hold a whole one. Or an event line is between it and the data lines before it: the sender broke off
-    (SSE-12). Each line is searched for brackets once, so the cost is linear.
+    A data line begins another event in two cases. First, it begins a JSON object, a JSON array or a keep-alive, and the
+    data lines before it hold a complete one. Second, an event line separates it from the data lines before it, because
+    the sender broke off (SSE-12). Each line is searched for brackets once, so the time is linear.
     """
 
     __slots__ = ("_balance", "_comment", "_counted", "_end", "_renamed", "held")
@@ -59,13 +60,13 @@ class _Lines:
     def __init__(self) -> None:
         self.held: list[bytes] = []
         self._end = 0  # the number of lines up to the last data line
-        self._renamed = False  # whether an event line follows that
+        self._renamed = False  # whether an event line follows the last data line
         self._counted = 0
         self._balance: Balance | None = None
-        self._comment = False  # whether it is a keep-alive
+        self._comment = False  # whether the pending data is a keep-alive
 
     def add(self, line: bytes) -> list[bytes]:
-        """Add a line. Returns the lines of the event that ends before it, and none where it continues the event."""
+        """Add a line and return the lines of the event that ends before it; none if the line continues the event."""
         ended: list[bytes] = []
         field, value = _split(line)
         if field == b"data":
@@ -92,20 +93,23 @@ class _Lines:
 
 
 class SseReader:
-    """See the package for the protocol of readers."""
+    """Reader of server-sent events; implements `readers.Reader`."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
-        self._line: list[bytes] = []  # pieces of a line that is not whole yet
-        self._event: list[bytes] = []  # one or two whole lines of an event that is not
-        self._odd: _Lines | None = None  # or its lines, where it is of another shape than the usual ones
-        self._size = 0  # of all three
+        self._line: list[bytes] = []  # chunks of an incomplete line
+        self._event: list[bytes] = []  # one or two complete lines of a pending event
+        self._odd: _Lines | None = None  # its lines, if the event has an unusual shape
+        self._size = 0  # total size of the three, in bytes
         self._after_cr = False
         self._begun = False
 
-    def feed(self, chunk: bytes) -> list[Item]:  # noqa: PLR0915  (one loop over lines: a call a line costs more than it)
-        """Take bytes. Only single line feeds are searched for: finding blank lines as such costs ten times as much."""
+    def feed(self, chunk: bytes) -> list[Item]:  # noqa: PLR0915  (one loop: a function call per line would be slower)
+        """Return the events that the chunk completes.
+
+        The chunk is split at single line feeds, because a search for blank lines takes ten times as long.
+        """
         if not self._begun:
             if not chunk:
                 return []
@@ -129,8 +133,8 @@ class SseReader:
             lines[0] = b"".join(self._line)
             self._line.clear()
         items: list[Item] = []
-        # An event in one of the two shapes that providers send is its `event` line (or none) and one `data` line;
-        # the lines of anything else are gathered in `odd` and parsed one by one.
+        # Providers send events of at most one `event` line and one `data` line. The lines of all other events are
+        # collected in `odd` and parsed one by one.
         head = data = None
         odd = self._odd
         if self._event:
@@ -178,13 +182,14 @@ class SseReader:
         return items
 
     def run(self, chunk: bytes) -> list[bytes] | None:
-        """The usual case at once: whole events of one line of JSON each, all with a name or all without.
+        """Fast path for events with one line of JSON each, either all with a name or all without.
 
-        Gives their payloads; or null, and then nothing was taken and ``feed`` is to be called with the same bytes.
-        The shape of all lines is checked by their least and greatest, which costs next to nothing.
+        Return the payloads of the complete events. Return None if the chunk has another shape; then no byte was
+        consumed and the caller has to pass the chunk to ``feed``. Comparing the minimum and maximum of the lines checks
+        the shape of all of them cheaply.
         """
         if self._after_cr or b"\r" in chunk or b"\n" not in chunk:
-            return None  # without a line feed there is nothing to give: what waits is joined once, not with every piece
+            return None  # no line feed completes an event: `feed` buffers the chunk without a copy
         event = self._event
         if self._odd is not None:
             return None
@@ -213,7 +218,7 @@ class SseReader:
             return None
         rest = lines[end:]
         tail = rest.pop()
-        if len(chunk) > self._max or not all(rest):  # a blank line there ends an event of another shape
+        if len(chunk) > self._max or not all(rest):  # a blank line here ends an event of another shape
             return None
         self._line = [tail] if tail else []
         self._event = rest
@@ -221,14 +226,14 @@ class SseReader:
         return list(map(_payload, data))
 
     def _measure(self) -> None:
-        """The exact size of what is pending: `_size` may count what was given out of the last piece."""
+        """Compute the exact size of the pending data, which `_size` may overestimate. Raises EventTooLarge."""
         lines = self._event if self._odd is None else self._odd.held
         self._size = sum(map(len, lines)) + len(lines) + sum(map(len, self._line))
-        if self._size > self._max + 1:  # one more: the first half of the blank line may be in it
+        if self._size > self._max + 1:  # plus one, for a line feed of the blank line
             raise EventTooLarge(f"an event is longer than {self._max} bytes and not at its end")
 
     def _whole(self, event: list[bytes], items: list[Item]) -> None:
-        """An event is too large wherever the bytes were cut, also when all of it came at once."""
+        """Parse a complete event. Raises EventTooLarge for an oversized one, even if it came in a single chunk."""
         size = sum(map(len, event)) + len(event) - 1
         if size > self._max:
             raise EventTooLarge(f"an event of {size} bytes is longer than {self._max}")
@@ -269,7 +274,7 @@ class SseReader:
             self._stray(b"\n".join(stray), items)
 
     def _dispatch(self, name: str | None, data: list[bytes], items: list[Item]) -> None:
-        # What follows a sentinel or a document is white space: another data line, empty, or a space at its end.
+        # Drop trailing white space after the document or the sentinel, such as that of an empty data line.
         payload = (data[0] if len(data) == 1 else b"\n".join(data)).rstrip()
         if payload and payload[0] == 58:
             self.problems.append(("keepalive-in-data", ""))
@@ -283,7 +288,7 @@ class SseReader:
         items.append((RAW, text))
 
     def close(self) -> list[Item]:
-        """What stands after the last blank line is dispatched too, and reported: most clients lose it."""
+        """Return and report an event without the final blank line, which most clients lose."""
         items = self.feed(b"\n") if self._line else []
         event = self._event if self._odd is None else self._odd.held
         if event:
