@@ -1,16 +1,16 @@
-"""Every error this distribution raises on purpose, one hierarchy.
+"""Hierarchy of all errors that this distribution raises on purpose.
 
-Each says what happened, where, and what to do about it; ``str()`` joins the three. Traffic that is merely odd
-never raises: it becomes a finding on the response (`toolparity.normalizer.findings`).
+Each error states what is wrong, where, and what to do; ``str()`` combines the three. Unusual traffic does not raise an
+error: it becomes a finding of the response (`toolparity.normalizer.findings`).
 """
 
 from __future__ import annotations
 
 
 class ToolparityError(Exception):
-    """The root: catch this to catch everything raised on purpose.
+    """Base class of all errors of this distribution.
 
-    Attributes: ``what`` happened, ``where`` (a place in the input, or ""), ``hint`` (what to do, or "").
+    Attributes: ``what`` (the problem), ``where`` (a location in the input, or ""), ``hint`` (what to do, or "").
     """
 
     hint_default = ""
@@ -27,11 +27,11 @@ class ToolparityError(Exception):
 
 
 class UnknownWire(ToolparityError, ValueError):
-    """The wire's name is in no table."""
+    """The name of the wire is unknown."""
 
 
 class AmbiguousBody(ToolparityError, ValueError):
-    """The wire was not told and the body fits none, or more than one; ``candidates`` names those it fits."""
+    """No wire was passed, and the body fits none or several. ``candidates``: the names of the wires that it fits."""
 
     hint_default = "pass wire=…"
 
@@ -45,9 +45,9 @@ class AmbiguousBody(ToolparityError, ValueError):
 
 
 class MalformedBody(ToolparityError, ValueError):
-    """The bytes are no body of this wire: not JSON, not an object, not a protobuf message of the expected type.
+    """The input is not a body of this wire: not JSON, not an object, or not a protobuf message of the expected type.
 
-    ``body`` keeps what was given (bytes, or the object), so nothing is lost.
+    ``body``: the input, as bytes or an object.
     """
 
     def __init__(self, what: str, *, body: object = None, where: str = "", hint: str = "") -> None:
@@ -56,11 +56,11 @@ class MalformedBody(ToolparityError, ValueError):
 
 
 class NoAnswer(MalformedBody):
-    """The body is a JSON object, but neither an answer nor an error of the wire."""
+    """The body is a JSON object, but neither a response nor an error of the wire."""
 
 
 class SeveralBodies(MalformedBody):
-    """The bytes contain more than one response, and one was expected; ``count``: how many, where that is known."""
+    """The input contains more than one response, but one was expected. ``count``: the number of responses, if known."""
 
     hint_default = "pass one body at a time; toolparity.normalizer.documents.responses(data) splits them"
 
@@ -70,38 +70,39 @@ class SeveralBodies(MalformedBody):
 
 
 class EventTooLarge(ToolparityError, ValueError):
-    """A pending stream event outgrew the cap (failure SSE-13)."""
+    """A pending stream event exceeds the size limit (failure SSE-13)."""
 
     hint_default = "raise max_event_bytes if events of this size are legitimate"
 
 
 class TooManyCalls(ToolparityError, ValueError):
-    """A stream opened more call slots than any real answer has (failure DOS-01)."""
+    """A stream opened more calls than any real response has (failure DOS-01)."""
 
 
 class DecoderFinished(ToolparityError, RuntimeError):
-    """``feed()`` or ``finish()`` after ``finish()``: a decoder reads one response."""
+    """``feed()`` or ``finish()`` was called after ``finish()``: a decoder decodes one response."""
 
     hint_default = "make a new StreamDecoder for the next response"
 
 
 class PolicyError(ToolparityError, ValueError):
-    """An unknown policy, a limit below zero, a choice that the response does not have, or no response at all."""
+    """A policy cannot be applied: unknown policy, negative limit, missing choice, or an argument of a wrong type."""
 
 
 class UnknownDialect(ToolparityError, ValueError):
-    """No dialect of calls written as text has that name."""
+    """The name of a text-mode dialect is unknown."""
 
 
 class StreamingError(ToolparityError):
-    """A stream was ended before its end, by the caller and on purpose; its type says why."""
+    """The caller's side ended a stream early on purpose; the subclass states the reason."""
 
 
 class ToolLimitReached(StreamingError):
-    """A model that writes calls as text began one more than it may: what came before is a whole, successful answer.
+    """A model that writes calls as text began one more call than allowed.
 
-    ``number``: of the tool that began (2 for the second); ``name``: its name, "" where only its opening tag was seen;
-    ``events``: those of the piece in which it began, up to there.
+    The content before that call is a complete, successful response. ``number``: the number of the call, 2 for the
+    second. ``name``: its tool, or "" if only the opening tag arrived. ``events``: the events of the same chunk before
+    the call.
     """
 
     hint_default = "close the stream and finish the reader: its response is complete"
@@ -114,69 +115,69 @@ class ToolLimitReached(StreamingError):
 
 
 class UserCancelled(StreamingError):
-    """The user, or the program for the user, broke the answer off: there is no response to act on."""
+    """The user, or the program on the user's behalf, cancelled the response: there is nothing to act on."""
 
     hint_default = "ask again where the answer is still wanted"
 
 
 class MissingExtra(ToolparityError, ImportError):
-    """An optional dependency is needed for this and is not installed."""
+    """A required optional dependency is not installed."""
 
 
 class UnreadableSource(ToolparityError):
-    """A file holds no traffic, or traffic that cannot be read at this place."""
+    """A file contains no traffic, or its traffic cannot be parsed at this location."""
 
 
 class DuplicateAnswer(ToolparityError, ValueError):
-    """Two results for one call, or a result for a call that does not stand there (failure ID-08)."""
+    """A call has two results, or a result belongs to no call of the turn (failure ID-08)."""
 
     hint_default = "give one result for each call of the turn"
 
 
 class UnsayableOutcome(ToolparityError, TypeError):
-    """What a tool returned has no form in JSON: an object of a strange type, NaN, infinity, or a nest without end."""
+    """The outcome of a tool is not JSON-serializable: unsupported type, NaN, infinity or unlimited nesting."""
 
 
 class StripIllegal(ToolparityError, ValueError):
-    """A call may not be cut from its turn."""
+    """A call must not be removed from its turn, which has signed reasoning."""
 
     hint_default = "answer it with an error result instead"
 
 
 class InvalidTool(ToolparityError, ValueError):
-    """A tool cannot be offered: its name is taken, or its schema is no JSON schema."""
+    """A tool cannot be declared: its name is already in use, or its schema is not a JSON schema."""
 
 
 class InvalidState(ToolparityError, ValueError):
-    """What was kept of a turn cannot be gone on with: it is no state, is of a later version, or says something else."""
+    """A stored state cannot be resumed: it is not a state, comes from a later version, or contradicts the turn."""
 
 
 class TurnMisused(ToolparityError, RuntimeError):
-    """A turn was told something that cannot be: run twice, a decision on a call that waits for none."""
+    """An operation is invalid in the current state of a turn, such as a second run."""
 
 
 class CircuitOpen(ToolparityError, RuntimeError):
-    """A tool or a provider failed so often that it is left alone for a while."""
+    """A tool or provider failed so often that its breaker rejects calls for a while."""
 
     hint_default = "it is tried again when its breaker's seconds are over"
 
 
 class OutOfTime(ToolparityError, TimeoutError):
-    """The seconds that somebody gave a turn are used up."""
+    """The time limit of a turn has expired."""
 
 
 class TooManyAbandoned(ToolparityError, RuntimeError):
-    """So many threads hang in tools that were given up that no more are started."""
+    """Too many threads still run abandoned tools, so no new one is started."""
 
     hint_default = "give blocking tools timeouts of their own, so that they end"
 
 
 class UnknownTurn(ToolparityError, LookupError):
-    """The turn log holds no turn of that id, or nothing of it that could be gone on with."""
+    """The turn log contains no turn with this id, or none that can be resumed."""
 
 
 class TurnHeld(ToolparityError, RuntimeError):
-    """Somebody else runs this turn, or has taken it over: whoever hears this must not go on with it."""
+    """Another worker runs this turn or has taken it over: the caller must not continue it."""
 
 
 class LogFailed(ToolparityError, OSError):
@@ -184,11 +185,11 @@ class LogFailed(ToolparityError, OSError):
 
 
 class NewerLog(LogFailed):
-    """The database was made by a later version of this program; nothing in it was changed."""
+    """A later version of this program created the database, which was left unchanged."""
 
 
 class NothingSaid(ToolparityError):
-    """A model that was to find the words failed, declined, or broke off; ``said``: what had arrived of them."""
+    """A model that writes narration failed, declined or stopped early. ``said``: the text that had arrived."""
 
     def __init__(self, what: str, *, said: str = "", where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)
@@ -196,75 +197,75 @@ class NothingSaid(ToolparityError):
 
 
 class InvalidScript(ToolparityError, ValueError):
-    """A scenario's script does not say what a script has to say."""
+    """The script of a scenario is invalid."""
 
 
 class UnknownSurface(ToolparityError, ValueError):
-    """No provider is known on that wire."""
+    """No surface has this name."""
 
 
 class ServerNotStarted(ToolparityError, OSError):
-    """The emulated providers cannot listen where they were told to, or one of them did not come up."""
+    """The emulated providers cannot listen on the given address, or one of them did not start."""
 
 
 class UnknownSubject(ToolparityError, ValueError):
-    """There is nothing of that name to be tested, or it is no subject."""
+    """No object with this name exists, or it is not a subject."""
 
 
 class BadAnswer(ToolparityError, ValueError):
-    """A subject gave something that is no answer."""
+    """A subject returned an invalid result."""
 
 
 class InvalidScenario(ToolparityError, ValueError):
-    """A scenario does not say what it has to say, or contradicts its script."""
+    """A scenario is incomplete or contradicts its script."""
 
 
 class UnreadableCassette(UnreadableSource, ValueError):
-    """A file of the library is no cassette, is damaged, or is built to do harm; nothing of it was acted on."""
+    """A file of the library is not a cassette, is damaged or is malicious; it was rejected as a whole."""
 
 
 class InvalidProvenance(ToolparityError, ValueError):
-    """A cassette does not say where it comes from, or says what cannot be."""
+    """The provenance of a cassette is missing or impossible."""
 
 
 class CassetteNotWritten(ToolparityError, OSError):
-    """The new cassette could not be put on disk whole. What stood there before still stands."""
+    """The new cassette could not be written. The existing file is unchanged."""
 
     hint_default = "the old cassette, if there was one, is untouched"
 
 
 class RequestNotRecorded(ToolparityError):
-    """No recorded request that is still to be played is like the one that was sent."""
+    """No remaining recorded request matches the request that was sent."""
 
     hint_default = "if it changed on purpose, record the scenario again"
 
 
 class RecordingFailed(ToolparityError):
-    """A recording did not become whole, clean and replayable; what was recorded before still stands."""
+    """A recording is incomplete, unclean or not replayable. Earlier recordings are unchanged."""
 
 
 class ReplayFailed(ToolparityError):
-    """A cassette does not play as its scenario does."""
+    """The replay of a cassette differs from its scenario."""
 
 
 class MissingKey(ToolparityError):
-    """Asking a real provider needs a key, and there is none in the environment."""
+    """The environment contains no API key for a real provider."""
 
 
 class InvalidBaseline(ToolparityError, ValueError):
-    """A file of expected failures cannot be read."""
+    """A baseline, which is a file of expected failures, is invalid."""
 
 
 class UnreadableResults(ToolparityError, ValueError):
-    """A file does not hold the results of a run, or not of a format that this version reads."""
+    """A file does not contain the results of a run in a format that this version supports."""
 
 
 class ReportNotWritten(ToolparityError, OSError):
-    """A report could not be put where it was to stand."""
+    """A report could not be written."""
 
 
 class SecretsLeft(ToolparityError, ValueError):
-    """What was to be written still holds something that looks like a secret; ``leaks`` says what and where, masked."""
+    """The data to be written contains possible secrets. ``leaks``: their kinds and locations, masked."""
 
     hint_default = "nothing was written: scrub it, or remove what it names"
 

@@ -1,9 +1,9 @@
 """Incremental reader of server-sent events by the WHATWG rules (HTML Living Standard, 9.2.6).
 
 Lines end with LF, CR or CRLF, and chunks may split them anywhere. A blank line ends the event. A line that starts with
-a colon is a comment. One space after the colon of a field is dropped. Several data lines are concatenated with LF. Events
-without data and unknown fields are dropped. Text that is not an event, such as a JSON error page in a stream, is
-returned with the mark `RAW` and reported.
+a colon is a comment. One space after the colon of a field is dropped. Several data lines are concatenated with LF.
+Events without data and unknown fields are dropped. Text that is not an event, such as a JSON error page in a stream,
+is returned with the mark `RAW` and reported.
 
 In addition to the standard, the reader accepts events that end with a single line feed, as some proxies send them (see
 `_Lines`). The standard would concatenate two JSON documents there, which no wire sends, so valid streams are not

@@ -1,10 +1,10 @@
-"""Calls that a model writes into its text: read, ended at the tool limit, and written back.
+"""Text mode: reading and writing of calls that a model writes into its text.
 
     reader = TextReader("hermes", StreamDecoder("openai.chat"), tools=tools, limit=1)
     response = read_stream(answer.iter_bytes(), reader, close=answer.close)
 
-Text in, canonical form out: the calls of a text are calls like any other, and `select` and `answer` take them. A
-response with native calls is left alone.
+Calls in a text become canonical calls, which `select` and `answer` accept like native ones. The stream can be ended at
+the tool limit. A response with native calls is not changed.
 """
 
 from .detect import Leak, detect, report

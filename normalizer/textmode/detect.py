@@ -1,6 +1,6 @@
-"""Markup that leaked: calls, or pieces of them, that stand in a text and that nobody read (failures RSN-01, TXT-06).
+"""Detection of leaked markup: calls, or parts of them, in a text that no reader extracted (failures RSN-01, TXT-06).
 
-It looks for what no prose holds by chance, of known dialects and of some that nothing here reads. What stands in code
+It searches for strings that prose does not contain by chance, of the supported dialects and of others. Markup in code
 is an example and does not count.
 """
 
@@ -22,8 +22,8 @@ from .values import Tools
 
 _N = r"[\w.\-]{1,128}"
 _BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"
-#: What tells a dialect. "thinking" is no dialect: the end of thinking of which the text holds no beginning. "bare-json"
-#: has no mark: a text that is a call, or a list of calls, and nothing else.
+#: Dialect -> pattern of its markup. "thinking" is not a dialect: it is the end of reasoning without a beginning in the
+#: text. "bare-json" is a text that consists only of a call, or a list of calls, as JSON.
 SIGNS: dict[str, str] = {
     "tool-xml": rf"</?(?:tool|param):{_N}[ \t]*/?>",
     "invoke": r'</?(?:antml:)?function_calls>|</?(?:antml:)?invoke(?: name="|>)|<(?:antml:)?parameter name="',
@@ -47,20 +47,20 @@ _ESCAPED = re.compile(
 )
 _OF_ESCAPED = {"tool": "tool-xml", "para": "tool-xml", "func": "qwen-coder", "arg_": "glm"}
 _SIGN = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{sign})" for name, sign in SIGNS.items()))
-#: Without one of these there is no sign; looking for them costs next to nothing.
+#: A text without these contains no sign. This search is cheap.
 _HINTS = re.compile(r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|\[TOOL_CALLS\]|to=functions\.|&lt;|\A\s*[{\[]")
-#: Fences and spans of code; see `markdown`, which knows them while they arrive.
+#: Fences and spans of code in a complete text; `markdown` detects them in a stream.
 _CODE = re.compile(
     r"^[ \t>*+\-.)\d]{0,64}(`{3,}(?![^\n]*`)|~{3,}).*?(?:^[ \t>]{0,64}\1[`~]*[ \t\r]*$|\Z)"
     r"|`(?:[^`\n]|\n(?![ \t]*\n))+`",
     re.MULTILINE | re.DOTALL,
 )
-#: Signs that others explain: the same tag begins a call in several dialects.
+#: Sign -> signs that take precedence, because several dialects share an opening tag.
 _SHARED = {"hermes": {"qwen-coder", "glm"}, "bare-tags": {"qwen-coder", "invoke"}}
 
 
 class Leak(Struct, frozen=True):
-    """Markup in a text. ``dialect``: a key of `SIGNS`; ``escaped``: it stands there as ``&lt;…&gt;``."""
+    """Markup in a text. ``dialect``: a key of `SIGNS`. ``at``: its index. ``escaped``: written as ``&lt;…&gt;``."""
 
     dialect: str
     at: int
@@ -69,7 +69,7 @@ class Leak(Struct, frozen=True):
 
 
 def detect(text: str) -> list[Leak]:
-    """The dialects of which a text holds markup outside code, each with its first sign, in the order of the text."""
+    """Return the first sign of each dialect whose markup a text contains outside code."""
     if _HINTS.search(text) is None:
         return []
     code = [found.span() for found in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
@@ -90,7 +90,7 @@ def detect(text: str) -> list[Leak]:
 
 
 def _is_calls(text: str) -> bool:
-    """Whether a text is a call as JSON, or a list of them, and nothing else."""
+    """Return whether a text consists only of a call as JSON, or of a list of such calls."""
     try:
         value = json_codec.decode(text)
     except (ValueError, RecursionError):
@@ -110,14 +110,14 @@ def _within(place: int, spans: Iterable[tuple[int, int]]) -> bool:
 
 
 def _told(name: str, text: str, at: int) -> bool:
-    """Whether thinking that ends there began in the text."""
+    """Return whether the sign ends reasoning that begins in the text."""
     return name == "thinking" and ("<think>" in text[:at] or "<thinking>" in text[:at])
 
 
 def report(response: Response) -> Response:
-    """The response with a finding for each text that holds leaked markup, and for calls that stand in thinking.
+    """Return the response with a finding for each leak in its texts and for calls in its reasoning.
 
-    The very same object where there is nothing to tell. Nothing is read: `read_response` does that.
+    Return the same object if there is nothing to report. The blocks do not change; `read_response` extracts calls.
     """
     found: list[Finding] = []
     for choice, place, block in response.walk():

@@ -1,4 +1,4 @@
-"""What a dialect is: how a call begins, how its inside is read, and how calls and results are written back."""
+"""Definition of a dialect: detection of opening tags, parsing of calls, and writing of calls and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .values import Tools
 
 
 class WrittenCall(Struct, frozen=True):
-    """A call to be written. ``arguments``: null where its text is no JSON object."""
+    """A call to be written. ``text``: its argument text. ``arguments``: None if that is not a JSON object."""
 
     id: str
     name: str
@@ -22,7 +22,7 @@ class WrittenCall(Struct, frozen=True):
 
 
 class WrittenResult(Struct, frozen=True):
-    """The answer to a call, as text."""
+    """The result of a call to be written, as text."""
 
     id: str
     name: str
@@ -31,13 +31,14 @@ class WrittenResult(Struct, frozen=True):
 
 
 class Dialect(Struct, frozen=True):
-    """One way to write calls into text. Each module beside this one holds one, as ``DIALECT``.
+    """One format of calls in text. Each module of `dialects` that implements one defines it as ``DIALECT``.
 
-    ``heads``: texts with which an opening may begin; ``opening`` says whether a call opens at such a place, ``body``
-    reads what follows. ``several``: a body may hold more calls than one. ``ends``: closing tags of a section, which
-    mean something after a call only. ``strays``: closing tags that stand alone where a call went wrong; ``doubts``:
-    they show that the call before did not end where it seemed to. ``tails``: control tokens that may follow a call.
-    ``parse_results``: name (or id, or "") and text of each result, null where the text holds none.
+    ``heads``: strings with which an opening tag may begin. ``opening``: matches an opening tag at an index. ``body``:
+    returns the parser of the text after it. ``several``: whether a body may contain several calls. ``ends``: closing
+    tags of a section, which count only after a call. ``strays``: closing tags that appear alone in malformed markup.
+    ``doubts``: whether such a tag makes the end of the preceding call uncertain. ``tails``: control tokens that may
+    follow a call. ``parse_results``: returns the name (or id, or ""), the text and the error flag of each result; None
+    if the text contains no results.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Dialect(Struct, frozen=True):
 def sequence(
     inner: Callable[[str, int, bool], Hit | Hold | None], *outer: str
 ) -> Callable[[str, int, bool], Hit | Hold | None]:
-    """An opening that may stand in a section: one of ``outer``, white space, ``inner``; or ``inner`` alone."""
+    """Return an opening that matches ``inner``, or one of ``outer``, white space and ``inner``."""
 
     def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
         around = any_literal(outer, buf, at, final)

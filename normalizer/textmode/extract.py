@@ -1,4 +1,4 @@
-"""Calls out of the texts of a response: the blocks, the stop and the findings that are due then."""
+"""Extraction of calls from the text of a response, with the resulting blocks, stop reason and findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("toolparity")
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """How texts are read; what the arguments of `read_response` say."""
+    """The validated arguments of `read_response`."""
 
     dialects: tuple[Dialect, ...]
     tools: Tools
@@ -44,7 +44,10 @@ def settings(
     thinking: bool,
     reasoning: str = "report",
 ) -> Settings:
-    """Raises UnknownDialect, PolicyError for a limit below zero, MalformedBody for tools that are none."""
+    """Validate the arguments of `read_response`.
+
+    Raises UnknownDialect, PolicyError for an invalid limit, and MalformedBody for values that are not tools.
+    """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"a limit of {limit!r}", hint="give a number of calls, 0 or more, or None")
     dialects = tuple(DIALECTS.values()) if dialect is None else (dialect_of(dialect),)
@@ -52,7 +55,7 @@ def settings(
 
 
 def limit_of(policy: str, limit: int | None = None) -> int | None:
-    """The limit under a policy: `first` ends the answer at the second call; `all` and `batch` set the limit given.
+    """Return the call limit for a policy: at most 1 for `first`, the given limit for `all` and `batch`.
 
     Raises PolicyError for an unknown policy.
     """
@@ -75,21 +78,24 @@ def read_response(
     thinking: bool = False,
     reasoning: Literal["report", "read"] = "report",
 ) -> Response:
-    """The response with the calls that stand in its texts as calls; the same object where there is nothing to read.
+    """Return the response with the calls in its texts as canonical calls.
 
-    ``dialect``: one of `DIALECTS`; null: told by the first call, and reported. ``tools``: the declared ones, as a
-    request, definitions or names: their schemas type the parameters. ``limit``: calls after which the answer ends;
-    what follows is dropped, and reported. ``stop_sequences``: those that were asked for; where one cut a closing tag
-    off, it is put back. ``thinking``: the texts begin inside thinking. ``reasoning``: whether calls that stand in
-    thinking are only reported, or read where there is no other one.
+    Return the same object if it has native calls or its texts contain no calls and nothing to report.
 
-    A response with native calls is returned as it is.
+    ``dialect``: a key of `DIALECTS`; None to detect it from the first call, which is reported. ``tools``: the declared
+    tools, as a request, definitions or names; their schemas determine the types of parameters. ``limit``: the number of
+    calls after which the response ends; the rest is dropped and reported; None for no limit. ``stop_sequences``: the
+    stop sequences of the request; a closing tag that one of them cut off is restored. ``thinking``: whether the texts
+    begin inside reasoning. ``reasoning``: "report" only reports calls in reasoning; "read" also extracts them if there
+    are no other calls.
+
+    Raises UnknownDialect, PolicyError for an invalid limit, and MalformedBody for values that are not tools.
     """
     return read_with(response, settings(dialect, tools, limit, stop_sequences, thinking, reasoning))
 
 
 def read_with(response: Response, how: Settings, headers: Any = None) -> Response:
-    """The same with settings. ``headers``: of the HTTP response; those of rate limits are kept."""
+    """Implement `read_response`. ``headers``: the HTTP headers; ``extra["rate_limit"]`` keeps the rate limits."""
     if any(choice.calls for choice in response.choices):
         return response
     found = list(response.findings)
@@ -108,7 +114,7 @@ def read_with(response: Response, how: Settings, headers: Any = None) -> Respons
 
 
 def limits(headers: Any) -> dict[str, str]:
-    """The headers of a response that tell of rate limits."""
+    """Return the rate limit headers of a response, with names in lower case."""
     items = headers.items() if hasattr(headers, "items") else headers or ()
     return {
         str(name).lower(): str(value) for name, value in items if any(h in str(name).lower() for h in _LIMITS_HEADERS)
@@ -116,7 +122,7 @@ def limits(headers: Any) -> dict[str, str]:
 
 
 class _Reading:
-    """One choice on its way."""
+    """The extraction of calls from one choice."""
 
     def __init__(self, response: Response, choice: Choice, how: Settings, context: Context) -> None:
         self.over: Over | None = None
@@ -161,13 +167,13 @@ class _Reading:
             self._blocks.append(block)
             return
         self._blocks += blocks
-        if scanner.broke_off:  # its beginning alone is no text that a model would write
+        if scanner.broke_off:  # the kept part of the text is not valid in the dialect
             return
         source = block if made.over is None else replace(block, text=block.text[: scanner.taken].rstrip())
         self._read.append({"at": first, "count": len(blocks), "text": msgspec.to_builtins(source)})
 
     def _look_into_reasoning(self, choice: Choice) -> None:
-        """Calls in the model's thinking are told, and taken where that was asked for and there is no other (TXT-08)."""
+        """Report calls in reasoning blocks, and extract them if requested and there are no other calls (TXT-08)."""
         for place, block in enumerate(list(self._blocks)):
             if not isinstance(block, Reasoning) or not any(h in block.text for d in self._dialects for h in d.heads):
                 continue
@@ -185,7 +191,7 @@ class _Reading:
                 self._blocks += [one for one in built if isinstance(one, ToolCall)]
 
     def _look_for_leaks(self, choice: Choice) -> None:
-        """Markup of another dialect than the one that is read is words here, and told."""
+        """Report markup of dialects that are not being read; it stays text."""
         for place, block in enumerate(self._blocks):
             if isinstance(block, Text):
                 for leak in detect(block.text):

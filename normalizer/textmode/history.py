@@ -1,8 +1,8 @@
-"""Histories of a model that writes its calls as text, and of models that have calls: from each to the other.
+"""Conversion of histories between text mode and native calls.
 
-Both ways go over the canonical conversation. Canonical calls and results are what the writers of native wires take, so
-a text-mode history that was read goes to any wire as it is; `as_text` makes texts of them, `as_native` reads texts that
-nobody read yet.
+Both directions work on the canonical conversation. `as_text` writes calls and results as text. `as_native` extracts
+them from text, for the writers of native wires. Responses from `read_response` need no `as_native`, because their calls
+are already canonical.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from .values import Tools, tools_of
 
 
 class TextHistory(Struct, frozen=True):
-    """A converted history. ``losses``: what the other form cannot say, or not unchanged."""
+    """A converted history. ``losses``: the content that the target form cannot represent unchanged."""
 
     turns: list[Turn]
     losses: list[Loss] = []
 
 
 def as_text(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> TextHistory:
-    """The history as a model that writes the dialect knows it: calls in its own words, results in the user's.
+    """Return the history with calls as text of assistant turns and results as text of user turns.
 
-    An answer that was read from a text of this dialect and not changed since gets that text back, byte for byte. Calls
-    without an answer get one that says so. Raises UnknownDialect.
+    ``tools``: the declared tools, as for `read_response`. A response that was extracted from text of this dialect and
+    not changed since gets the original text back, byte for byte. A call without a result gets an error result. Raises
+    UnknownDialect, and MalformedBody for values that are not tools.
     """
     losses: list[Loss] = []
 
@@ -59,7 +60,7 @@ def as_text(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> TextHi
 
 
 class _Writer:
-    """Writes the turns of one history; knows the names of the calls so far."""
+    """Writer of the turns of one history, which keeps the tool name of each call id."""
 
     def __init__(self, form: Dialect, tools: Tools, losses: list[Loss]) -> None:
         self._form = form
@@ -84,7 +85,7 @@ class _Writer:
         return replace(turn, response=replace(response, choices=[said, *response.choices[1:]]))
 
     def _restored(self, choice: Choice, read: dict[str, Any]) -> list[Block] | None:
-        """The blocks as they were before their texts were read; null where they were changed since."""
+        """Return the blocks with the original texts; None if the blocks were changed or come from another dialect."""
         if read.get("dialect") != self._form.name:
             return None
         blocks: list[Block] = []
@@ -100,7 +101,7 @@ class _Writer:
         return [*blocks, *choice.blocks[at:]] if not any(isinstance(b, ToolCall) for b in choice.blocks[at:]) else None
 
     def _reads(self, text: str, limit: int | None) -> list[tuple[str, str]]:
-        """What calls the dialect reads in a text."""
+        """Return name and argument text of each call that the dialect finds in a text."""
         scanner, made = Scanner((self._form,), self._tools, limit), Blocks()
         made.take(scanner.feed(text))
         made.take(scanner.finish())
@@ -168,7 +169,7 @@ class _Writer:
 
 
 def _joined(words: list[str]) -> str:
-    """Words and markup, a line apart where nothing else is between them."""
+    """Concatenate text and markup, with a line feed between two parts if neither has one."""
     made = words[0]
     for one in words[1:]:
         made += one if made.endswith("\n") or one.startswith("\n") else f"\n{one}"
@@ -176,7 +177,7 @@ def _joined(words: list[str]) -> str:
 
 
 def _alike(call: ToolCall, name: str, text: str) -> bool:
-    """Whether a call reads back as what it was; a value of which no type is known reads back as its text."""
+    """Return whether a call that was read back equals the original; a value may come back as its text."""
     try:
         given = json_codec.decode(text)
     except ValueError:
@@ -197,10 +198,11 @@ def _texts(value: Any) -> Any:
 
 
 def as_native(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> TextHistory:
-    """The history with calls and results in the place of texts of the dialect, for the writers of native wires.
+    """Return the history with canonical calls and results instead of text in the dialect.
 
-    Texts that hold no calls, and words of the user that are no results of calls before them, stay what they are.
-    Raises UnknownDialect.
+    ``tools``: the declared tools, as for `read_response`. Assistant text without calls stays text, and so does user
+    text that does not consist of results of the preceding calls. Raises UnknownDialect, and MalformedBody for values
+    that are not tools.
     """
     form, how = dialect_of(dialect), settings(dialect, tools, None, (), False)
     made: list[Turn] = []
@@ -220,7 +222,7 @@ def as_native(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> Text
 
 
 def _bare(response: Response) -> Response:
-    """The response without the texts from which it was read: on native wires nothing goes back to them."""
+    """Return the response without the original texts of its calls, which native wires do not use."""
     if not any("text_mode" in choice.extra for choice in response.choices):
         return response
     choices = [
@@ -231,7 +233,7 @@ def _bare(response: Response) -> Response:
 
 
 def _answers(turn: User, calls: list[ToolCall], form: Dialect) -> Results | None:
-    """The results that stand in the words of the user, each with its call; null where they are no such results."""
+    """Return the results in the text of a user turn, each paired with its call; None if it does not hold results."""
     words = "".join(part.text for part in turn.parts if isinstance(part, TextPart))
     told = form.parse_results(words)
     if told is None or len(told) > len(calls):

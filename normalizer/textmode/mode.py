@@ -1,4 +1,4 @@
-"""A turn with a model that writes its calls as text: what is sent to it, and how its answers are read.
+"""Settings of a turn with a model that writes its calls as text.
 
 mode = TextMode("tool-xml", limit=limit_of("first"))
 turn = Turn(provider, tools, policy="first", prepare=mode.prepare, reader=mode.reader)
@@ -20,9 +20,9 @@ _log = logging.getLogger("toolparity")
 
 
 class TextMode(Struct, frozen=True):
-    """How a model writes its calls; the members are those of `read_response`.
+    """How a model writes its calls. The members are the arguments of `read_response`.
 
-    What the model is told of its tools is the caller's, in the system prompt.
+    The caller has to describe the tools and the dialect in the system prompt.
     """
 
     dialect: str
@@ -32,10 +32,10 @@ class TextMode(Struct, frozen=True):
     reasoning: Literal["report", "read"] = "report"
 
     def prepare(self, request: Request) -> Request:
-        """The request with calls and results as text, and without tools, which would ask for native calls.
+        """Return the request with calls and results as text and without client tools.
 
-        Tools that the provider runs itself are still offered. What the dialect cannot say is logged. Raises
-        UnknownDialect.
+        Declared client tools would cause native calls. Tools that the provider runs itself stay declared. Each loss is
+        logged as a warning. Raises UnknownDialect.
         """
         history = as_text(request.turns, self.dialect, tools=request.tools)
         for loss in history.losses:
@@ -44,7 +44,10 @@ class TextMode(Struct, frozen=True):
         return replace(request, turns=history.turns, tools=hosted, tool_choice=None, parallel=None)
 
     def reader(self, decoder: Decoder, request: Request) -> TextReader:
-        """What reads an answer. ``request``: as it was before `prepare`: its tools type the parameters."""
+        """Return the reader of one response.
+
+        ``request``: the request before `prepare`; the schemas of its tools determine the types of parameters.
+        """
         return TextReader(
             self.dialect,
             decoder,

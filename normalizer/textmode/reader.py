@@ -1,4 +1,4 @@
-"""Calls out of a stream's text while it arrives, up to the tool limit."""
+"""Extraction of calls from the text of a stream, up to the tool limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .event_filter import Shown
 from .extract import read_with, settings
 from .scan_events import Over
 
-#: What a decoder finds where a stream is closed in the midst of an event.
+#: Finding codes that a decoder reports if the stream is closed within an event.
 _OF_BROKEN_STREAMS = frozenset(
     (
         *("stream-incomplete", "stop-missing", "unterminated-event", "empty-event", "keepalive-in-data"),
@@ -25,22 +25,22 @@ _OF_BROKEN_STREAMS = frozenset(
 
 
 class Decoder(Protocol):
-    """What gives the events of a stream and its response: a `StreamDecoder`, or anything in its shape."""
+    """The interface of `StreamDecoder`."""
 
     def feed(self, data: Any) -> list[Event]: ...
     def finish(self) -> Response: ...
 
 
 class TextReader:
-    """Reads one streamed response whose text holds calls: the face of a `StreamDecoder`, around one.
+    """Wrapper around a `StreamDecoder` that extracts calls from the text of one streamed response.
 
         reader = TextReader("tool-xml", StreamDecoder("anthropic.messages"), tools=tools)
         for piece in pieces:
-            show(reader.feed(piece))          # raises ToolLimitReached: close the stream, and go on with
-        response = reader.finish()            # a whole, successful response
+            show(reader.feed(piece))          # on ToolLimitReached, close the stream and continue with finish()
+        response = reader.finish()            # a complete, successful response
 
-    The arguments are those of `read_response`, which `finish` applies: a response is the same, streamed or plain.
-    ``headers``: of the HTTP response; those of rate limits are kept in ``response.extra["rate_limit"]``.
+    The arguments are those of `read_response`, which `finish` applies, so a streamed and a plain response have the same
+    result. ``headers``: the HTTP headers; ``response.extra["rate_limit"]`` keeps the rate limits.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class TextReader:
         self._alone = getattr(getattr(decoder, "context", None), "declared", Declared()).n == 1
 
     def feed(self, data: Any) -> list[Event]:
-        """Take the next piece; the canonical events it completed, calls told apart from words.
+        """Decode the next chunk and return the canonical events that it completes, with calls separated from text.
 
-        Raises ToolLimitReached where one tool too many begins; its ``events`` are those up to there. After that, and
-        where several answers were asked for, what follows in that answer is not told.
+        Raises ToolLimitReached when a call beyond the limit begins; its ``events`` are the events before that call. If
+        the request asks for several choices, nothing is raised, but the choice returns no events after its limit.
         """
         out: list[Event] = []
         for event in self._decoder.feed(data):
@@ -97,16 +97,16 @@ class TextReader:
             self.reached = ToolLimitReached(what, number=over.number, name=over.name)
 
     def read(self, response: Response) -> Response:
-        """The same of an answer that was not streamed."""
+        """Extract the calls of a response that was not streamed."""
         return read_with(response, self.how, self.headers)
 
     def finish(self) -> Response:
-        """The response: complete where the tool limit ended it, whatever the provider had still to say."""
+        """Return the response. A response that the tool limit ended is complete."""
         context = getattr(self._decoder, "context", None)
         known = len(context.findings) if context is not None else 0
         response = self._decoder.finish()
         if self.reached is not None and self._alone:
-            # The stream was closed on purpose: that it has no end, or ends within an event, is no fault of it.
+            # The stream was closed on purpose, so findings about its missing end do not apply.
             found = [f for n, f in enumerate(response.findings) if n < known or f.code not in _OF_BROKEN_STREAMS]
             error = response.error if self._failed else None
             response = replace(response, error=error).with_findings(found)

@@ -1,11 +1,11 @@
-"""Reading a stream to its end, or to the tool limit: then the source is closed at once, so that nothing more is
-generated.
+"""Reading of a stream up to its end or the tool limit, where the source is closed to stop the generation.
 
     with client.stream("POST", url, json=body) as answer:
         reader = TextReader("tool-xml", StreamDecoder("openai.chat"), headers=answer.headers)
         response = read_stream(answer.iter_bytes(), reader, close=answer.close, on_event=show)
 
-No network is touched here: ``close`` is the caller's (an HTTP response's ``close``, a gRPC call's ``cancel``).
+This module performs no I/O of its own. The caller passes ``close``: that of an HTTP response, or ``cancel`` of a gRPC
+call.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def read_stream(
     close: Callable[[], object] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Response:
-    """Feed the pieces to the reader; the response.
+    """Feed the chunks to the reader and return the response.
 
-    ``close`` (that of ``pieces``, where it has one and none is given) is called where the tool limit ends the answer,
-    and where anything raises: ``on_event`` may raise UserCancelled, which passes on, and there is no response then.
+    ``close``: called when the tool limit ends the response or an exception is raised; by default ``pieces.close``, if it
+    exists. ``on_event``: called with each event. It may raise, for example UserCancelled; the exception propagates.
     """
     closing = close if close is not None else getattr(pieces, "close", None)
     try:
@@ -57,7 +57,7 @@ async def aread_stream(
     close: Callable[[], object | Awaitable[object]] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Response:
-    """The same for a source that is awaited; ``close`` may be a coroutine function (``aclose``)."""
+    """Do the same as `read_stream` for an asynchronous iterable. ``close`` may be a coroutine function such as ``aclose``."""
     closing = close
     for name in ("aclose", "close"):
         closing = closing if closing is not None else getattr(pieces, name, None)
@@ -82,7 +82,7 @@ def _tell(events: Iterable[Any], on_event: Callable[[Event], object] | None) -> 
 
 
 def _close(closing: Callable[[], object] | None) -> None:
-    """Close the source. What goes wrong there changes nothing about what was read, and hides no other error."""
+    """Close the source. An error is only logged: it neither affects the response nor replaces another error."""
     try:
         if closing is not None:
             closing()
