@@ -1,4 +1,4 @@
-"""From the steps of a scanner to canonical blocks."""
+"""Conversion of scanner steps into canonical blocks."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from ..model import Block, Reasoning, Text, ToolCall
 from ..wires.common import CallSite, Context
 from .scan_events import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 
-#: Findings that say why a call's markup is not to be trusted.
+#: Finding codes that explain why the markup of a call is unreliable.
 _WHY = ("markup-malformed", "markup-ambiguous")
 _Entry = Words | Thought | ThoughtEnd | Ended
 
 
 class Blocks:
-    """The blocks of one text, in order. ``over``: the tool that began over the limit, null where none did."""
+    """Builder of the blocks of one text, in order. ``over``: the call that exceeded the limit, or None."""
 
     def __init__(self) -> None:
         self.over: Over | None = None
         self._entries: list[_Entry] = []
-        self._since = 0  # the entry with which thinking may still turn out to have begun
+        self._since = 0  # index of the first entry that may still turn out to be reasoning
         self._notes: list[tuple[int, Noted]] = []
         self._doubts: dict[int, str] = {}
 
     def take(self, steps: list[Step]) -> None:
-        """More steps of the text."""
+        """Process the next steps of the text."""
         entries = self._entries
         for step in steps:
             if isinstance(step, (Words, Thought, Ended)):
@@ -48,16 +48,16 @@ class Blocks:
 
     @property
     def calls(self) -> int:
-        """How many there are, whatever their status."""
+        """The number of calls, regardless of status."""
         return len(self.said)
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """Name and argument text of each call."""
+        """The name and argument text of each call."""
         return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, Ended)]
 
     def build(self, site: CallSite, context: Context, first: int, cut: bool) -> list[Block]:
-        """The blocks. ``first``: the place of the first one in its choice; ``cut``: the answer was cut at its end."""
+        """Return the blocks. ``first``: index of the first block in its choice. ``cut``: the response was truncated."""
         blocks: list[Block] = []
         words: list[str] = []
         thought: list[str] = []

@@ -1,4 +1,4 @@
-"""What reads the inside of calls, from an opening tag to its closing one, and whom it tells what it finds."""
+"""Interfaces between the scanner and the parsers of calls."""
 
 from __future__ import annotations
 
@@ -10,47 +10,50 @@ from msgspec.structs import replace
 from .jsonparts import Site as CallSite
 from .scan_events import Ended
 
-#: What models leave between the end of the JSON and the closing tag: brackets and quotes too many.
+#: Superfluous brackets and quotes that models write between the end of the JSON and the closing tag.
 LEFT_OVER = re.compile(r"[\s}\]\",;`]{1,64}")
 
 
 class Site(CallSite, Protocol):
-    """Whom a body tells what it finds."""
+    """Receiver of the results of a body; the scanner implements it."""
 
     def admit(self, name: str) -> bool:
-        """Whether one more call may begin: false where the limit is reached, and then nothing more is read."""
+        """Count a new call and return True; return False if the limit is reached, after which parsing stops."""
 
     def end(self, ended: Ended) -> None: ...
     def note(self, code: str, message: str) -> None: ...
 
     def doubt(self, message: str) -> None:
-        """No call that ends later in this text is certain, nor is one before it."""
+        """Mark each later call as uncertain when it ends, together with all calls before it."""
 
     def unread(self, text: str) -> None:
-        """The opening tag was a word, as all behind it is: no call began."""
+        """Withdraw the call: the opening tag and ``text`` after it are plain text."""
 
     def mistrust(self, message: str) -> None:
-        """No call that ended before this place is certain."""
+        """Mark the calls that ended before this place as uncertain."""
 
 
 class Body(Protocol):
-    """The inside of a call, or of several that share their tags."""
+    """Parser of the content of a call, or of several calls that share their tags."""
 
     done: bool
 
     def feed(self, buf: str, at: int, final: bool) -> int:
-        """Take what belongs to the body; the place behind it. Less than all is taken where the next piece will tell."""
+        """Parse from an index and return the index after the consumed text.
+
+        The body leaves text unconsumed if it ended or if the next chunk has to decide.
+        """
 
     def finish(self) -> None:
-        """The text ended here: what was open is told as far as it came."""
+        """Report the open call at the end of the text."""
 
     def awaits(self, tag: str, held: str) -> bool:
-        """Whether this closing tag is all that is missing (a stop sequence keeps it from arriving).
+        """Return whether only this closing tag is missing, because a stop sequence cut it off.
 
-        ``held``: what arrived and was not taken yet.
+        ``held``: the text that arrived and is not consumed yet.
         """
 
 
 def broken(ended: Ended) -> Ended:
-    """The same call, its markup no longer to be trusted."""
+    """Return the call with the status "invalid", because its markup is malformed."""
     return replace(ended, status="invalid")

@@ -1,4 +1,4 @@
-"""The events of one answer, its text told apart: what a stream decoder shows, with calls in place of their markup."""
+"""Filter for the events of one choice that replaces the markup of calls and reasoning by separate blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .values import Tools
 
 
 class Shown:
-    """Takes the events of one choice; gives others, whose keys count anew. ``closers``: see `Scanner.finish`."""
+    """Translates the events of one choice into events with new block keys. ``closers``: see `Scanner.finish`."""
 
     def __init__(self, choice: int, dialects: Sequence[Dialect], tools: Tools, limit: int | None) -> None:
         self.thinking = False
@@ -21,18 +21,18 @@ class Shown:
         self._dialects = dialects
         self._tools = tools
         self._limit = limit
-        self._keys: dict[int, int] = {}  # of blocks that pass as they are
-        self._scanners: dict[int, Scanner] = {}  # of texts, by their key
+        self._keys: dict[int, int] = {}  # source key -> new key, of blocks that pass unchanged
+        self._scanners: dict[int, Scanner] = {}  # source key of a text block -> its scanner
         self._next = 0
-        self._kind = ""  # of the block that is open, "" for none
+        self._kind = ""  # type of the open block, "" for none
         self._key = 0
-        self._since: list[int] = []  # blocks that may still turn out to be thinking
+        self._since: list[int] = []  # keys of blocks that may still turn out to be reasoning
         self._count = 0
         self._native = False
         self._over = False
 
     def take(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, out: list[Event]) -> Over | None:
-        """One event; the tool that begins over the limit, where one does."""
+        """Translate one event into ``out``; return the call that exceeds the limit, if one begins."""
         if isinstance(event, BlockStart) and event.block == "text" and not self._native:
             self._begin_text(event.key)
             return None
@@ -53,7 +53,7 @@ class Shown:
         return self._ended(scanner, out)
 
     def finish(self, out: list[Event]) -> Over | None:
-        """The answer is over: what was held back of its texts."""
+        """Flush the pending texts into ``out`` at the end of the choice; return a call that exceeds the limit."""
         over = None
         while self._scanners and not self._native:
             over = over or self._ended(self._scanners.pop(next(iter(self._scanners))), out)
@@ -81,7 +81,7 @@ class Shown:
     def _pass(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, out: list[Event]) -> None:
         key = self._keys.get(event.key)
         if isinstance(event, BlockStart) and event.block == "tool_call" and not self._native:
-            self._native = True  # a native call: texts are no longer read
+            self._native = True  # a native call: later text is not scanned
             for scanner in self._scanners.values():
                 self._tell(scanner.finish(), out)
             self._close(out)
@@ -91,7 +91,7 @@ class Shown:
             if not isinstance(event, BlockStart):
                 out.append(BlockStart(self._choice, key, "text"))
         if isinstance(event, BlockStart):
-            self.thinking = False  # which has a block of its own
+            self.thinking = False  # the reasoning is a separate block
             out.append(BlockStart(self._choice, key, event.block, event.id, event.name))
         elif isinstance(event, BlockDelta):
             out.append(BlockDelta(self._choice, key, event.text))

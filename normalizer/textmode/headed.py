@@ -1,4 +1,4 @@
-"""A call as a header that names the tool (or an id that holds the name), a separator, and the arguments as JSON."""
+"""Parser of calls that consist of a header with the name of the tool, a separator and JSON arguments."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from .jsonparts import Value
 from .scan_events import Ended
 from .tags import HOLD, LONGEST_TAG, Hold, finder, gap, literal, past_space
 
-#: Reads what stands before the arguments: a name, and an id where the dialect has one.
+#: Parses the text before the arguments into the name and, if the dialect has one, the id.
 Header = Callable[[str], tuple[str, str | None]]
 
 
 class Headed:
-    """``header`` + ``separator`` + JSON + ``closer``; no header where the separator is "".
+    """Parser of header, ``separator``, JSON and ``closer``.
 
-    ``named_after``: where the header does not name the tool, the line behind the separator does, and the arguments
-    stand in a fence of code (DeepSeek V3). ``closer`` "": the JSON ends the call.
+    If ``separator`` is "", the opening tag already contained the header. If ``closer`` is "", the end of the JSON ends
+    the call. ``named_after``: the line after the separator may contain the name, with the arguments in a code fence
+    (DeepSeek V3).
     """
 
     def __init__(self, site: Site, separator: str, closer: str, read: Header, named_after: bool = False) -> None:
@@ -35,7 +36,7 @@ class Headed:
         self.done = False
         if separator:
             self._find = finder(separator, closer)
-        else:  # the opening tag held the header
+        else:  # the opening tag contained the header
             self._name, self._id = read("")
             self._phase = "arguments"
             site.begin(self._name, self._id)
@@ -52,7 +53,7 @@ class Headed:
         place, found = self._find.find(buf, at, final)
         if not found and place - at <= LONGEST_TAG and not final:
             return None
-        if found != self._separator or place - at > LONGEST_TAG:  # nothing that names a tool: kept as it is
+        if found != self._separator or place - at > LONGEST_TAG:  # no tool name: keep the text unchanged
             self._site.begin(None, None)
             self._phase, self._broken = "junk", True
             return at
@@ -65,7 +66,7 @@ class Headed:
         return place + len(found)
 
     def _in_line(self, buf: str, at: int, final: bool) -> int | None:
-        """Behind the separator of DeepSeek: the arguments, or the name of the tool and then a fence."""
+        """Parse the text after DeepSeek's separator: the arguments, or the tool name before a fence."""
         ahead = past_space(buf, at)
         if ahead > at:
             return ahead
@@ -73,7 +74,7 @@ class Headed:
         if end < 0 and not final and len(buf) - at < LONGEST_TAG and buf[at] not in "{[" and "<" not in buf[at:]:
             return None
         self._phase = "arguments"
-        if buf[at] == "`":  # the header was the name
+        if buf[at] == "`":  # the header is the name
             self._phase = "fence"
         elif buf[at] not in "{[" and end >= 0 and "<" not in buf[at:end]:
             self._name, self._id = self._read(buf[at:end].strip())
@@ -143,7 +144,7 @@ class Headed:
         return at
 
     def _in_junk(self, buf: str, at: int, final: bool) -> int | None:
-        """What stands where the arguments should, up to the closing tag: kept as their text."""
+        """Keep text in place of the arguments, up to the closing tag, as the argument text."""
         place, found = finder(self._closer).find(buf, at, final) if self._closer else (len(buf), "")
         self._text.append(buf[at:place])
         if found:
@@ -152,7 +153,7 @@ class Headed:
         return place if place > at else None
 
     def _end(self, unclosed: bool = False) -> None:
-        corrected = self._phase == "junk"  # which was not shown
+        corrected = self._phase == "junk"  # junk was not reported as fragments
         ended = Ended(self._name, self._id, "".join(self._text).strip(), unclosed=unclosed, corrected=corrected)
         self._site.end(broken(ended) if self._broken else ended)
         self.done = True

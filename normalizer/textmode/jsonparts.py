@@ -1,7 +1,7 @@
-"""JSON that is still arriving: where a value ends, and what a call written as an object says.
+"""Incremental scanning of JSON: the end of a value, and the members of a call object.
 
-Brackets and strings are followed, nothing is parsed before it is whole, and nothing is read twice: the time is linear
-in the length of the text, whatever its pieces.
+The scanner tracks brackets and strings and parses only complete names, ids and keys. It never reads text twice, so its
+time is linear in the length of the text for any chunk sizes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST_KEY = 4096
 
 
 class Value:
-    """One value from its first character on. ``closer``: a text that ends it wherever it stands outside a string."""
+    """Scanner of one value from its first character on. ``closer``: a string that ends it anywhere outside strings."""
 
     __slots__ = ("_closer", "_depth", "_escaped", "_search", "_string", "broken", "compound", "done")
 
@@ -40,7 +40,7 @@ class Value:
         return self._string
 
     def feed(self, buf: str, at: int, final: bool = False) -> int:
-        """Take what belongs to the value; the place behind it."""
+        """Consume the text of the value and return the index after it."""
         size = len(buf)
         if self.compound is None and at < size:
             self.compound = buf[at] in "{["
@@ -96,17 +96,17 @@ class Value:
 
 
 class Site(Protocol):
-    """Whom a call object tells what it finds."""
+    """Receiver of the results of a call object."""
 
     def begin(self, name: str | None, id: str | None) -> None: ...
     def grow(self, text: str) -> None: ...
 
 
 class CallObject:
-    """One call as an object: ``{"name": …, "arguments": …}``, its members in any order.
+    """Scanner of one call object, ``{"name": …, "arguments": …}``, with its members in any order.
 
-    ``name``, ``id`` and ``text`` (the argument text as it stands) are what was found; ``broken`` where the object is
-    no JSON object, or says something twice.
+    ``name``, ``id`` and ``text`` (the exact argument text) are the members found so far. ``broken``: the object is not
+    valid JSON, or has two names or arguments.
     """
 
     def __init__(self, site: Site, closer: str = "") -> None:
@@ -134,7 +134,7 @@ class CallObject:
         return self._value is not None and self._value.in_string
 
     def feed(self, buf: str, at: int, final: bool) -> int:
-        """Take what belongs to the object; the place behind it."""
+        """Consume the text of the object and return the index after it."""
         size = len(buf)
         while at < size and not self.done:
             if self._value is not None:
@@ -173,7 +173,7 @@ class CallObject:
         return at + 1
 
     def _rest(self) -> None:
-        """No object as it should be: what is left of it is only followed to its end."""
+        """Mark the object as broken and skip the rest of it."""
         self.broken = True
         self._phase, self._member, self._value = "rest", "", Value(self._closer, depth=1)
 
@@ -188,7 +188,7 @@ class CallObject:
             self.begin()
 
     def begin(self) -> None:
-        """Tell that the call begins, unless that was told."""
+        """Report the beginning of the call once."""
         if not self._began:
             self._began = True
             self._site.begin(self.name, self.id)

@@ -1,7 +1,7 @@
-"""Where words are code: in fences, and between backquotes on a line. What stands there is an example, and no call.
+"""Detection of code in fences and between backquotes, where markup is an example and not a call.
 
-As CommonMark has it (4.5, 6.1), but for what cannot be known while a text arrives: a fence may be set in as far as it
-likes, as those in lists are, and a span of code ends with its line.
+Follows CommonMark (4.5, 6.1) with two exceptions, because the rest of the text is unknown while it arrives: a fence may
+have any indentation, as in lists, and a span of code ends with its line.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 
 from .tags import LONGEST_GAP
 
-#: Marks of a run; a longer one is taken for two.
+#: Maximum number of marks of a run; a longer one counts as two.
 LONGEST_RUN = 64
-#: What may stand on a line before the marks of a fence: white space, quotation, the number or mark of a list.
+#: Maximum length of the text before a fence on its line: white space, block quote and list markers.
 _LONGEST_LEAD = 64
 _LEAD = re.compile(r"[ \t>*+\-.)\d]*")
 _RUN = re.compile(rf"`{{1,{LONGEST_RUN}}}|~{{1,{LONGEST_RUN}}}")
@@ -20,30 +20,32 @@ _BLANK = re.compile(r"[ \t]*")
 
 
 class Markdown:
-    """Follows words. ``fenced``: they stand in a fence; ``span``: marks of the span they stand in, 0 for none;
-    ``last``: the character before.
+    """State of Markdown code at the current place of a text.
+
+    ``fenced``: inside a fence. ``span``: the number of marks of the open span of code, 0 for none. ``last``: the
+    preceding character.
     """
 
     def __init__(self) -> None:
         self.fenced = False
         self.span = 0
         self.last = ""
-        self._lead: str | None = ""  # of the line, as long as nothing else stands on it
+        self._lead: str | None = ""  # the text of the line, as long as a fence may follow; else None
         self._fence = ("", 0)
-        self._opened = False  # the fence, on this line
+        self._opened = False  # whether the fence was opened on this line
 
     @property
     def quoting(self) -> bool:
-        """Whether what stands here is code from its first character on."""
+        """Whether a tag at this place would be in code."""
         return self.fenced or (self.span > 0 and self.last == "`")
 
     @property
     def at_start(self) -> bool:
-        """Whether a line begins here, set in by three blanks at most."""
+        """Whether a line begins here, with an indentation of at most three spaces."""
         return self._lead is not None and len(self._lead) <= 3 and not self._lead.strip(" ")
 
     def say(self, words: str) -> None:
-        """Words, without marks that `run` is to tell."""
+        """Process text without the marks that `run` processes."""
         self.last = words[-1]
         line = words.rfind("\n")
         if line >= 0:
@@ -53,17 +55,17 @@ class Markdown:
             self._lead = lead if len(lead) <= _LONGEST_LEAD and _LEAD.fullmatch(lead) else None
 
     def interrupt(self) -> None:
-        """Something else than words stands here: they go on in the middle of a line."""
+        """Process something other than text, after which text continues in the middle of a line."""
         self._lead, self.last = None, ""
 
     def run(self, buf: str, at: int, final: bool) -> int | None:
-        """Told of the marks at a place. Where they end; null where the next piece will tell what they do."""
+        """Process the marks at an index and return the index after them; None if the next chunk decides."""
         found = _RUN.match(buf, at)
         assert found is not None
         end, size, mark = found.end(), found.end() - at, buf[at]
         if end == len(buf) and size < LONGEST_RUN and not final:
             return None
-        if self.fenced and self._opened and mark == "`" == self._fence[0]:  # no fence: they do not end on their line
+        if self.fenced and self._opened and mark == "`" == self._fence[0]:  # not a fence: backquotes follow on its line
             self.fenced, self.span = False, self._fence[1]
         if self.fenced:
             closes = self._closes(buf, end, mark, size, final)
@@ -78,7 +80,7 @@ class Markdown:
         return end
 
     def _closes(self, buf: str, end: int, mark: str, size: int, final: bool) -> bool | None:
-        """Whether these marks are the end of the fence: nothing else may stand on their line."""
+        """Return whether these marks close the fence, which they only do alone on their line; None if undecided."""
         if mark != self._fence[0] or size < self._fence[1] or self._lead is None or self._lead.strip(" \t>"):
             return False
         blank = _BLANK.match(buf, end)

@@ -1,4 +1,4 @@
-"""Calls as JSON objects: ``{"name": …, "arguments": …}``, several one after the other, or in a list."""
+"""Parser of calls as JSON objects, ``{"name": …, "arguments": …}``, consecutive or in a list."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from .tags import HOLD, finder, gap, literal, past_space
 
 
 class Objects:
-    """Calls as JSON objects up to ``closer`` ("": up to the end of the JSON). ``again``: what may stand between two.
+    """Parser of JSON objects up to ``closer``, or up to the end of the JSON if it is "".
 
-    ``opening``: the tag before it. Where neither JSON nor ``closer`` follows, up to the next one, that tag was a word.
+    ``again``: the separator between two objects. ``opening``: the opening tag. If neither JSON nor ``closer`` follows
+    before the next opening tag, the tag was plain text.
     """
 
     def __init__(self, site: Site, closer: str = "", again: str = "", opening: str = "") -> None:
@@ -53,7 +54,10 @@ class Objects:
         return at
 
     def _next(self, buf: str, at: int, final: bool) -> int | None:
-        """What comes at a place between two objects; null where the next piece will tell, -1 where nothing is taken."""
+        """Process the character between two objects and return the index after it.
+
+        Return None if the next chunk decides, and -1 if the character is not consumed.
+        """
         char, phase = buf[at], self._phase
         another = phase == "tail" and not self._listed and bool(self._closer or self._again)
         if char == "{" and (phase in ("first", "item") or another):
@@ -105,7 +109,7 @@ class Objects:
             if after:
                 self._ended = broken(self._ended)
                 return left.end()
-        if self._ended is None:  # no JSON at all
+        if self._ended is None:  # no JSON
             if not self._site.admit(""):
                 self.done = True
                 return at
@@ -123,7 +127,7 @@ class Objects:
 
     @property
     def _lacks(self) -> bool:
-        """Whether a closing tag or bracket is missing."""
+        """Whether a missing closing tag or bracket makes the last call unclosed."""
         return bool(self._closer) or (self._listed and self._phase != "tail")
 
     def _skip_junk(self, buf: str, at: int, final: bool) -> int:

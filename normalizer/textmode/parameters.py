@@ -1,12 +1,12 @@
-"""Calls whose parameters are tags of their own: ``<call><parameter>value</parameter></call>`` in several spellings.
+"""Parser of calls with one tag per parameter: ``<call><parameter>value</parameter></call>`` and its variants.
 
-Values are written as they are, so a closing tag in a value looks like its end. The rules, which hold for all of these
-dialects (failures TXT-03, TXT-04, TXT-05):
+Values are not escaped, so a closing tag in a value looks like its end. These rules apply to all such dialects (failures
+TXT-03, TXT-04, TXT-05):
 
-- a closing tag ends a value only where another parameter or call, or the end of this one, follows directly;
-- parameters that open inside a value are part of it, and so are their closing tags;
-- where that cannot be told (a value that never ends; a parameter that the tool does not declare, or has twice), the
-  call is invalid, its text is all that stood there, and nothing inside it is taken for a call.
+- A closing tag ends a value only if another parameter, another call or the end of this call follows directly.
+- Parameters that open inside a value are part of it, together with their closing tags.
+- If this is ambiguous (a value without an end; a parameter that the tool does not declare, or that occurs twice), the
+  call is invalid, its argument text is its whole content, and nothing inside it counts as a call.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from .values import Tools, value_of
 
 
 class Grammar(Struct, frozen=True):
-    """One spelling. ``ends``: of a call, the tags that may close it; ``closers``: of a parameter, those that may.
+    """The tags of one dialect.
 
-    ``shell``: tags around each single call; ``sections``: around all of them, in each spelling. ``json``: one JSON
-    object may stand in the place of all parameters. ``named_closers``: the closing tag of a parameter tells its name.
-    ``layout``: line breaks between a value and its tags that are none of its own: "pair", where it has one on both
-    sides; "each", on either.
+    ``call`` and ``parameter``: the opening tags. ``ends``: returns the closing tags of a call, by its name.
+    ``closers``: returns the closing tags of a parameter, by its name. ``shell``: tags around each single call.
+    ``sections``: variants of the tags around all calls. ``json``: whether one JSON object may replace all parameters.
+    ``named_closers``: whether the closing tag of a parameter contains its name. ``layout``: which line breaks next to
+    the tags do not belong to the value: "none", "pair" (only if one is on both sides) or "each" (on either side).
     """
 
     call: Tag
@@ -47,7 +48,7 @@ class Grammar(Struct, frozen=True):
 
 
 class Parameters:
-    """The inside of one call, behind its opening tag. ``empty``: that tag was its closing one, too (``<call/>``)."""
+    """Parser of the content of one call. ``empty``: its opening tag is also its closing tag (``<call/>``)."""
 
     def __init__(
         self, site: Site, grammar: Grammar, name: str, tools: Tools, wrapped: bool = False, empty: bool = False
@@ -69,7 +70,7 @@ class Parameters:
         self._shown: list[str] = []
         self._trouble: list[tuple[str, str]] = []
         self._json: Value | None = None
-        # the parameter that is open
+        # the open parameter
         self._key = ""
         self._value: list[str] = []
         self._nested = 0
@@ -121,16 +122,16 @@ class Parameters:
         return self._stray(buf, at, final)
 
     def _another(self, buf: str, at: int, final: bool) -> bool | Hold:
-        """Whether another call begins at a place."""
+        """Return whether another call begins at an index."""
         grammar = self._grammar
         call = grammar.call.match(buf, at, final)
         outer = any_literal(self._opens, buf, at, final)
         return True if isinstance(call, Hit) or isinstance(outer, int) else HOLD if HOLD in (call, outer) else False
 
     def _stray(self, buf: str, at: int, final: bool) -> int | None:
-        """Words where a parameter should stand: the call cannot be trusted.
+        """Process text in place of a parameter, which makes the call unreliable.
 
-        A closing tag of a value among them may be the end of one that seemed to end in a call before.
+        A closing tag in this text may be the real end of a value in an earlier call, so that is marked as uncertain.
         """
         closer = any_literal(self._closers, buf, at, final)
         if closer is HOLD:
@@ -144,7 +145,7 @@ class Parameters:
         return place if place > at else None
 
     def _call_end(self, buf: str, at: int, final: bool) -> int | Hold | None:
-        """Where the closing tag of the call ends that stands at a place."""
+        """Return the index after the closing tag of the call at an index; None if there is none."""
         grammar = self._grammar
         end = any_literal(self._ends, buf, at, final)
         if not isinstance(end, int) or not self._shuts or not self._wrapped:
@@ -171,7 +172,7 @@ class Parameters:
         return new if new > at or self._json.done else None
 
     def _in_behind(self, buf: str, at: int, final: bool) -> int | None:
-        """Behind the JSON that stands for all parameters: nothing but the end of the call."""
+        """Parse the text after the JSON that replaces all parameters, up to the end of the call."""
         ahead = past_space(buf, at)
         if ahead > at:
             return ahead
@@ -233,7 +234,7 @@ class Parameters:
         return end
 
     def _follows(self, buf: str, at: int, final: bool) -> bool | Hold:
-        """Whether another parameter or call, or an end (of the call, of the text) stands behind a closing tag."""
+        """Return whether a closing tag ends the value: a parameter, a call or the end of the call or text follows."""
         ahead = gap(buf, at, final)
         if not isinstance(ahead, int):
             return HOLD if ahead is HOLD else False
@@ -260,7 +261,7 @@ class Parameters:
                 self._first, text = False, text.removeprefix("\n")
             if self._newline:
                 text, self._newline = "\n" + text, False
-            if text.endswith("\n"):  # before a closing tag it is layout
+            if text.endswith("\n"):  # a line break before a closing tag is layout
                 text, self._newline = text[:-1], True
         if text:
             self._show(json_codec.text(text)[1:-1])
@@ -292,7 +293,7 @@ class Parameters:
     # the end
 
     def _end(self, unclosed: bool = False) -> None:
-        """The call is whole, or would be with its closing tag."""
+        """Report the call, which is complete except perhaps for its closing tag."""
         arguments: dict[str, object] = {}
         given: dict[str, list[str]] = {}
         for key, texts in self._given.items():
@@ -343,7 +344,7 @@ class Parameters:
             self._broken("invalid" if self._trouble else "truncated", True)
 
     def awaits(self, tag: str, held: str) -> bool:
-        if self._phase == "value":  # whose closing tag may stand there: what follows it was to tell
+        if self._phase == "value":  # its closing tag may have arrived: the text after it decides
             if self._nested or held.rstrip() not in self._grammar.closers(self._key):
                 return False
         elif self._phase == "json":
@@ -356,7 +357,7 @@ _BEHIND = re.compile(r"\r?\n[ \t]*\Z")
 
 
 def unlaid(text: str, layout: str) -> str:
-    """A value without the line breaks that set it off from its tags."""
+    """Return a value without the line breaks that separate it from its tags, by the grammar's ``layout``."""
     if layout == "none":
         return text
     before = _BEFORE.match(text)

@@ -1,4 +1,4 @@
-"""A call as Python spells it: ``name.call(key="value")``."""
+"""Parser of calls in Python syntax: ``name.call(key="value")``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUOTE_OR_PAREN = re.compile(r"""['"()\\]""")
 
 
 class Parens:
-    """The keyword arguments of a call as Python spells it, up to the closing bracket: literals and nothing else."""
+    """Parser of literal keyword arguments in Python syntax, up to the closing parenthesis."""
 
     def __init__(self, site: Site, name: str) -> None:
         self._site = site
@@ -69,7 +69,7 @@ class Parens:
 
 
 def keywords(written: str) -> dict[str, Any] | None:
-    """The keyword arguments of a Python call, where all are literals that JSON can say; null else."""
+    """Return the keyword arguments of a Python call; None unless all are JSON-serializable literals."""
     try:
         call = ast.parse(f"f({written})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:

@@ -1,6 +1,6 @@
-"""What a scanner says of a text, piece by piece: the words between two markups, and what the markups mean.
+"""Steps that a scanner returns for a text: fragments of text and reasoning, and the parts of calls.
 
-Joined, the steps of a text are the same however the text was cut (law `any-split`).
+The concatenated steps do not depend on how the text was split into chunks (law `any-split`).
 """
 
 from __future__ import annotations
@@ -11,50 +11,50 @@ from ..model import CallStatus
 
 
 class Words(Struct, frozen=True, gc=False):
-    """Words for the user, exactly as they stood."""
+    """Unchanged text for the user."""
 
     text: str
 
 
 class Thought(Struct, frozen=True, gc=False):
-    """Words between ``<think>`` and its closing tag."""
+    """Text between ``<think>`` and its closing tag."""
 
     text: str
 
 
 class ThoughtEnd(Struct, frozen=True, gc=False):
-    """The thinking is over; what is thought later is another block."""
+    """The reasoning ended; later reasoning is another block."""
 
 
 class Withdrawn(Struct, frozen=True, gc=False):
-    """All that was said since the text began, or since thinking ended, was thinking: its opening tag stood before it.
+    """All content since the beginning of the text, or since the last reasoning ended, was reasoning.
 
-    ``text``: exactly what stood there, markup and all.
+    Only its closing tag is in the text. ``text``: the exact content, including markup.
     """
 
     text: str
 
 
 class Began(Struct, frozen=True, gc=False):
-    """A call begins. ``name``: null where it stands behind the arguments."""
+    """A call begins. ``name``: None if it follows the arguments."""
 
     name: str | None = None
     id: str | None = None
 
 
 class Grew(Struct, frozen=True, gc=False):
-    """More of the call's argument text, as JSON; a preview, which `Ended` may correct."""
+    """A fragment of the argument text, as JSON. It is a preview that `Ended` may correct."""
 
     text: str
 
 
 class Ended(Struct, frozen=True, gc=False):
-    """A call is over.
+    """A call ended.
 
-    ``text``: its arguments: the JSON that stood there, or compact JSON of the parameters (``respelled``); of a call
-    whose markup is broken, what stood in it. ``status``: "complete", unless the markup itself says otherwise.
-    ``unclosed``: its closing tag is missing; ``endless``: it has none, and goes on to the end of the text.
-    ``corrected``: ``text`` is not what the steps before it add up to.
+    ``text``: its argument text, which is the JSON in the text or compact JSON of the parameters (``respelled``); for
+    malformed markup, the raw content of the call. ``status``: "complete" unless the markup contradicts it.
+    ``unclosed``: its closing tag is missing. ``endless``: it has no closing tag and ends with the text. ``corrected``:
+    ``text`` differs from the concatenated `Grew` steps.
     """
 
     name: str
@@ -68,21 +68,24 @@ class Ended(Struct, frozen=True, gc=False):
 
 
 class Noted(Struct, frozen=True, gc=False):
-    """Something to tell: a code of `toolparity.normalizer.findings` and its message."""
+    """A finding: a code of `toolparity.normalizer.findings` and its message."""
 
     code: str
     message: str
 
 
 class Doubted(Struct, frozen=True, gc=False):
-    """What follows shows that calls are none, or did not end where they seemed to: the last so many; null for all."""
+    """Later text shows that earlier calls may be wrong. ``calls``: the number of last calls concerned; None for all."""
 
     message: str
     calls: int | None = None
 
 
 class Over(Struct, frozen=True, gc=False):
-    """A tool over the limit begins: nothing after it is read. ``name``: "" where only its opening tag was seen."""
+    """A call over the limit begins; the scanner ignores the rest.
+
+    ``number``: the number of the call, 2 for the second. ``name``: "" if only its opening tag arrived.
+    """
 
     number: int
     name: str

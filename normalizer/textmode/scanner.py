@@ -1,7 +1,7 @@
-"""The text of one answer, told apart while it arrives: words, thinking, calls.
+"""Incremental scanner that separates the text of one response into text, reasoning and calls.
 
-Words pass at once; only what may become a tag is held back. Markup counts where a model means it: not in code
-(`markdown`), not in thinking, not inside another call (failures TXT-05, TXT-07).
+Text passes immediately; only a possible beginning of a tag is held back. Markup counts as a call except in code
+(`markdown`), in reasoning and inside another call (failures TXT-05, TXT-07).
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from .values import Tools
 THINKING = ("think", "thinking")
 _OPEN = tuple(f"<{name}>" for name in THINKING)
 _CLOSE = tuple(f"</{name}>" for name in THINKING)
-#: White space beside markup that is layout; more of it is kept as words.
+#: Maximum length of white space next to markup that counts as layout; longer white space is kept as text.
 _MOST_LAYOUT = 4096
 
 
 class Scanner:
-    """One text. ``count`` and ``limit``: how many calls there were before it, and may be; `over` says that one more
-    began, and then nothing more is read. ``thinking``: the text begins inside thinking whose opening tag the prompt
-    held. Where several dialects are given, the first call tells which one it is, and `dialect` says so.
+    """Scanner of one text.
+
+    ``dialects``: the candidates; the first call determines `dialect`. ``limit``: the maximum number of calls; None for
+    no limit. ``count``: the number of calls before this text. ``thinking``: the text begins inside reasoning whose
+    opening tag is in the prompt. `over` is true once a call beyond the limit began; then the scanner ignores the rest.
     """
 
     def __init__(
@@ -45,14 +47,14 @@ class Scanner:
         self.broke_off = False
         self.dialect: Dialect | None = dialects[0] if len(dialects) == 1 else None
         self.longest_held = 0
-        self.taken = 0  # characters that were read, all but those that begin the tool over the limit
+        self.taken = 0  # number of processed characters, up to the call over the limit
         self._dialects = tuple(dialects)
         self._steps: list[Step] = []
         self._buf = ""
         self._body: Body | None = None
-        self._tag = ""  # that it began with
+        self._tag = ""  # opening tag of the body
         self._in_section = False
-        self._thinking = ""  # the closing tag that is waited for
+        self._thinking = ""  # the closing tag of the open reasoning
         self._began = 0
         self._ended = False
         self._doubt = self._coming = ""
@@ -61,8 +63,8 @@ class Scanner:
         self._pending_size = 0
         self._source: list[str] = []
         self._markdown = Markdown()
-        self._within: int | None = None  # calls before the first one in the span of code that is open
-        self._behind: int | None = None  # calls before the one that stands directly behind a backquote
+        self._within: int | None = None  # number of calls before the first call in the open span of code
+        self._behind: int | None = None  # number of calls before the call that directly follows a backquote
         self._told: set[str] = set()
         self._aim()
         if thinking:
@@ -78,13 +80,16 @@ class Scanner:
         self._in_thinking = {close: finder(close, *heads) for close in _CLOSE}
 
     def feed(self, text: str) -> list[Step]:
-        """Take the next piece; what became known by it."""
+        """Process the next chunk and return the steps that it completes."""
         self._buf += text
         self._run(final=False)
         return self._told_so_far()
 
     def finish(self, closers: Iterable[str] = ()) -> list[Step]:
-        """The text is over. ``closers``: tags of which one may be missing because a stop sequence cut it off."""
+        """Return the last steps at the end of the text.
+
+        ``closers``: closing tags that a stop sequence may have cut off.
+        """
         body = self._body
         missing = next((tag for tag in closers if body is not None and body.awaits(tag.strip(), self._buf)), None)
         if missing is not None:
@@ -194,19 +199,19 @@ class Scanner:
         return hit.end
 
     def _is_example(self, buf: str, end: int, final: bool) -> bool | None:
-        """Whether the opening tag that ends at a place stands in code; null where the next piece will tell."""
+        """Return whether the opening tag that ends at an index is in code; None if the next chunk decides."""
         markdown = self._markdown
         if markdown.quoting or markdown.last != "`":
             return markdown.quoting
         return None if end == len(buf) and not final else buf.startswith("`", end)
 
     def _leave_body(self) -> None:
-        self.broke_off = self.over  # between two calls that share their tags
+        self.broke_off = self.over  # the limit was reached between two calls that share their tags
         self._body = None
         self._markdown.interrupt()
 
     def _closing(self, buf: str, at: int, final: bool) -> int | Hold | None:
-        """Behind a closing tag, or a control token, that stands outside of calls; null where there is none."""
+        """Return the index after a closing tag or control token outside calls; None if there is none."""
         for dialect in self._dialects:
             tail = any_literal(dialect.tails, buf, at, final)
             end = any_literal(dialect.ends, buf, at, final)
@@ -262,7 +267,7 @@ class Scanner:
         self._fresh, self._pending_size = False, 0
 
     def _mark(self, text: str) -> None:
-        """Markup: white space beside it is layout."""
+        """Process markup. White space next to it is layout."""
         self._source.append(text)
         self._pending.clear()
         self._fresh, self._pending_size, self.marked = True, 0, True
@@ -280,7 +285,7 @@ class Scanner:
         self._words(buf[at:end])
         return end
 
-    # thinking
+    # reasoning
 
     def _think(self, buf: str, at: int, final: bool) -> int | None:
         place, found = self._in_thinking[self._thinking].find(buf, at, final)
@@ -307,7 +312,7 @@ class Scanner:
         return end
 
     def _orphan(self, buf: str, at: int, tag: str, final: bool) -> int | None:
-        """The end of thinking of which the text lacks the beginning: chat templates put that into the prompt."""
+        """Process the end of reasoning whose beginning the chat template put in the prompt."""
         end = at + len(tag)
         if end == len(buf) and not final:
             return None
@@ -330,7 +335,7 @@ class Scanner:
         self._fresh = True
         self._markdown.interrupt()
 
-    # what bodies tell
+    # interface for bodies (`bodies.Site`)
 
     def admit(self, name: str) -> bool:
         if self.limit is not None and self.count >= self.limit:

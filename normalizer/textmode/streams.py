@@ -32,8 +32,8 @@ def read_stream(
 ) -> Response:
     """Feed the chunks to the reader and return the response.
 
-    ``close``: called when the tool limit ends the response or an exception is raised; by default ``pieces.close``, if it
-    exists. ``on_event``: called with each event. It may raise, for example UserCancelled; the exception propagates.
+    ``close``: called when the tool limit ends the response or an exception is raised; by default ``pieces.close``, if
+    it exists. ``on_event``: called with each event. It may raise, for example UserCancelled; the exception propagates.
     """
     closing = close if close is not None else getattr(pieces, "close", None)
     try:
@@ -57,7 +57,7 @@ async def aread_stream(
     close: Callable[[], object | Awaitable[object]] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Response:
-    """Do the same as `read_stream` for an asynchronous iterable. ``close`` may be a coroutine function such as ``aclose``."""
+    """Do the same as `read_stream` for an asynchronous iterable. ``close`` may be a coroutine function."""
     closing = close
     for name in ("aclose", "close"):
         closing = closing if closing is not None else getattr(pieces, name, None)

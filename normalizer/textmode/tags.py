@@ -1,7 +1,7 @@
-"""Finding tags in a text that is still arriving: what may become one is held back, and never more than that.
+"""Incremental search for tags, which holds back only text that may become a tag.
 
-Everything here answers in one of three ways: there it is, there it is not, or `HOLD`: the next piece will tell. At the
-end of the text nothing is held.
+The functions have three kinds of results: a match, no match, or `HOLD` if the next chunk decides. ``buf`` is the text
+so far, ``at`` an index in it, and ``final`` is true at the end of the text, where no function returns `HOLD`.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ from typing import Final
 
 from msgspec import Struct
 
-#: Characters that a tag may have behind its head; longer ones are words.
+#: Maximum number of characters after the head of a tag; a longer match is text.
 LONGEST_TAG = 256
-#: White space that may stand between two tags that belong together.
+#: Maximum length of white space between two tags that belong together.
 LONGEST_GAP = 256
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class Hold:
-    """The answer that only the next piece can give."""
+    """Type of `HOLD`, the result if only the next chunk can decide."""
 
 
 HOLD: Final = Hold()
 
 
 class Hit(Struct, frozen=True, gc=False):
-    """A tag that was found. ``end``: where it ends; ``name`` and ``more``: the first two groups of its pattern."""
+    """A matched tag. ``end``: the index after it. ``name`` and ``more``: the first two groups of its pattern.
+
+    ``wrapped``: the opening tag of a section precedes it.
+    """
 
     end: int
     name: str = ""
@@ -36,9 +39,9 @@ class Hit(Struct, frozen=True, gc=False):
 
 
 class Tag(Struct, frozen=True):
-    """A tag: the text ``head``, then what ``inner`` matches, then ``close``; ``head`` alone where ``inner`` is null.
+    """A tag: ``head``, a match of ``inner``, and ``close``; only ``head`` if ``inner`` is None.
 
-    ``never``: characters that do not stand in ``inner``: where one comes, nothing more is waited for.
+    ``never``: characters that cannot occur in ``inner``; at one of them the match fails without waiting for ``close``.
     """
 
     head: str
@@ -47,7 +50,7 @@ class Tag(Struct, frozen=True):
     never: str = "<\n"
 
     def match(self, buf: str, at: int, final: bool) -> Hit | Hold | None:
-        """The tag that stands at a place, if one does."""
+        """Match the tag at an index."""
         head = self.head
         if not buf.startswith(head, at):
             return HOLD if not final and head.startswith(buf[at : at + len(head)]) else None
@@ -65,14 +68,14 @@ class Tag(Struct, frozen=True):
 
 
 def literal(text: str, buf: str, at: int, final: bool) -> bool | Hold:
-    """Whether a text stands at a place."""
+    """Return whether a string is at an index."""
     if buf.startswith(text, at):
         return True
     return HOLD if not final and text.startswith(buf[at : at + len(text)]) else False
 
 
 def any_literal(texts: tuple[str, ...], buf: str, at: int, final: bool) -> int | Hold | None:
-    """Where the one of the texts that stands at a place ends."""
+    """Return the index after the first of the strings that is at an index; None if none is."""
     held = False
     for text in texts:
         found = literal(text, buf, at, final)
@@ -83,13 +86,13 @@ def any_literal(texts: tuple[str, ...], buf: str, at: int, final: bool) -> int |
 
 
 def past_space(buf: str, at: int) -> int:
-    """The first place from ``at`` on where no white space stands."""
+    """Return the index of the first character from ``at`` on that is not white space."""
     found = _SPACE.match(buf, at)
     return at if found is None else found.end()
 
 
 def gap(buf: str, at: int, final: bool) -> int | Hold | None:
-    """The place behind the white space at a place; null where it is longer than a `LONGEST_GAP`."""
+    """Return the index after the white space at an index; None if it is longer than `LONGEST_GAP`."""
     end = past_space(buf, at)
     if end - at > LONGEST_GAP:
         return None
@@ -97,7 +100,7 @@ def gap(buf: str, at: int, final: bool) -> int | Hold | None:
 
 
 class Finder:
-    """The first of several texts in what has arrived."""
+    """Incremental search for the first occurrence of several strings."""
 
     def __init__(self, *texts: str) -> None:
         longest = sorted(set(texts), key=len, reverse=True)
@@ -106,7 +109,7 @@ class Finder:
         self._beginnings = frozenset(text[:size] for text in longest for size in range(1, len(text)))
 
     def find(self, buf: str, at: int, final: bool) -> tuple[int, str]:
-        """Where the first one stands, and which; else up to where none can stand, and ""."""
+        """Return index and string of the first match; else the index up to which no match can begin, and ""."""
         found = self._search(buf, at)
         if found is not None:
             return found.start(), found.group()
@@ -120,5 +123,5 @@ class Finder:
 
 @lru_cache(maxsize=256)
 def finder(*texts: str) -> Finder:
-    """A `Finder`, made once for the same texts."""
+    """Return a cached `Finder` for the strings."""
     return Finder(*texts)

@@ -1,7 +1,7 @@
-"""The values of parameters: text, made into what the tool's JSON schema says, and never more than that.
+"""Coercion of parameter text into values of the types in the tool's JSON schema.
 
-A parameter that may be text by its schema stays text, whatever it looks like, and so does one of which nothing is
-known. A text that is no value of the declared type is kept as it is, and told.
+A parameter stays text if its schema allows a string or is unknown. Text that is not a value of the declared type is
+kept unchanged and reported.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..arguments import overflows
 from ..conversation import Request, Tool
 from ..errors import MalformedBody
 
-#: How models spell the three words of JSON; Python's spelling comes from chat templates that print values so.
+#: Spellings of JSON's literals by models; those of Python come from chat templates that print values with Python.
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
-#: What JSON Schema calls the types of values.
+#: Python type -> type name in JSON Schema.
 _KINDS: dict[type, str] = {
     str: "string",
     bool: "boolean",
@@ -30,53 +30,56 @@ Trouble = list[tuple[str, str]]
 
 
 class Tools:
-    """The declared tools: names and the JSON schemas of their parameters. ``names`` is null where nothing is known."""
+    """The declared tools with the JSON schemas of their parameters. ``names`` is None if the tools are unknown."""
 
     def __init__(self, schemas: dict[str, dict[str, Any]] | None) -> None:
         self.names = None if schemas is None else frozenset(schemas)
         self._schemas = schemas or {}
 
     def properties(self, tool: str) -> dict[str, Any] | None:
-        """The parameters of a tool by name; null where they are not known."""
+        """Return the schemas of a tool's parameters by name; None if they are unknown."""
         schema = self._schemas.get(tool)
         given = schema.get("properties") if isinstance(schema, dict) else None
         return given if isinstance(given, dict) else None
 
     def takes(self, tool: str, parameter: str) -> bool:
-        """Whether a tool may have a parameter of this name. One that declares none may have any."""
+        """Return whether a tool accepts a parameter of this name. A tool without declared parameters accepts any."""
         given = self.properties(tool)
         if not given or parameter in given or self.plural(tool, parameter) != parameter:
             return True
         return self._schemas[tool].get("additionalProperties") not in (None, False)
 
     def plural(self, tool: str, parameter: str) -> str:
-        """The name of the list of which a parameter is written one by one: ``path`` for ``paths``."""
+        """Return the name of the list parameter whose items a model writes in the singular: ``paths`` for ``path``.
+
+        Return the name itself if there is no such list.
+        """
         given = self.properties(tool)
         if given is None or parameter in given or "array" not in self.kinds(tool, parameter + "s"):
             return parameter
         return parameter + "s"
 
     def kinds(self, tool: str, parameter: str) -> set[str]:
-        """The types that a parameter may have; none where nothing is known."""
+        """Return the types that a parameter may have; none if they are unknown."""
         schema = (self.properties(tool) or {}).get(parameter)
         return kinds_of(schema, self._schemas.get(tool, {}))
 
     def is_text(self, tool: str, parameter: str) -> bool:
-        """Whether a parameter is kept as text: it may be one by its schema, or nothing is known of it."""
+        """Return whether a parameter is kept as text, because its schema allows a string or is unknown."""
         kinds = self.kinds(tool, self.plural(tool, parameter))
         return not kinds or "string" in kinds
 
     def item(self, tool: str, parameter: str) -> tuple[Any, Any]:
-        """The schema of a list's items, and the one that it refers to."""
+        """Return the schema of a list's items, and the root schema for its references."""
         root = self._schemas.get(tool, {})
         schema = (self.properties(tool) or {}).get(parameter)
         return next((part["items"] for part in parts_of(schema, root) if "items" in part), None), root
 
 
 def tools_of(given: Any) -> Tools:
-    """The tools that a caller told: a request of any wire (parsed or canonical), definitions, or names.
+    """Return the tools from a caller's argument: a request of any wire (parsed or canonical), definitions, or names.
 
-    Raises MalformedBody for what names no tool.
+    Raises MalformedBody for a value that is not a tool.
     """
     if given is None:
         return Tools(None)
@@ -117,7 +120,7 @@ def _defined(given: Any) -> Iterable[tuple[str, dict[str, Any]]]:
 
 
 def parts_of(schema: Any, root: Any) -> list[dict[str, Any]]:
-    """A schema and those that it is made of by ``$ref``, ``anyOf``, ``oneOf`` and ``allOf``."""
+    """Return a schema and the schemas that it includes by ``$ref``, ``anyOf``, ``oneOf`` and ``allOf``, at most 100."""
     parts: list[dict[str, Any]] = []
     pending = [schema]
     while pending and len(parts) < 100:
@@ -134,7 +137,7 @@ def parts_of(schema: Any, root: Any) -> list[dict[str, Any]]:
 
 
 def kinds_of(schema: Any, root: Any) -> set[str]:
-    """The types that a schema names, or those of the values that it lists."""
+    """Return the types that a schema states, or those of the values in ``const`` or ``enum``."""
     kinds: set[str] = set()
     for part in parts_of(schema, root):
         given = part.get("type")
@@ -147,7 +150,7 @@ def kinds_of(schema: Any, root: Any) -> set[str]:
 
 
 def _referred(reference: str, root: Any) -> Any:
-    """What a local reference (`#/$defs/Name`) names; null where it names nothing here."""
+    """Return the target of a local reference (`#/$defs/Name`); None if it does not exist in this schema."""
     target = root if reference.startswith("#") else None
     for step in reference.split("/")[1:]:
         target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
@@ -155,9 +158,9 @@ def _referred(reference: str, root: Any) -> Any:
 
 
 def value_of(tools: Tools, tool: str, parameter: str, texts: list[str], plain: bool | None) -> tuple[Any, Trouble]:
-    """The value of a parameter that came once or several times.
+    """Return the value of a parameter from the texts of its occurrences, and findings as (code, message) pairs.
 
-    ``plain``: what the markup itself says: text (true) or JSON (false).
+    ``plain``: whether the markup marks the value as text (True) or JSON (False); None if it does neither.
     """
     parameter = tools.plural(tool, parameter)
     kinds = tools.kinds(tool, parameter)
@@ -191,7 +194,7 @@ def _list(tools: Tools, tool: str, parameter: str, texts: list[str], kinds: set[
 
 
 def _json(text: str, kinds: set[str]) -> tuple[Any, Trouble]:
-    """The JSON value that a text is, if it is one of these types (of any, where none is named)."""
+    """Parse a text as a JSON value of one of the types (of any type, if none is given); keep the text on failure."""
     stripped = text.strip()
     if stripped in _WORDS:
         value: Any = _WORDS[stripped]

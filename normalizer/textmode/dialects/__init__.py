@@ -1,6 +1,6 @@
-"""The dialects: one module each, all in one shape. Adding one is a module and a line in the table.
+"""Table of the dialects, each defined in one module. To add a dialect, add a module and an entry to the table.
 
-Their order is that in which a text of unknown dialect is asked: those that look at more before they say yes come first.
+Detection tries the dialects in the order of the table, so those with the more specific opening tags come first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DIALECTS: dict[str, Dialect] = {
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of a name. Raises UnknownDialect."""
+    """Return the dialect with a name. Raises UnknownDialect."""
     found = DIALECTS.get(name)
     if found is None:
         raise UnknownDialect(f"no dialect is called {name!r}", hint=f"one of {', '.join(DIALECTS)}")

@@ -1,9 +1,9 @@
 """``<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜><｜tool▁calls▁end｜>``.
 
-So DeepSeek V3.1; V3 and R1 write ``function`` before the separator, and the name and a fence of JSON behind it. From
-V3.2 on see `dsml`. Results: ``<｜tool▁output▁begin｜>``.
+Dialect of DeepSeek V3.1. V3 and R1 write ``function`` before the separator, and the name and fenced JSON after it. For
+V3.2 and later, see `dsml`. Results: ``<｜tool▁output▁begin｜>``.
 """
-# ruff: noqa: RUF001, RUF002 - the full-width bars are the model's own
+# ruff: noqa: RUF001, RUF002 - the model uses full-width bars
 
 from __future__ import annotations
 

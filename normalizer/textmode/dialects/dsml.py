@@ -1,8 +1,8 @@
-"""DeepSeek from V3.2 on: the tags of `invoke` with a mark before each name; parameters say whether they are text.
+"""Dialect of DeepSeek V3.2 and later: the tags of `invoke` with a mark before each name and a type for each parameter.
 
-V4 calls the section ``tool_calls``. Results: ``<function_results>`` with a ``<result>`` each.
+V4 names the section ``tool_calls``. Results: ``<function_results>`` with one ``<result>`` per call.
 """
-# ruff: noqa: RUF001 - the full-width bars are the model's own
+# ruff: noqa: RUF001 - the model uses full-width bars
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``<tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>``: GLM 4.5 and later.
+"""``<tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>``: dialect of GLM 4.5 and later.
 
-Values that are no text stand as JSON. Results: ``<tool_response>``.
+Values other than strings are JSON. Results: ``<tool_response>``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``<|start|>assistant<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>``.
 
-gpt-oss (https://github.com/openai/harmony, docs/format.md). The recipient may come before the channel; the channel may
-be another, the type may lack its token, or be missing, as may the beginning, which the prompt often holds, and
-``<|call|>``, on which the model stops. Messages without a recipient are words. Results:
+Dialect of gpt-oss (https://github.com/openai/harmony, docs/format.md). The recipient may precede the channel, and the
+channel may be another one. The type may lack its token or be missing. The beginning may be missing, because it is often
+in the prompt, and so may ``<|call|>``, at which the model stops. Messages without a recipient are text. Results:
 ``<|start|>functions.name to=assistant<|channel|>commentary<|message|>`` and the text up to ``<|end|>``.
 """
 
@@ -21,15 +21,15 @@ _START, _CHANNEL, _RECIPIENT = "<|start|>assistant", "<|channel|>", "to=function
 _MESSAGE, _CALL, _END = "<|message|>", "<|call|>", "<|end|>"
 _TO = re.compile(r"(?:^|[\s>]|assistant)to=([\w.\-]{1,128})(?![\w.\-])")
 _TOKEN = re.compile(r"<\|(?:start|channel|constrain)\|>|to=\S+")
-#: What a header may hold beside its tokens and its recipient: role, channel and type.
+#: Maximum number of words in a header besides tokens and recipient: role, channel and type.
 _MOST_WORDS = 3
-#: Recipients that are no tools.
+#: Recipients that are not tools.
 _ROLES = frozenset(("assistant", "user", "system", "developer"))
 _RESULT = re.compile(r"\s*<\|start\|>functions\.([\w.\-]{1,128}) to=assistant<\|channel\|>commentary<\|message\|>")
 
 
 def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
-    """A header that names a tool, up to its ``<|message|>``."""
+    """Match a header that names a tool, up to and including its ``<|message|>``."""
     starts = [literal(head, buf, at, final) for head in (_START, _CHANNEL, _RECIPIENT)]
     if True not in starts:
         return HOLD if HOLD in starts else None
@@ -41,7 +41,7 @@ def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
 
 
 def _called(header: str) -> str:
-    """The tool that a header names; "" where it names none, or is none."""
+    """Return the tool that a header names; "" if it names none or is not a header."""
     names = [found[1] for found in _TO.finditer(header)]
     words = _TOKEN.sub(" ", header).split()
     if len(names) != 1 or len(words) > _MOST_WORDS or not all(map(str.isidentifier, words)):

@@ -1,6 +1,6 @@
-"""``<tool_call>{"name": …, "arguments": {…}}</tool_call>``: Hermes, Qwen 2.5 and 3, and many that were trained on them.
+"""``<tool_call>{"name": …, "arguments": {…}}</tool_call>``: dialect of Hermes, Qwen 2.5 and 3, and derived models.
 
-Results: ``<tool_response>`` with the name and the content as JSON, as Hermes has them; Qwen's hold the content alone.
+Results: ``<tool_response>``, with name and content as JSON for Hermes, and only the content for Qwen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def body(site: Site, hit: Hit, tools: Tools) -> Objects:
 
 
 def object_of(call: WrittenCall, arguments: str = "arguments") -> str:
-    """A call as an object; the argument text stands in it as it is, JSON or not."""
+    """Write a call as an object that contains the unchanged argument text, even if that is not JSON."""
     return f'{{"name": {json_codec.text(call.name)}, "{arguments}": {call.text.strip() or "{}"}}}'
 
 

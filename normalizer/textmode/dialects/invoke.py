@@ -1,8 +1,8 @@
-"""``<function_calls><invoke name="…"><parameter name="…">value</parameter></invoke></function_calls>``: Claude's own.
+"""``<function_calls><invoke name="…"><parameter name="…">value</parameter></invoke></function_calls>`` of Claude.
 
-The tags may carry the prefix ``antml:``; MiniMax M2 writes ``<minimax:tool_call>`` around the calls. Values stand
-directly between their tags: strings as they are, lists and objects as JSON; some models write one JSON object in the
-place of all parameters. Results: ``<function_results>`` with ``<result>`` or ``<error>`` each.
+The tags may have the prefix ``antml:``. MiniMax M2 writes ``<minimax:tool_call>`` around the calls. Between the tags,
+strings are unchanged, and lists and objects are JSON. Some models write one JSON object instead of all parameters.
+Results: ``<function_results>`` with one ``<result>`` or ``<error>`` per call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ONE = re.compile(
 
 
 def grammar(prefix: str, *sections: str) -> Grammar:
-    """The grammar with a prefix before the name of each tag; ``sections``: the tags that may stand around calls."""
+    """Return the grammar with a prefix in each tag name. ``sections``: names of the tags that may surround calls."""
     return Grammar(
         call=Tag(f"<{prefix}invoke", _INNER, never="<"),
         ends=lambda name: (f"</{prefix}invoke>",),
@@ -38,12 +38,12 @@ def grammar(prefix: str, *sections: str) -> Grammar:
 
 
 def strays(prefix: str) -> tuple[Tag, ...]:
-    """The closing tags of calls and parameters."""
+    """Return the closing tags of calls and parameters with a prefix."""
     return tuple(Tag(f"</{prefix}{name}>") for name in ("invoke", "parameter"))
 
 
 def writer(prefix: str, typed: bool = False) -> Callable[[list[WrittenCall]], str]:
-    """Writes calls with a prefix; ``typed``: each parameter says whether it is text."""
+    """Return a writer of calls with a prefix. ``typed``: mark each parameter as text or JSON."""
 
     def write_calls(calls: list[WrittenCall]) -> str:
         lines = [f"<{prefix}function_calls>"]

@@ -1,7 +1,7 @@
 """``<|tool_calls_section_begin|><|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>…``.
 
-Kimi K2. The id is the model's own, holds the name, and goes back as it is (failures ID-15, ID-20). Results:
-``## Return of functions.name:0`` and the text behind it. The section is also spelled in the singular.
+Dialect of Kimi K2. The model generates the id, which contains the name and is written back unchanged (failures ID-15,
+ID-20). Results: ``## Return of functions.name:0`` and the text after it. The section tags also occur in the singular.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 
 def native(id: str, name: str, place: int) -> str:
-    """The id as the model writes them, where it is one; else one that it could have written."""
+    """Return the id if it has the format of the model, else a new id in that format."""
     return id if re.fullmatch(rf"(?:functions\.)?{re.escape(name)}:\d+", id) else f"functions.{name}:{place}"
 
 

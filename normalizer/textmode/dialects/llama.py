@@ -1,7 +1,7 @@
-"""``<|python_tag|>`` and behind it objects with ``name`` and ``parameters``, ``tool.call(key="value")``, or bare code.
+"""``<|python_tag|>``, then objects with ``name`` and ``parameters``, ``tool.call(key="value")`` or code.
 
-Llama 3.1 to 4. Objects are set apart by semicolons; code is a call of ``code_interpreter``. Results: an object with
-the ``output``.
+Dialect of Llama 3.1 to 4. Semicolons separate objects. Code is a call of ``code_interpreter``. Results: an object with
+the member ``output``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def body(site: Site, hit: Hit, tools: Tools) -> Body:
 
 
 class Code:
-    """Code up to the control token, or the end of the text."""
+    """Parser of code up to the control token or the end of the text."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

@@ -1,6 +1,6 @@
-"""``[TOOL_CALLS]``: a list of objects, or (from tokenizer 11 on) ``name[ARGS]{…}``, with ``[CALL_ID]`` between in some.
+"""``[TOOL_CALLS]`` and a list of objects, or ``name[ARGS]{…}``: dialect of Mistral.
 
-Nothing closes a call but the end of its JSON; what follows may be words, or another ``[TOOL_CALLS]`` (failure MIS-01).
+The second form exists since tokenizer 11; some versions add ``[CALL_ID]``. A call has no closing tag: it ends with its JSON. Text or another ``[TOOL_CALLS]`` may follow (failure MIS-01).
 Results: ``[TOOL_RESULTS]``.
 """
 
@@ -18,7 +18,7 @@ from ..values import Tools
 from .results import blocks, failed, held
 
 _MARK = Tag("[TOOL_CALLS]")
-#: The name, an id, the mark of the arguments; and what may still become that.
+#: `_HEADER`: name, optional id, optional mark of the arguments. `_SO_FAR`: an incomplete header.
 _HEADER = re.compile(r"([\w.\-]{1,128})\s*(?:\[CALL_ID\]\s*([\w\-]{1,64})\s*)?(?:\[ARGS\]\s*)?(?=\{)")
 _SO_FAR = re.compile(r"[\w.\-]{1,128}\s*(?:\[[A-Z_]*\]?\s*[\w\-]*\s*){0,2}")
 _RESULTS = ("[TOOL_RESULTS]", "[/TOOL_RESULTS]")

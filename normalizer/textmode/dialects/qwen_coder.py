@@ -1,7 +1,7 @@
-"""``<tool_call><function=name><parameter=key>value</parameter></function></tool_call>``: Qwen3-Coder and its kin.
+"""``<tool_call><function=name><parameter=key>value</parameter></function></tool_call>``: dialect of Qwen3-Coder.
 
-Values stand on lines of their own; lists and objects are JSON. Smaller models forget ``<tool_call>``; Llama 3.1, told
-of custom tools, writes ``<function=name>{…}</function>``. Results: ``<tool_response>``.
+Values are on separate lines; lists and objects are JSON. Smaller models omit ``<tool_call>``. Llama 3.1 with custom
+tools writes ``<function=name>{…}</function>``. Results: ``<tool_response>``.
 """
 
 from __future__ import annotations

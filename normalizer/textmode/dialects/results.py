@@ -1,4 +1,4 @@
-"""What the dialects share to write results and to read them back."""
+"""Helpers for writing and parsing the results of calls."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ..tags import past_space
 
 
 def failed(result: WrittenResult) -> str:
-    """The text of a result in a dialect that has no tag for failed ones."""
+    """Return the text of a result in a dialect without a tag for errors."""
     return f"Error: {result.text}" if result.is_error else result.text
 
 
 def blocks(text: str, opening: str, closing: str) -> list[str] | None:
-    """What stands between tags, one after the other and with nothing but white space around; null for anything else."""
+    """Return the content of consecutive tags; None if the text contains anything else but white space."""
     found = among(text, (opening, closing))
     return None if found is None else [inner for _, inner in found]
 
 
 def among(text: str, *tags: tuple[str, str]) -> list[tuple[int, str]] | None:
-    """The same between several kinds of tags, each with the number of its kind.
+    """Do the same as `blocks` for several kinds of tags; each content comes with the index of its kind.
 
-    JSON is read to its end, for its strings may hold the closing tag; where that was none, no more is tried, so that
-    nothing is read more often than twice.
+    JSON content is scanned to its end, because its strings may contain the closing tag. After one content that is not
+    JSON, the rest is not scanned as JSON, so no text is read more than twice.
     """
     found: list[tuple[int, str]] = []
     at, size, json = past_space(text, 0), len(text), True
@@ -49,7 +49,7 @@ def among(text: str, *tags: tuple[str, str]) -> list[tuple[int, str]] | None:
 
 
 def _behind_json(text: str, start: int, closing: str) -> int:
-    """Where a closing tag stands directly behind the JSON that begins at a place; -1 where none does."""
+    """Return the index of the closing tag that directly follows the JSON at an index; -1 if there is none."""
     value = Value()
     behind = value.feed(text, start, final=True)
     end = text.find(closing, behind, past_space(text, behind) + len(closing)) if value.done else -1
@@ -64,7 +64,7 @@ def _decoded(spelled: str) -> Any:
 
 
 def held(spelled: str, key: str) -> tuple[dict[str, Any], str] | None:
-    """A JSON object, and what it holds under a key as text; null for anything else."""
+    """Return a JSON object and its member ``key`` as text; None if the text is not an object with that member."""
     value = _decoded(spelled)
     if not isinstance(value, dict) or key not in value:
         return None

@@ -1,4 +1,4 @@
-"""What the dialects share that write each parameter as a tag of its own."""
+"""Helpers for dialects with one tag per parameter."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..parameters import Grammar, Parameters
 from ..tags import Hit
 from ..values import Tools
 
-#: Under this name a call goes back whose arguments are no JSON object.
+#: Name of the parameter that holds the argument text of a call whose arguments are not a JSON object.
 RAW = "_raw"
 
 
 def body_of(grammar: Grammar) -> Callable[[Site, Hit, Tools], Parameters]:
-    """The reader of a call's inside."""
+    """Return the factory of call parsers for a grammar."""
 
     def body(site: Site, hit: Hit, tools: Tools) -> Parameters:
         return Parameters(site, grammar, hit.name, tools, hit.wrapped, hit.more == "/")
@@ -26,15 +26,15 @@ def body_of(grammar: Grammar) -> Callable[[Site, Hit, Tools], Parameters]:
 
 
 def given(call: WrittenCall) -> dict[str, Any]:
-    """The parameters of a call to be written."""
+    """Return the parameters of a call to be written, by name."""
     return {RAW: call.text} if call.arguments is None else call.arguments
 
 
 def spelled(value: Any) -> str:
-    """A value as the text of its tag: words as they are, all else as JSON."""
+    """Return a value as the text of its tag: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json_codec.text(value)
 
 
 def laid_out(text: str) -> str:
-    """A value of several lines stands on lines of its own, so that nothing of it is taken for layout."""
+    """Add layout line breaks around a value with line breaks or outer white space, so that parsing keeps these."""
     return f"\n{text}\n" if "\n" in text or text != text.strip() else text

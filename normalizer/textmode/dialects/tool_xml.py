@@ -1,7 +1,7 @@
-"""``<tool:name><param:key>value</param:key></tool:name>``: agents that keep their calls in the text on purpose.
+"""``<tool:name><param:key>value</param:key></tool:name>``: dialect of agents that use text mode by design.
 
-A list is a parameter that is repeated, under its own name or under the singular of it. Results: `<result:name>`, and
-`<error:name>` for those that failed.
+A list is a repeated parameter, under its name or the singular of it. Results: `<result:name>`, or `<error:name>` for
+errors.
 """
 
 from __future__ import annotations
