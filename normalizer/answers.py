@@ -1,6 +1,6 @@
 """Next turns of a conversation, built from a response and the outcomes of its calls.
 
-``answer`` keeps the assistant turn unchanged and gives every call exactly one result; dropped and rejected calls get an
+``answer`` keeps the assistant turn unchanged and adds exactly one result per call; dropped and rejected calls get an
 error that states the reason. ``strip`` removes those calls from the response instead. A provider refuses that for a
 turn with signed reasoning (failure THINK-04).
 """

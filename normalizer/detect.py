@@ -75,7 +75,8 @@ def looks_like(data: bytes) -> tuple[str, ...]:
 def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> str | None:
     """Return the wire of a JSON object whose type marks it as a whole body or an error.
 
-    Return None for a stream event, or if ``told`` names another wire. ``or_error``: whether errors count.
+    ``told``: the wire that the caller passed; an error gets this wire. Return None for a stream event, for a body of
+    another wire than ``told``, and for an error of unknown wire. ``or_error``: whether errors count.
     """
     body = _object(data)
     if body is None:

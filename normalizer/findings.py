@@ -32,7 +32,7 @@ class Code(Struct, frozen=True):
 
 # fmt: off  (one entry per line)
 CODES: dict[str, Code] = {
-    # the transport and its framing
+    # transport and framing
     "stream-incomplete": Code(
         "error",
         "The stream ended without the terminal event of its wire.",
@@ -84,7 +84,7 @@ CODES: dict[str, Code] = {
         "Events with content came after the terminal event.",
         "Nothing; they were read. The server finishes twice.",
     ),
-    # shapes
+    # types of blocks, events and members
     "unknown-block": Code(
         "warning",
         "A content block or output item of a type that no table here names; kept as opaque.",
@@ -107,7 +107,7 @@ CODES: dict[str, Code] = {
         "The provider could not parse the model's own call and refused it; the text is in error.raw.",
         "Ask again; the call was never issued.",
     ),
-    # which call is which
+    # identity of calls
     "id-missing": Code(
         "info", "A call came without an id; it got a synthetic one.", "Use the id of the canonical call when answering."
     ),
@@ -296,7 +296,7 @@ CODES: dict[str, Code] = {
         "One more tool than the limit began: the answer was ended there, successfully.",
         "Nothing; run the calls that are there and send their results.",
     ),
-    # how it ended
+    # stop reasons and the end of a response
     "stop-disagrees": Code(
         "warning",
         "The wire's stop reason is not what happened (calls present or absent).",
@@ -330,7 +330,7 @@ CODES: dict[str, Code] = {
         "The terminal event's output and the streamed items differ; the terminal one counts, nothing streamed is dropped.",
         "Compare both before acting.",
     ),
-    # what a policy did
+    # policies
     "dropped-call": Code(
         "warning",
         "The policy or its limit left this call out.",

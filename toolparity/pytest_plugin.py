@@ -3,7 +3,7 @@
     pytest --parity-subject my.module:Subject
 
 The same settings can be members of ``[tool.toolparity]`` in pyproject.toml: ``subject``, ``baseline``, ``scenarios``,
-``wires``, ``policies`` and the rest of `_MEMBERS`. Options of the command line take precedence.
+``wires``, ``policies`` and the other keys of `_MEMBERS`. Command-line options take precedence.
 
 Each case is one test with a name like ``parallel-three[anthropic.messages-stream-first]``, selectable with -k and -m. A
 test fails if its subject breaks a law. Without a subject the plug-in adds no test and does not import the suite.

@@ -130,7 +130,7 @@ class Scanner:
         self._buf = "" if self.over else buf[at:]
         self.longest_held = max(self.longest_held, len(self._buf) + self._pending_size)
 
-    # words
+    # text
 
     def _read(self, buf: str, at: int, final: bool) -> int | None:
         place, found = self._in_words.find(buf, at, final)

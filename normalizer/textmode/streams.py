@@ -4,8 +4,7 @@
         reader = TextReader("tool-xml", StreamDecoder("openai.chat"), headers=answer.headers)
         response = read_stream(answer.iter_bytes(), reader, close=answer.close, on_event=show)
 
-This module performs no I/O of its own. The caller passes ``close``: that of an HTTP response, or ``cancel`` of a gRPC
-call.
+This module opens no connection. The caller passes ``close``: that of an HTTP response, or ``cancel`` of a gRPC call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Dialect of DeepSeek V3.2 and later: the tags of `invoke` with a mark before each name and a type for each parameter.
+"""Dialect of DeepSeek V3.2 and later: the tags of `invoke` with a mark before each name.
 
-V4 names the section ``tool_calls``. Results: ``<function_results>`` with one ``<result>`` per call.
+The attribute ``string`` of a parameter states whether its value is text or JSON. V4 names the section ``tool_calls``.
+Results: ``<function_results>`` with one ``<result>`` per call.
 """
 # ruff: noqa: RUF001 - the model uses full-width bars
 

@@ -1,7 +1,7 @@
 """``[TOOL_CALLS]`` and a list of objects, or ``name[ARGS]{…}``: dialect of Mistral.
 
-The second form exists since tokenizer 11; some versions add ``[CALL_ID]``. A call has no closing tag: it ends with its JSON. Text or another ``[TOOL_CALLS]`` may follow (failure MIS-01).
-Results: ``[TOOL_RESULTS]``.
+The second form exists since tokenizer 11; some versions add ``[CALL_ID]``. A call has no closing tag: it ends with its
+JSON. Text or another ``[TOOL_CALLS]`` may follow (failure MIS-01). Results: ``[TOOL_RESULTS]``.
 """
 
 from __future__ import annotations
