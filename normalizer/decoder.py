@@ -118,8 +118,8 @@ class StreamDecoder:
     ``finish()`` returns the Response. On `xai.grpc`, pass one serialized message or one SDK object at a time. The
     arguments are those of `normalize`.
 
-    Raises EventTooLarge if a pending event exceeds ``max_event_bytes`` bytes, and SeveralBodies if anything but an
-    error follows a whole body.
+    Raises EventTooLarge if a pending event exceeds ``max_event_bytes`` bytes, TooManyCalls if the stream opens more
+    calls than any real response has, and SeveralBodies if anything but an error follows a whole body.
     """
 
     def __init__(

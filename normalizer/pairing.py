@@ -1,7 +1,7 @@
 """Pairing of calls and results, so that each turn with calls is followed by exactly one result per call.
 
-Results are matched by id with the calls that are open at that index. These are nearly always the calls of the preceding
-turn (failures ID-10, ID-21: ids repeat over rounds), else earlier calls without a result (HIST-08). A mismatch is fixed
+Results are matched by id with the calls that are still open before them: nearly always the calls of the preceding turn
+(failures ID-10, ID-21: ids repeat over rounds), else earlier calls without a result (HIST-08). A mismatch is fixed
 and reported (failures HIST-02, HIST-04, HIST-06, HIST-07, ORD-01, ORD-02).
 """
 
@@ -22,8 +22,8 @@ UNANSWERED = "This call was not executed: the conversation went on without an an
 def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
     """Return the turns with exactly one result for every call.
 
-    ``report(code, message, turn)`` is called for each fix; ``turn`` is an index in ``turns``. Results that are separated
-    from their calls by other turns are moved. Calls in the last turn stay open, because their results may still follow.
+    ``report(code, message, turn)`` is called for each fix; ``turn`` is an index in ``turns``. Results that other turns
+    separate from their calls are moved. Calls in the last turn stay open, because their results may still follow.
     """
     return [turn for _, turn in placed(turns, report, 0, len(turns))]
 

@@ -54,7 +54,7 @@ class RequestWriter:
         self._wire = wire
         self._provider = provider
         self._turns: list[Turn] = []  # the turns that `_written` contains
-        self._open: set[str] = set()  # ids of their calls that no turn answers
+        self._open: set[str] = set()  # ids of their calls without a result
         self._written: Any = None
 
     def write(self, request: Request) -> Encoded:
@@ -87,7 +87,7 @@ class RequestWriter:
 
 
 def with_policy(request: Request, policy: str) -> Request:
-    """Return the request with parallel calls turned off if the policy is `first`, else unchanged.
+    """Return the request with parallel calls turned off if the policy is `first` and it has tools, else unchanged.
 
     If the target has no such switch, `write_request` reports the loss `parallel`. A server can ignore the switch
     (failure PAR-02); `select` enforces the policy in any case. Raises PolicyError for an unknown policy.
