@@ -86,14 +86,23 @@ def tools_of(given: Any) -> Tools:
     if isinstance(given, Tools):
         return given
     if isinstance(given, (bytes, str)):
-        given = json_codec.decode(given)
+        given = _decoded(given)
     if isinstance(given, Request):
         given = given.tools
     if isinstance(given, dict):
-        given = [*(given.get("tools") or ()), *(given.get("functions") or ())]
+        members = (given.get("tools"), given.get("functions"))
+        given = [tool for member in members if isinstance(member, list) for tool in member]
     elif hasattr(given, "ListFields"):
         given = [tool.function for tool in given.tools]
     return Tools(dict(_defined(given)))
+
+
+def _decoded(text: bytes | str) -> Any:
+    try:
+        return json_codec.decode(text)
+    except (ValueError, RecursionError) as error:
+        hint = "pass a request's body, or a list of tool definitions or names"
+        raise MalformedBody(f"the tools are not JSON: {error}", body=text, hint=hint) from None
 
 
 def _defined(given: Any) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -109,7 +118,7 @@ def _defined(given: Any) -> Iterable[tuple[str, dict[str, Any]]]:
             if isinstance(name, str):
                 yield name, schema if isinstance(schema, dict) else {}
         elif hasattr(tool, "parameters") and isinstance(getattr(tool, "name", None), str):  # xAI's protobuf function
-            schema = json_codec.decode(tool.parameters) if tool.parameters else {}
+            schema = _decoded(tool.parameters) if tool.parameters else {}
             yield tool.name, schema if isinstance(schema, dict) else {}
         else:
             raise MalformedBody(

@@ -20,6 +20,7 @@ from toolparity import StreamDecoder, normalize, select
 from toolparity.cassettes.sources import Problem, read
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.textmode import TextReader
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = 4_000 if os.environ.get("TOOLPARITY_EVERY_RECORDING") else 120
@@ -133,3 +134,16 @@ def test_item_9_a_har_file_with_invalid_utf_8(tmp_path: Path) -> None:
     path.write_bytes(b'{"log": {"\xed": 1, "entries": []}}')
     (found,) = read(path)
     assert isinstance(found, Problem)
+
+
+@pytest.mark.parametrize(
+    "tools", ["get_weather", b"\xff", "[1]", "[" * 100_000, {"tools": 5}, {"tools": [5]}, 7, [[1]]]
+)
+def test_item_9_tools_that_are_none_where_text_is_read(tools: Any) -> None:
+    entrances.tried(lambda: TextReader("hermes", StreamDecoder("openai.chat"), tools=tools))
+
+
+def test_item_9_a_schema_that_is_not_json_in_a_protobuf_request() -> None:
+    tool = chat_pb2.Tool(function=chat_pb2.Function(name="f", parameters="{x"))
+    with pytest.raises(MalformedBody, match="not JSON"):
+        TextReader("hermes", StreamDecoder("xai.grpc"), tools=chat_pb2.GetCompletionsRequest(tools=[tool]))
