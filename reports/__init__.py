@@ -1,1 +1,1 @@
-"""Results and how they are shown. Knows nothing of providers."""
+"""Results of a run, and the reports that are rendered from them. Independent of providers."""

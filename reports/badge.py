@@ -1,4 +1,4 @@
-"""A badge: one line on how a run went, as a small picture that needs nothing from anywhere."""
+"""Badge: the headline of a run as a small self-contained SVG."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .shown import cut, visible
 
 LABEL = "tool calls"
 
-#: The names that badge services have for these colours, and the colours; white text on each is legible (4.5 to 1).
+#: Colour name of badge services -> hex value. White text on each has a contrast of at least 4.5 to 1.
 COLOURS = {"brightgreen": "#2f7d12", "yellow": "#8f6a00", "red": "#c0341d", "lightgrey": "#6a6a6a"}
 
-#: Widths of an 11 pixel sans-serif face, of those characters that the badge uses; others count as the widest.
+#: Widths in pixels of the characters in an 11 pixel sans-serif face. Other characters count as the widest.
 _WIDTHS = {
     **dict.fromkeys("0123456789", 7.0),
     **dict.fromkeys("acdeghknopsuvxyz", 6.8),
@@ -24,12 +24,12 @@ _WIDTHS = {
     **dict.fromkeys(" ,.", 4.0),
 }
 _WIDEST, _PADDING = 10.0, 6
-#: Characters of a subject's name.
+#: Maximum number of characters of a subject's name.
 _NAME = 40
 
 
 class Message(NamedTuple):
-    """``colour``: a name in `COLOURS`. ``failed``: whether the run is failed."""
+    """The text of a badge. ``colour`` is a key of `COLOURS`; ``failed`` is True if the run fails."""
 
     text: str
     colour: str
@@ -37,7 +37,7 @@ class Message(NamedTuple):
 
 
 def message(run: Run) -> Message:
-    """How many cases pass, of those in which the subjects claim something; a failure that is expected is no pass."""
+    """Return how many cases pass, of those in which the subjects claim something. Expected failures do not pass."""
     counts = figures(run)
     found = standings(run, counts)
     passed, applied = (sum(numbers) for numbers in zip(*(one[2:] for one in found), strict=True)) if found else (0, 0)
@@ -49,7 +49,7 @@ def message(run: Run) -> Message:
 
 
 def label(run: Run) -> str:
-    """What the message is about; the subject's name where the run is of one alone."""
+    """Return the left half of the badge. It contains the subject's name if the run has only one subject."""
     return f"{LABEL}: {visible(cut(run.subjects[0].name, _NAME))}" if len(run.subjects) == 1 else LABEL
 
 
@@ -58,7 +58,7 @@ def _killed(run: Run) -> str:
 
 
 def render(report: Report) -> bytes:
-    """The badge as SVG, 20 pixels high."""
+    """Render the badge as SVG, 20 pixels high."""
     said = message(report.run)
     about = label(report.run)
     left, right = _width(about), _width(said.text)
@@ -80,7 +80,7 @@ def render(report: Report) -> bytes:
 
 
 def _text(text: str, middle: float, width: int) -> str:
-    """The text is made as wide as it was reckoned, whatever the face is."""
+    """Return a text element that is stretched to the computed width, whatever the font is."""
     return f'<text x="{middle:g}" y="14" textLength="{width - 2 * _PADDING}">{escape(text)}</text>'
 
 

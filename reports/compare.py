@@ -1,12 +1,12 @@
-"""What changed between two runs. Every verdict stands in one list at most: what is in none is as it was.
+"""Comparison of two runs. Each verdict is in at most one list; unchanged verdicts are in none.
 
 kept     pass, stale                  the subject keeps the law, whatever the baseline says
-broken   fail, new, expected, error   it does not, or nobody can tell
+broken   fail, new, expected, error   the subject breaks the law, or the harness cannot decide
 
-regression   broken where it was kept; or it fails the run (fail, error) where it did not
-fix          kept where it was broken
-other        another outcome in any other way: fail -> expected, pass -> unsupported
-reason       the same outcome for another reason, or with other evidence
+regression   kept -> broken, or a verdict that fails the run now (fail, error) and did not before
+fix          broken -> kept
+other        any other change of outcome: fail -> expected, pass -> unsupported
+reason       the same outcome with another reason or other evidence
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from .results import BAD, BROKEN, KEPT, Outcome, Result, Run, Source, Tested, Ve
 
 T = TypeVar("T")
 
-#: What fails a run for what the subject does.
+#: Outcomes that fail a run, except for a stale baseline.
 _FAILS = frozenset(BAD) & frozenset(BROKEN)
 
 
 class Change(NamedTuple):
-    """A verdict that is not as it was. ``result``: the case, of the later run where it is there. One of ``before``
-    and ``after`` is null where the other run has no such verdict.
+    """A verdict that changed.
+
+    ``result`` is the case, from the later run if that has it. ``before`` or ``after`` is None if that run does not
+    have the verdict.
     """
 
     result: Result
@@ -34,27 +36,27 @@ class Change(NamedTuple):
 
     @property
     def check(self) -> str:
-        """The law."""
+        """The id of the law."""
         told = self.after or self.before
         assert told is not None
         return told.check
 
 
 class Moved(NamedTuple, Generic[T]):
-    """One thing as it was and as it is; null where a run does not have it."""
+    """An entry in the earlier and in the later run; None if the run does not have it."""
 
     before: T | None
     after: T | None
 
 
 class Comparison(NamedTuple):
-    """What changed, in the order of the later run; what vanished, in that of the earlier one.
+    """Changes in the order of the later run; vanished entries in the order of the earlier run.
 
-    ``before`` and ``after``: the dates of the runs. ``compared``: verdicts that both have.
-    ``judged`` and ``unjudged``: verdicts of laws that a case, there in both runs, has only in the later or only in the
-    earlier one. ``new`` and ``vanished``: cases. Cases of a subject that only one run has are in neither; the subject
-    is in ``subjects``, as those are that came in another version, or claim something else.
-    ``sources``: evidence that now comes from elsewhere, or was recorded anew.
+    ``before`` and ``after`` are the dates of the runs, ``compared`` is the number of verdicts that both have.
+    ``judged`` and ``unjudged`` contain verdicts that only the later or only the earlier run has, in cases of both runs.
+    ``new`` and ``vanished`` contain cases, but not those of a subject that only one run has. ``subjects`` contains
+    these subjects, and those whose version, claims or wires changed. ``sources`` contains evidence whose file or
+    provenance changed.
     """
 
     before: str
@@ -73,17 +75,17 @@ class Comparison(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether nothing changed."""
+        """True if nothing changed."""
         return not any(self[3:])
 
     @property
     def numbers(self) -> list[str]:
-        """ "3 regressions", "1 new case", …: what there is of each kind."""
+        """The non-zero counts as texts, such as "3 regressions" and "1 new case"."""
         return [counted(len(found), one, many) for found, one, many in self._counts() if found]
 
     @property
     def sentence(self) -> str:
-        """What changed, in numbers and versions."""
+        """A summary of the counts and the changed subjects in one sentence."""
         told = [*self.numbers, *map(moved, self.subjects)]
         since = f"since the run of {self.before}, in {counted(self.compared, 'verdict')} that both have"
         return f"{', '.join(told) if told else 'nothing changed'} {since}"
@@ -103,7 +105,7 @@ class Comparison(NamedTuple):
 
 
 def compare(before: Run, after: Run) -> Comparison:
-    """The later run held against the earlier one."""
+    """Compare the later run with the earlier one."""
     known = {_key(result): result for result in before.results}
     lasting = {one.name for one in before.subjects} & {one.name for one in after.subjects}
     found = Comparison(before.date, after.date, 0, [], [], [], [], [], [], [], [], _sources(before, after), [])
@@ -120,12 +122,12 @@ def compare(before: Run, after: Run) -> Comparison:
 
 
 def by_scenario(cases: Iterable[Result]) -> dict[tuple[str, str], int]:
-    """(subject, scenario) -> how many of these cases."""
+    """Count cases by (subject, scenario)."""
     return Counter((one.subject, one.scenario) for one in cases)
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """ "1 fix", "2,000 fixes"."""
+    """Return a count with its noun, such as "1 fix" or "2,000 fixes". ``many`` is an irregular plural."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
@@ -134,7 +136,7 @@ def _key(result: Result) -> tuple[str, ...]:
 
 
 def _verdicts(found: Comparison, before: Result, after: Result) -> int:
-    """Sort the verdicts of one case into the lists; how many both runs have."""
+    """Sort the verdicts of one case into the lists, and return how many verdicts both runs have."""
     if before.verdicts == after.verdicts:
         return len(after.verdicts)
     known = {verdict.check: verdict for verdict in before.verdicts}
@@ -162,14 +164,14 @@ def _list(found: Comparison, before: Verdict, after: Verdict) -> list[Change]:
 
 
 def worse(before: Outcome, after: Outcome) -> bool:
-    """Whether this change of outcome is a regression."""
+    """Return whether this change of outcome is a regression."""
     if after in _FAILS:
         return before not in _FAILS
     return before in KEPT and after in BROKEN
 
 
 def _sources(before: Run, after: Run) -> list[Moved[Source]]:
-    """Where a file says something else of itself, or a scenario takes its traffic from another file."""
+    """Return the sources whose metadata changed, and those that a scenario uses instead of another source."""
     was, now = ({one.path: one for one in run.sources} for run in (before, after))
     found = [Moved(was[path], one) for path, one in now.items() if path in was and was[path] != one]
     took = {(one.scenario, one.surface, one.mode): one.source for one in before.traffic}
@@ -196,7 +198,7 @@ def _told(one: Tested) -> tuple[str, list[str], list[str] | None]:
 
 
 def moved(subject: Moved[Tested]) -> str:
-    """Of one subject: "litellm 1.2 -> 1.3"."""
+    """Describe the change of a subject, such as "litellm 1.2 -> 1.3"."""
     was, now = subject
     if was is None or now is None:
         one, what = (now, "new") if was is None else (was, "gone")
@@ -207,7 +209,7 @@ def moved(subject: Moved[Tested]) -> str:
 
 
 def stood(evidence: Moved[Source]) -> str:
-    """Of one source: "a.yaml: emulated 2026-01-01 -> live 2026-02-01"."""
+    """Describe the change of a source, such as "a.yaml: emulated 2026-01-01 -> live 2026-02-01"."""
     was, now = (f"{one.origin} {one.date} {one.sdk}".strip() if one else "unknown" for one in evidence)
     path = next(one.path for one in reversed(evidence) if one is not None)
     return f"{path}: {was} -> {now}"

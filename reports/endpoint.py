@@ -1,7 +1,7 @@
-"""The JSON from which badge services make a badge.
+"""JSON for badge services.
 
-The members are those of shields.io's endpoint badge (https://shields.io/badges/endpoint-badge): ``isError`` keeps
-others from giving the badge of a failed run another colour.
+The members are those of shields.io's endpoint badge (https://shields.io/badges/endpoint-badge). With ``isError`` set,
+the user of the badge cannot override the colour of a failed run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .results import Report
 
 
 def render(report: Report) -> bytes:
-    """An object with what the badge says, and its colour by name."""
+    """Render the label, message and colour name of the badge as a JSON object."""
     said = message(report.run)
     told: dict[str, object] = {
         "schemaVersion": 1,

@@ -1,4 +1,4 @@
-"""The figures that several reports tell, counted in one pass over the verdicts of a run."""
+"""Statistics that several reports share, counted in one pass over the verdicts of a run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from .results import BAD, BROKEN, KEPT, OUTCOMES, Kill, Law, Outcome, Result, Ru
 
 Counts = Mapping[Outcome, int]
 
-#: What a cell shows that has several: the first of these that it has. A law that is kept says more than one that a
-#: subject does not claim.
+#: Order in which a cell with several outcomes selects the one to show. A kept law ("pass") precedes a law that the
+#: subject does not claim ("unsupported").
 WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "stale", "new", "expected", "pass", "unsupported")
 
 _NOTED: tuple[Outcome, ...] = ("error", "stale", "new", "expected")
-#: A law is broken, whether or not a baseline expects it.
+#: Outcomes of a broken law, whether or not a baseline expects the failure.
 _FAILED: tuple[Outcome, ...] = ("fail", "new", "expected")
 
 
 class Figures(NamedTuple):
-    """``laws``: (subject, law) -> outcome -> verdicts. ``places``: (subject, scenario, surface) -> the same.
-    ``cases``: subject -> worst outcome -> cases. ``bad``: (subject, law) -> what the run is failed for, in order.
-    ``total``: outcome -> verdicts.
+    """Counts of verdicts and cases.
+
+    ``laws``: (subject, law) -> outcome -> number of verdicts. ``places``: (subject, scenario, surface) -> the same.
+    ``cases``: subject -> worst outcome -> number of cases. ``bad``: (subject, law) -> the verdicts that fail the run,
+    in the order of the run. ``total``: outcome -> number of verdicts.
     """
 
     laws: dict[tuple[str, str], Counts]
@@ -33,13 +35,15 @@ class Figures(NamedTuple):
     total: Counts
 
     def surfaces(self) -> list[str]:
-        """Those that there are results of, by name."""
+        """Return the names of the surfaces that have results, sorted."""
         return sorted({surface for _, _, surface in self.places})
 
 
 class Standing(NamedTuple):
-    """How a subject did. ``laws``: how many it breaks, expected or not. ``passed`` of ``applied``: cases in which it
-    claims something.
+    """The figures of one subject.
+
+    ``laws`` is the number of laws that it breaks, expected or not. ``applied`` is the number of cases in which it
+    claims something, ``passed`` the number of these that pass.
     """
 
     name: str
@@ -49,9 +53,9 @@ class Standing(NamedTuple):
 
 
 def standings(run: Run, counts: Figures) -> list[Standing]:
-    """One a subject, in the order of the run, those that only results name last.
+    """Return one standing per subject, in the order of the run. Subjects that only results name come last.
 
-    The headline, the badge and the tables of subjects have their figures from here.
+    The headline, the badge and the tables of subjects take their figures from here.
     """
     laws: dict[str, int] = defaultdict(int)
     for (subject, _), found in counts.laws.items():
@@ -64,19 +68,19 @@ def standings(run: Run, counts: Figures) -> list[Standing]:
 
 
 def breaking(found: Sequence[Standing]) -> str:
-    """ "10 of 11 subjects break a law"; a failure that a baseline expects is a failure."""
+    """Return a text such as "10 of 11 subjects break a law". Failures that a baseline expects count."""
     count = sum(1 for one in found if one.laws)
     noun, verb = ("subject" if len(found) == 1 else "subjects"), ("breaks" if count == 1 else "break")
     return f"{count:,} of {len(found):,} {noun} {verb} a law"
 
 
 def passing(found: Sequence[Standing]) -> str:
-    """ "13,237 of 15,361 cases pass"."""
+    """Return a text such as "13,237 of 15,361 cases pass"."""
     return f"{sum(one.passed for one in found):,} of {sum(one.applied for one in found):,} cases pass"
 
 
 def figures(run: Run) -> Figures:
-    """Of all the verdicts of a run."""
+    """Count all verdicts of a run."""
     laws: dict[tuple[str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
     places: dict[tuple[str, str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
     cases: dict[str, dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
@@ -99,35 +103,36 @@ def figures(run: Run) -> Figures:
 
 
 def worst(counts: Counts) -> Outcome | None:
-    """What a cell with these counts shows; null: nothing was judged there."""
+    """Return the outcome that a cell with these counts shows, or None if the cell has no verdict."""
     return next((outcome for outcome in WORST_FIRST if counts.get(outcome)), None)
 
 
 def judged(counts: Counts) -> int:
-    """How many verdicts say whether the law is kept."""
+    """Return the number of verdicts other than "unsupported"."""
     return sum(counts.values()) - counts.get("unsupported", 0)
 
 
 def kept(counts: Counts) -> int:
-    """How many say that it is; also where that was not expected."""
+    """Return the number of verdicts that keep the law, also against the baseline ("pass", "stale")."""
     return sum(counts.get(outcome, 0) for outcome in KEPT)
 
 
 def ratio(counts: Counts) -> str:
-    """ "10/12 (1 stale, 2 expected)": how many are kept, of how many, and what else than passes and plain failures
-    there is.
+    """Return a text such as "10/12 (1 stale, 2 expected)": kept of judged verdicts.
+
+    The parentheses contain the outcomes other than "pass", "fail" and "unsupported".
     """
     notes = [f"{counts[outcome]:,} {outcome}" for outcome in _NOTED if counts.get(outcome)]
     return f"{kept(counts):,}/{judged(counts):,}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def broken(counts: Counts) -> int:
-    """How many say that it is not, or that nobody can tell; whether or not that was expected."""
+    """Return the number of verdicts that break the law, expected or not, or that the harness could not decide."""
     return sum(counts.get(outcome, 0) for outcome in BROKEN)
 
 
 def gravest(cells: Sequence[Counts]) -> tuple[int, int]:
-    """To sort rows by: the worst of their outcomes first, then those with more of it; rows that are well are alike."""
+    """Return a sort key for rows: by worst outcome, then by its count. Rows without a problem have equal keys."""
     found = [
         (WORST_FIRST.index(outcome), -counts[outcome])
         for counts in cells
@@ -137,7 +142,7 @@ def gravest(cells: Sequence[Counts]) -> tuple[int, int]:
 
 
 def varied(found: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Result, Verdict]]:
-    """So many of these as examples: first one for each reason, then more of the same."""
+    """Return up to ``most`` examples: first one for each reason, then further ones."""
     firsts: dict[str, int] = {}
     for place, (_, verdict) in enumerate(found):
         firsts.setdefault(verdict.reason, place)
@@ -148,21 +153,21 @@ def varied(found: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Res
 
 
 def alive(run: Run) -> list[Kill]:
-    """The known-bad subjects that the law named for them did not fail."""
+    """Return the known-bad subjects that their own law does not fail."""
     return [kill for kill in run.kills if not kill.by.get(kill.law)]
 
 
 def idle(run: Run) -> list[Law]:
-    """The laws that failed nobody who was there for them."""
+    """Return the laws that fail none of the known-bad subjects written for them."""
     busy = {kill.law for kill in run.kills if kill.by.get(kill.law)}
     return [law for law in run.laws if law.id not in busy]
 
 
 def summary(counts: Counts) -> str:
-    """ "3 fail, 27,799 pass", worst first."""
+    """Return a text such as "3 fail, 27,799 pass", worst outcome first."""
     return ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
 
 
 def seen_outcomes(total: Counts) -> Iterator[tuple[Outcome, str]]:
-    """The outcomes that occur, with what they mean: a legend."""
+    """Return the outcomes that occur, with their meanings, as a legend."""
     return ((outcome, OUTCOMES[outcome]) for outcome in OUTCOMES if total.get(outcome))

@@ -1,4 +1,4 @@
-"""Files of results: read, or refused with what is wrong about them."""
+"""Reading results files, and checks of output paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _HINT = "give the file that toolparity check --json wrote"
 
 
 def load(path: Path) -> Run:
-    """The run of a file; ``-`` is standard input, and what gzip packed is unpacked. Raises UnreadableResults."""
+    """Load the run of a results file.
+
+    ``-`` is standard input. The function unpacks gzip data. Raises UnreadableResults if the file cannot be read, is not
+    JSON, or has another format.
+    """
     piped = str(path) == STDIN
     where = "standard input" if piped else str(path)
     try:
@@ -51,9 +55,10 @@ def _parsed(data: bytes, where: str) -> Run:
 
 
 def unwritable(path: Path, *, folder: bool = False) -> str:
-    """Why a file cannot be written there (or, with ``folder``, files below it); "" where it can. Nothing is changed.
+    """Return why a file cannot be written to ``path``, or "" if it can. The file system is left unchanged.
 
-    A device or a pipe is not opened: only writing to it shows whether it takes what is written.
+    With ``folder``, ``path`` is a directory for files, which may be missing. A device or a pipe is not opened, so an
+    error of its own shows only when the caller writes to it.
     """
     try:
         if path.is_dir() is not folder and path.exists():
@@ -62,14 +67,14 @@ def unwritable(path: Path, *, folder: bool = False) -> str:
             return "" if os.access(path, os.W_OK) else "permission denied"
         parent = path.parent
         while folder and not parent.exists() and parent != parent.parent:
-            parent = parent.parent  # what is missing of the way there is made
+            parent = parent.parent  # missing parent directories are created later
         if not parent.is_dir():
             return f"{parent} is not a directory" if parent.exists() else f"there is no directory {parent}"
         if not os.access(parent, os.W_OK | os.X_OK):
             return f"permission denied in {parent}"
         if folder:
             return ""
-        with open(path, "xb"):  # what else can be wrong: a read-only file system, a name too long
+        with open(path, "xb"):  # finds other errors: a read-only file system, a name too long
             pass
         path.unlink()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Markdown that fits: text of others that no reader of Markdown acts on, and a page that counts what it leaves out."""
+"""Markdown within a byte limit: escapes third-party text, and counts what it leaves out."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from .shown import cut, visible
 
-#: Kept for what a page says of itself at its end.
+#: Bytes reserved for the note at the end of the page.
 _LAST = 1_500
-#: Words that neither Markdown, HTML nor a forge takes for more: no markup, link, mention, emoji, number of an issue.
+#: Text without any meaning for Markdown, HTML or a forge: no markup, link, mention, emoji or issue number.
 _WORDS = re.compile(r"""(?:[^\W_]|[ ,;'"(){}!?]|[.:](?= |$)|-(?!\d))+""")
 _PUNCTUATION = re.compile(r"[&<>|\\`*_\[\]~#@:.$^]")
 
 
 def code(text: str, most: int) -> str:
-    """As a code span, which stands in a table too: no markup, no link, no mention of anybody."""
+    """Return the text as a code span of at most ``most`` characters that is also valid in a table cell."""
     plain = cut(visible(text), most)
     if not plain or plain != plain.strip() or "`" in plain or "|" in plain:
         return tagged(text, most) if plain else ""
@@ -23,19 +23,19 @@ def code(text: str, most: int) -> str:
 
 
 def prose(text: str, most: int) -> str:
-    """A sentence as it stands, where it is plain words; else as code, as an HTML element."""
+    """Return a sentence unchanged if it is plain words, else as an HTML code element."""
     plain = cut(text, most)
     return plain if not plain or _WORDS.fullmatch(plain) else tagged(text, most)
 
 
 def tagged(text: str, most: int) -> str:
-    """The same as an HTML element, for where Markdown is not read, or a span cannot hold the text."""
+    """Return the text as an HTML code element, for places without Markdown and for texts that a span cannot contain."""
     plain = cut(visible(text), most)
     return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', plain)}</code>"
 
 
 class Page:
-    """Blocks, one after the other, as long as there is ``room``, in bytes."""
+    """A sequence of Markdown blocks that fit into ``room`` bytes."""
 
     def __init__(self, room: int) -> None:
         self._left = room - _LAST
@@ -43,7 +43,7 @@ class Page:
         self._omitted: dict[str, int] = {}
 
     def add(self, block: str) -> None:
-        """The block, or, where it does not fit, a count of what is left out."""
+        """Append the block, or count it as an omitted paragraph if it does not fit."""
         size = len(block.encode()) + 2
         if size > self._left:
             self.omit("paragraphs", 1)
@@ -52,7 +52,7 @@ class Page:
         self._parts.append(block)
 
     def omit(self, what: str, count: int) -> None:
-        """Count what is left out, under its name in the plural."""
+        """Add to the count of omitted items. ``what`` is their name in the plural."""
         if count:
             self._omitted[what] = self._omitted.get(what, 0) + count
 
@@ -66,8 +66,10 @@ class Page:
         share: int,
         summary: str = "",
     ) -> int:
-        """As many of ``total`` rows as fit into ``share`` bytes; how many bytes that took. ``rows`` are taken only as
-        far as they fit, the others are counted as ``what``. With a ``summary``, as HTML, the table is folded.
+        """Append as many of ``total`` rows as fit into ``share`` bytes, and return the number of bytes used.
+
+        ``rows`` is consumed only as far as it fits; the rest is counted as omitted ``what``. With a ``summary`` (HTML),
+        the table is collapsed under it.
         """
         fold = (f"<details><summary>{summary}</summary>\n\n", "\n\n</details>") if summary else ("", "")
         lines = [_row(head), _row(["---"] * len(head))]
@@ -86,7 +88,7 @@ class Page:
         return before - self._left
 
     def written(self, hint: str) -> bytes:
-        """The page, and how much was left out."""
+        """Return the page in UTF-8. If anything was omitted, it ends with the counts and ``hint``."""
         parts = self._parts
         if self._omitted:
             told = ", ".join(f"{count:,} {what}" for what, count in self._omitted.items())

@@ -1,4 +1,6 @@
-"""The formats of a report. Adding one is a module beside these with ``render(report) -> bytes``, and a line here."""
+"""Registry of report formats.
+
+A new format is a module in this package with ``render(report) -> bytes``, and a row of `FORMATS`."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from importlib import import_module
 
 from .results import Report
 
-#: Name -> the module here that renders it, what it is for, in a line.
+#: Format name -> module of this package that renders it, and its use in one line (shown by ``--help``).
 FORMATS: dict[str, tuple[str, str]] = {
     "json": ("json", "the results, to be rendered, compared and kept"),
     "junit": ("junit", "JUnit XML, for what shows tests"),
@@ -18,7 +20,7 @@ FORMATS: dict[str, tuple[str, str]] = {
 
 
 def render(format: str, report: Report) -> bytes:
-    """The report in a format of the table, the same bytes for the same results."""
+    """Render a report in a format of `FORMATS`. The same results give the same bytes. Raises KeyError if unknown."""
     module = import_module(f".{FORMATS[format][0]}", __package__)
     made: bytes = module.render(report)
     return made

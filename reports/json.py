@@ -1,4 +1,4 @@
-"""The results as they are."""
+"""JSON results: the run as recorded, without changes."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from .results import Report, write
 
 
 def render(report: Report) -> bytes:
-    """The run that is reported on, as JSON (`reports/results.schema.json`)."""
+    """Render the run as JSON (schema: `reports/results.schema.json`)."""
     return write(report.run)

@@ -1,8 +1,9 @@
-"""JUnit XML: a suite a subject, a test a case, so that what shows tests shows these.
+"""JUnit XML with one suite per subject and one test per case, for test viewers.
 
-A case is one test with one outcome: a failure where a law is broken or the baseline is stale, else an error, else
-skipped where what fails was expected or where nothing that applies is claimed. Each verdict behind it is told in the
-text. The known-bad subjects are a suite of their own. XML cannot hold most control characters: they are spelled out.
+A test has one outcome. It is a failure if a law is broken or the baseline is stale, else an error if the harness could
+not decide, else skipped if the failures are expected or not required yet, or if the subject claims nothing that
+applies. The text of the test lists the verdicts. The known-bad subjects form a separate suite. Characters that XML
+cannot contain are escaped.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from .figures import alive
 from .results import Kill, Law, Outcome, Report, Result, Run, Verdict
 from .shown import cut, visible
 
-#: The element of a test, and the outcomes that make it so; the first that a case has.
+#: Element of a test, and the outcomes that cause it. The first match decides.
 _ELEMENTS: tuple[tuple[str, tuple[Outcome, ...]], ...] = (
     ("failure", ("fail", "stale")),
     ("error", ("error",)),
     ("skipped", ("new", "expected")),
 )
-#: Viewers show the message in one line.
+#: Maximum numbers of characters. Viewers show the message in one line.
 _MESSAGE, _TEXT = 300, 2_000
 
 
 class _Test(NamedTuple):
-    """One test: ``element`` is its outcome, "" for a pass."""
+    """One test. ``element`` is its outcome, or "" for a pass."""
 
     name: str
     seconds: float
@@ -38,7 +39,7 @@ class _Test(NamedTuple):
 
 
 def render(report: Report) -> bytes:
-    """The run as XML in UTF-8."""
+    """Render the run as XML in UTF-8."""
     run = report.run
     laws = {law.id: law for law in run.laws}
     cases: dict[str, list[_Test]] = {subject.name: [] for subject in run.subjects}
@@ -124,7 +125,7 @@ def _suite(name: str, tests: Sequence[_Test], seconds: float, run: Run, told: di
 
 
 def _plain(text: str) -> str:
-    """For an attribute: in one line, not too long, with nothing that XML has no way to say."""
+    """Return text for an attribute: cut, in one line, without characters that XML cannot contain."""
     return visible(cut(text, _TEXT))
 
 

@@ -1,7 +1,7 @@
-"""Markdown for a pull request or the summary of a CI job: the verdict, what changed, what failed, the tables.
+"""Markdown report for a pull request or the summary of a CI job: verdict, changes, failures and tables.
 
-It fits into a comment on GitHub (65,536 characters) and so into a job's summary (1 MiB); what is left out for that is
-counted at the end. Nothing that a subject, a model or a person wrote is read as Markdown or HTML.
+The report fits into a comment on GitHub (65,536 characters) and into the summary of a job (1 MiB). It ends with the
+counts of everything that is left out. Texts of subjects, models and users are escaped for Markdown and HTML.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .figures import (
 from .fitting import Page, code, prose, tagged
 from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
 
-#: Bytes of the whole; no character needs less than one.
+#: Maximum bytes of the report. A character has at least one byte.
 ROOM = 60_000
-#: Of that, at most, for what changed, for what failed, for the laws, and for the scenarios.
+#: Maximum bytes for changes, failures, laws and scenarios.
 _CHANGES, _FAILURES, _LAWS, _SCENARIOS = 14_000, 14_000, 7_000, 8_000
-#: Characters of a name, of a reason, of a command.
+#: Maximum characters of a name, a reason and a command.
 _NAME, _WHY, _COMMAND = 90, 240, 400
-#: Names in a list, and failures of one law and subject.
+#: Maximum numbers of names in a list, and of failures of one law and subject.
 _LISTED, _TOLD = 20, 8
 
 _MARKS: dict[Outcome, str] = {
@@ -54,7 +54,7 @@ _NONE = "·"
 
 
 def render(report: Report) -> bytes:
-    """The run as Markdown in UTF-8, at most `ROOM` bytes."""
+    """Render the run as Markdown in UTF-8, at most `ROOM` bytes."""
     run = report.run
     counts = figures(run)
     page = Page(ROOM)
@@ -122,7 +122,7 @@ def _failures(page: Page, run: Run, counts: Figures) -> None:
         title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {counted(len(found), 'case')}"
         if sentences.get(law):
             title += f": {prose(sentences[law], _WHY)}"
-        share = left // min(len(counts.bad) - number, 3)  # a subject that fails everywhere leaves room for others
+        share = left // min(len(counts.bad) - number, 3)  # a subject with many failures leaves space for the others
         head = ["", "case", "why", "again"]
         left -= page.table(
             head, map(_failed, varied(found, _TOLD)), total=len(found), what="failures", share=share, summary=title
@@ -138,7 +138,7 @@ def _failed(found: tuple[Result, Verdict]) -> list[str]:
 def _subjects(page: Page, run: Run, counts: Figures) -> None:
     found = standings(run, counts)
     if len(found) < 2:
-        return  # the title has its figures
+        return  # the title contains the figures of a single subject
     page.add("### Cases that pass, by subject")
     rows = ([code(one.name, _NAME), f"{one.passed:,} of {one.applied:,}", f"{one.laws:,}"] for one in found)
     head = ["subject", "cases that pass", "laws that it breaks"]
@@ -168,7 +168,7 @@ def _kept(counts: Counts) -> str:
 
 
 def _places(page: Page, run: Run, counts: Figures) -> None:
-    """Scenarios by surface, of those that are not all well."""
+    """Add a table per subject: scenarios with failures, by surface."""
     surfaces = counts.surfaces()
     tables = []
     for subject in run.subjects:
@@ -215,7 +215,7 @@ def _kills(page: Page, run: Run) -> None:
 
 
 def _about(page: Page, run: Run, counts: Figures) -> None:
-    """What the marks mean, where the evidence comes from, what was run."""
+    """Add the legend, the origin of the evidence and the facts of the run."""
     legend = [f"{_MARKS[outcome]} {outcome}: {means}" for outcome, means in seen_outcomes(counts.total)]
     if legend:
         page.add("\n".join(f"- {line}" for line in [*legend, f"{_NONE} there is no such case."]))

@@ -1,11 +1,11 @@
-"""What a run of the suite found, as data: written once, read by every report.
+"""Results of a run of the suite: the data that every report is rendered from.
 
-Knows nothing of how it was found; the JSON schema of `Run` is published as `reports/results.schema.json`.
+This module is independent of the suite. The JSON schema of `Run` is published as `reports/results.schema.json`.
 
-    Run -> subjects, laws, scenarios        what was tested, against what
-        -> results: one a case and subject  -> verdicts: one a law; told: what the subject said, round by round
-        -> traffic: one a scenario, surface and mode -> what stood on the wire
-        -> sources                          where the traffic comes from
+    Run -> subjects, laws, scenarios        what was tested, and against what
+        -> results: one per case and subject -> verdicts: one per law; told: output of the subject, by round
+        -> traffic: one per scenario, surface and mode -> content of the wire
+        -> sources                          provenance of the traffic
         -> kills                            which law failed which known-bad subject
 """
 
@@ -25,13 +25,13 @@ FORMAT = "toolparity-results/1"
 
 _Kind = TypeVar("_Kind")
 
-#: Neither negative nor NaN nor infinite.
+#: Excludes negative numbers, NaN and infinity.
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 Number = Annotated[int, Meta(ge=0)]
 
 Outcome = Literal["pass", "fail", "error", "stale", "new", "expected", "unsupported"]
 
-#: What each outcome means; the order is that of reports, worst first.
+#: Outcome -> meaning, in the order of reports, worst first.
 OUTCOMES: dict[Outcome, str] = {
     "error": "The harness could not tell: a fault of its own or of its input.",
     "fail": "The subject breaks the law.",
@@ -42,14 +42,14 @@ OUTCOMES: dict[Outcome, str] = {
     "pass": "The subject keeps the law.",
 }
 
-#: Those that a run is failed for.
+#: Outcomes that fail a run.
 BAD: tuple[Outcome, ...] = ("error", "fail", "stale")
-#: Those in which the law is kept, whatever the baseline says; and those in which it is not, or nobody can tell.
+#: Outcomes of a kept law, whatever the baseline says, and those of a broken or undecided one.
 KEPT: tuple[Outcome, ...] = ("pass", "stale")
 BROKEN: tuple[Outcome, ...] = ("error", "fail", "new", "expected")
 
 
-#: What each origin of evidence is, in the order in which it counts.
+#: Origin of evidence -> meaning, strongest evidence first.
 ORIGINS: dict[str, str] = {
     "live": "The provider itself answered, and it was recorded.",
     "imported": "Somebody else's recording of a provider, taken over.",
@@ -57,7 +57,7 @@ ORIGINS: dict[str, str] = {
     "written": "A body written beside its scenario, for what no server would send on purpose.",
 }
 
-#: The command that runs one case, with the names of its members.
+#: Template of the command that repeats one case.
 REPEAT = (
     "toolparity check {subject} --scenario {scenario} --surface {surface} --mode {mode} --policy {policy}"
     " --no-baseline --unreleased"
@@ -111,12 +111,12 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
     @property
     def case(self) -> str:
-        """The case as pytest shows it."""
+        """The identifier of the case, in the form of a pytest id."""
         return f"{self.scenario}[{self.surface}-{self.mode}-{self.policy}]"
 
     @property
     def repeat(self) -> str:
-        """The command that runs just this case; a shell takes no name for anything else."""
+        """The command that repeats only this case. All names are quoted for the shell."""
         return REPEAT.format(
             subject=quote(self.called or self.subject),
             scenario=quote(self.scenario),
@@ -211,20 +211,20 @@ class Run(Struct, frozen=True, omit_defaults=True, tag_field="format", tag=FORMA
 
     @property
     def format(self) -> str:
-        """The format of the file, which it begins with; another one is another number."""
+        """The identifier of the file format. It is the first member of the file and has a version number."""
         return FORMAT
 
     def verdicts(self) -> Iterator[tuple[Result, Verdict]]:
-        """Every verdict with its case, in order."""
+        """Iterate over all verdicts, each with its result, in order."""
         return ((result, verdict) for result in self.results for verdict in result.verdicts)
 
     def count(self, *outcomes: str) -> int:
-        """How many verdicts are of these outcomes."""
+        """Return the number of verdicts with one of these outcomes."""
         return sum(verdict.outcome in outcomes for _, verdict in self.verdicts())
 
 
 class Report(NamedTuple):
-    """What a renderer is given: the run, the one that it is compared with, and earlier ones, oldest first."""
+    """Input of a renderer: the run, the run to compare it with, and earlier runs, oldest first."""
 
     run: Run
     before: Run | None = None
@@ -232,14 +232,14 @@ class Report(NamedTuple):
 
 
 def write(run: Run) -> bytes:
-    """The run as JSON, the same bytes for the same run."""
+    """Encode a run as JSON. The same run gives the same bytes."""
     return json_codec.encode(run) + b"\n"
 
 
 def read(data: bytes) -> Run:
-    """The inverse. Raises msgspec.DecodeError for what is no run of this format.
+    """Decode a run from JSON. Raises msgspec.DecodeError if the data is not a run of this format.
 
-    A subject, law or scenario that only results name is listed by its name, so that no report passes over it.
+    The function adds subjects, laws and scenarios that only results name, so that every report includes them.
     """
     _decoded(data, _Marked)
     run = _decoded(data, Run)
@@ -260,12 +260,12 @@ def _missing(named: Iterable[str], listed: Iterable[str]) -> list[str]:
 
 
 def format_of(data: bytes) -> str:
-    """Which format a file says that it has. Raises msgspec.DecodeError where it says none."""
+    """Return the format identifier of a file. Raises msgspec.DecodeError if there is none."""
     return _decoded(data, _Marked).format
 
 
 class _Marked(Struct):
-    """What stays in every format of results."""
+    """The member that every version of the format has."""
 
     format: str
 
@@ -278,21 +278,22 @@ def _decoded(data: bytes, kind: type[_Kind]) -> _Kind:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         try:
             data.decode()
-            plain = json_codec.decode(data)  # half surrogate pairs, which msgspec refuses
+            plain = json_codec.decode(data)  # accepts lone surrogates, which msgspec refuses
         except ValueError as error:
             raise msgspec.DecodeError(str(error)) from None
         return msgspec.convert(plain, kind)
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a run."""
+    """Return the JSON schema of `Run`."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Run)}
 
 
 def merged(runs: Sequence[Run]) -> Run:
-    """Several runs as one, say of one subject each: where two tell of the same thing, the later one holds.
+    """Merge several runs into one, for example one run per subject.
 
-    The date is the latest, the seconds are summed; environments that differ are told side by side.
+    If runs have an entry with the same key, the entry of the last run in ``runs`` is kept. The merged run has the
+    latest date and the sum of the seconds, and joins environment values that differ with commas.
     """
     if len(runs) == 1:
         return runs[0]
@@ -322,6 +323,6 @@ def _latest(runs: Sequence[Run], member: str, *keys: str) -> list[Any]:
 
 
 def brief(value: Any, most: int = 400) -> str:
-    """Anything as a short text for a verdict."""
+    """Return any value as text of at most ``most`` characters, for a verdict."""
     text = value if isinstance(value, str) else json_codec.text(value)
     return text if len(text) <= most else text[: most - 1] + "…"

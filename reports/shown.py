@@ -1,13 +1,13 @@
-"""What models, libraries and people wrote, shown as it stands: nothing of it is hidden, nothing acted on."""
+"""Escaping and shortening of third-party text, so that it cannot hide anything or control a terminal or a page."""
 
 from __future__ import annotations
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""The text with everything that cannot be seen spelled out: ``\x1b``, ``\u202e``, ``\ud83d``, ``\n``.
+    r"""Return the text with every invisible character as an escape: ``\x1b``, ``\u202e``, ``\ud83d``, ``\n``.
 
-    Controls, marks of direction, joiners, odd blanks, half surrogate pairs and what is no character; the characters of
-    ``keep`` stay as they are.
+    This covers control characters, direction marks, joiners, unusual spaces, lone surrogates and noncharacters. The
+    characters of ``keep`` are not escaped.
     """
     if text.isprintable():
         return text
@@ -15,7 +15,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, or its beginning and how long it is."""
+    """Return the text, or its first ``most`` characters and a note with its length."""
     return text if len(text) <= most else f"{text[:most]}… [of {len(text):,} characters]"
 
 

@@ -1,7 +1,7 @@
-"""Results for people at a terminal: tables that fit its width, colour only where it was asked for.
+"""Terminal output: tables that fit the width, with optional colour.
 
-Knows nothing of where the figures come from: the caller gives sections of tables and lines. No text that is given can
-steer the terminal: what cannot be seen is spelled out.
+The caller passes sections of tables and lines. Invisible characters are escaped, so that no text can control the
+terminal.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .shown import cut, visible
 Tone = Literal["good", "warning", "bad", "dim", "strong"]
 
 _CODES: dict[Tone, str] = {"good": "32", "warning": "33", "bad": "31", "dim": "2", "strong": "1"}
-_GAP = 2  # tabulate puts two spaces between columns in its format "simple",
-_HEADING_PADDING = 2  # and makes a column so much wider than its heading
+_GAP = 2  # in its format "simple", tabulate puts two spaces between columns
+_HEADING_PADDING = 2  # and makes a column this much wider than its heading
 _NARROWEST = 40
-#: Characters of one text: a screen is not for what has ten megabytes.
+#: Maximum characters of one text.
 _LONGEST = 2_000
 
 
 class Cell(Struct, frozen=True):
-    """A text with a tone."""
+    """A text with an optional tone, which selects the colour."""
 
     text: str
     tone: Tone | None = None
@@ -37,7 +37,10 @@ Value = str | int | Cell
 
 
 class Table(Struct, frozen=True):
-    """Rows under headings. The first ``labels`` columns name the row: left-aligned, repeated where a table is split."""
+    """Rows under headings.
+
+    The first ``labels`` columns name the row. They are left-aligned, and repeated in each part of a split table.
+    """
 
     title: str
     columns: list[str]
@@ -46,7 +49,7 @@ class Table(Struct, frozen=True):
 
 
 class Lines(Struct, frozen=True):
-    """A list; each entry is a head and what follows it, wrapped and indented under it. Without a title a paragraph."""
+    """A list of entries: a head, and a text that is wrapped and indented under it. The title may be empty."""
 
     title: str
     entries: list[tuple[Cell, str]]
@@ -56,9 +59,9 @@ Section = Table | Lines
 
 
 def render(sections: Sequence[Section], *, width: int, colour: bool) -> str:
-    """The sections as text, a blank line between them. Sections without rows or entries are left out.
+    """Render the sections as text, separated by blank lines. Sections without rows or entries are left out.
 
-    A table that is wider than ``width`` is split by columns, each part with its labels.
+    A table wider than ``width`` characters (at least 40) is split by columns, and each part repeats the labels.
     """
     width = max(width, _NARROWEST)
     blocks = [_section(section, width, colour) for section in sections]
@@ -66,7 +69,7 @@ def render(sections: Sequence[Section], *, width: int, colour: bool) -> str:
 
 
 def figure(number: int) -> str:
-    """A number as people write it: with separators, and a dot for nothing."""
+    """Format a number with thousands separators, and zero as a dot."""
     return f"{number:,}" if number else "·"
 
 
@@ -90,7 +93,7 @@ def _table(table: Table, width: int, colour: bool) -> list[str]:
 
 
 def _groups(table: Table, cells: list[list[Cell]], width: int) -> list[list[int]]:
-    """Which columns stand together, from left to right, as many as fit."""
+    """Return the groups of columns that fit into one width, from left to right."""
     widths = [
         max([len(heading) + _HEADING_PADDING, *(len(row[column].text) for row in cells)]) + _GAP
         for column, heading in enumerate(table.columns)
@@ -127,7 +130,7 @@ def _cell(value: Value) -> Cell:
 
 
 def _entry(head: Cell, rest: str, width: int, colour: bool) -> str:
-    """Head and rest on one line where they fit; nothing that could be copied (a path) is ever broken."""
+    """Format an entry on one line if it fits. Words are never broken, so that paths can be copied."""
     head, rest = _cell(head), _shown(rest)
     shown = _toned(head.text, head.tone, colour)
     if not rest:

@@ -1,4 +1,4 @@
-"""The results for people at a terminal: what changed, what failed, laws by subject, scenarios by surface, the rest."""
+"""Terminal report: changes, failures, laws by subject, scenarios by surface, and the summary."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _TONES: dict[Outcome, Tone] = {
     "unsupported": "dim",
     "pass": "good",
 }
-#: So many failures of one law, and changes of one kind, are told at length; the others are counted.
+#: Failures of one law, and changes of one kind, that are shown in full. The others are counted.
 _TOLD = 3
-#: So many scenarios of one subject are shown.
+#: Maximum number of scenarios per subject.
 _SCENARIOS = 25
 _EXCERPT = 160
 
@@ -46,7 +46,7 @@ Wire = Mapping[tuple[str, str, str], Sequence[Seen]]
 
 
 def sections(report: Report, *, most: int = _TOLD) -> list[Section]:
-    """All of it. ``most``: failures that are told at length, of one law and subject."""
+    """Return the sections of the report. ``most``: failures per law and subject that are shown in full."""
     run = report.run
     counts = figures(run)
     made: list[Section] = []
@@ -119,7 +119,7 @@ def _broken(subject: str, law: Law, found: Sequence[tuple[Result, Verdict]], mos
         for label, text in (("expected", verdict.expected), ("got", verdict.got), ("wire", excerpt)):
             if text:
                 entries.append((Cell(f"    {label}:", "dim"), " ".join(text.split())))
-        entries.append((Cell(f"    again:  {result.repeat}"), ""))  # in one piece, to be copied
+        entries.append((Cell(f"    again:  {result.repeat}"), ""))  # unbroken, to be copied
     entries += _more(len(found) - most)
     return Lines(f"{subject} breaks {law.id} in {counted(len(found), 'case')}", entries)
 
@@ -144,7 +144,7 @@ def _kept(counts: Counts) -> Cell:
 
 
 def _places(run: Run, counts: Figures) -> Iterable[Section]:
-    """Scenarios by surface, a table a subject, of those scenarios that are not all well."""
+    """Return a table per subject: scenarios with failures, by surface."""
     surfaces = counts.surfaces()
     for subject in run.subjects:
         rows: list[tuple[tuple[int, int], list[Value]]] = []
@@ -172,7 +172,7 @@ def _place(counts: Counts) -> Cell:
 
 
 def _kills(run: Run) -> list[Section]:
-    """A row a known-bad subject, a column a law; its own law is marked."""
+    """Return the kill matrix: a row per known-bad subject, a column per law, its own law in brackets."""
     if not run.kills:
         return []
     laws = [law.id for law in run.laws]
@@ -195,7 +195,7 @@ def _kills(run: Run) -> list[Section]:
 def _summary(run: Run, counts: Figures) -> list[str]:
     verdicts = counted(sum(counts.total.values()), "verdict")
     told = summary(counts.total) or "nothing ran"
-    took = f" in {run.seconds:.1f} s" if run.seconds else ""  # what is published does not say
+    took = f" in {run.seconds:.1f} s" if run.seconds else ""  # published results have no duration
     line = f"{counted(len(run.results), 'case')}, {verdicts}{took}: {told}"
     found = standings(run, counts)
     return [f"{breaking(found)}; {passing(found)}", line] if len(found) > 1 else [line]
