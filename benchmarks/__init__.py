@@ -1,1 +1,1 @@
-"""How fast the normalizer is, beside what else reads the same bytes: `python -m benchmarks`."""
+"""Benchmarks of the normalizer against other readers of the same bytes: `python -m benchmarks`."""

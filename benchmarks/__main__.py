@@ -20,7 +20,7 @@ IMPORT_GOAL_MS = 20.0
 
 
 def main() -> int:
-    """Returns 0 whether or not the goals hold: a benchmark tells, it does not judge."""
+    """Run the benchmarks and print the table. Returns 0 whether or not the goals hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="a quick look: a tenth of the turns")
     parser.add_argument("--json", metavar="FILE", help="write all times as a pyperf suite")
@@ -91,7 +91,7 @@ def _yes(holds: bool) -> str:
 
 
 def _say(text: str) -> None:
-    """Progress, for who watches."""
+    """Show progress on standard error if that is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""The cases: one body and one stream of each wire, with all that reads them."""
+"""Cases to measure: one body and one stream of each wire, with every reader."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import msgspec
 from . import readers, traffic
 from .measure import Job
 
-#: Sizes in which the network hands on a stream: small writes, an Ethernet frame, a page, a TLS record.
+#: Sizes of the pieces of a stream in bytes: small writes, an Ethernet frame, a memory page, a TLS record.
 SIZES = (512, 1460, 4096, 16384)
 JSON = "json.loads"
 SDK = "official SDK"
-#: What the others are measured by: parsing alone.
+#: Readers that only parse. The others are measured against them.
 MSGSPEC = "msgspec.json.decode"
 PROTOBUF = "protobuf FromString"
 
 
 class Case(NamedTuple):
-    """Something to read and, by name, all that reads it; ``base`` is the one that the others are measured by."""
+    """An input with its readers by name. ``base`` is the reader that the others are measured against."""
 
     wire: str
     what: str
@@ -32,12 +32,12 @@ class Case(NamedTuple):
 
     @property
     def ours(self) -> list[str]:
-        """The names under which the normalizer reads it."""
+        """The names of the readers that use the normalizer."""
         return [name for name in self.jobs if name.startswith("ours")]
 
 
 def cases() -> Iterator[Case]:
-    """All of them; those of xai.grpc only where its SDK is installed."""
+    """Return the cases of all wires. Those of xai.grpc need its SDK and are left out without it."""
     for wire, (body, stream) in traffic.JSON_WIRES.items():
         yield _body(wire, body())
         yield _stream(wire, stream())
@@ -68,7 +68,7 @@ def _stream(wire: str, stream: bytes) -> Case:
 
 
 def _grpc() -> Iterator[Case]:
-    """The wire that is no JSON is measured by protobuf's own parsing, and has no goal."""
+    """Return the cases of xai.grpc. They have no goal, and protobuf's own parsing is the base."""
     from xai_sdk.proto import chat_pb2
 
     wire = "xai.grpc"

@@ -1,4 +1,4 @@
-"""Loading cassettes: of five rounds, with plain and with streamed answers, as vcrpy gets them from the library."""
+"""Loading cassettes of five rounds, with plain and with streamed answers, as vcrpy loads them from the library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOAL = 1.5
 
 
 def cases() -> Iterator[Case]:
-    """A plain and a streamed cassette of each wire over HTTP; the base is parsing the same file with libyaml."""
+    """Return a plain and a streamed cassette per HTTP wire. The base is libyaml parsing the same file."""
     folder = Path(tempfile.mkdtemp(prefix="toolparity-benchmark-"))
     atexit.register(shutil.rmtree, folder)
     for wire, (body, stream) in traffic.JSON_WIRES.items():
@@ -45,7 +45,7 @@ def cases() -> Iterator[Case]:
 
 
 def cassette(root: Path, wire: str, answer: bytes, stream: bool) -> Path:
-    """A cassette as the recorder writes it; the conversation grows with each round."""
+    """Write a cassette like the recorder and return its path. The conversation grows with each round."""
     surface = SURFACES[wire]
     told = Provenance(
         origin="emulated",

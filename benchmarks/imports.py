@@ -1,4 +1,4 @@
-"""How much longer `from toolparity import normalize` takes than `import msgspec`, each in processes of its own."""
+"""Time of `from toolparity import normalize` compared with `import msgspec`, each in fresh processes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 
 from .measure import Times
 
-#: Name -> the import that is measured.
+#: Name -> import statement to measure.
 IMPORTS = {"msgspec": "import msgspec", "toolparity": "from toolparity import normalize"}
 _CODE = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
 
 
 def import_times(turns: int) -> Times:
-    """Seconds that either import takes in a fresh interpreter."""
+    """Return the seconds that each import takes in a fresh interpreter, ``turns`` times."""
     seconds: dict[str, list[float]] = {name: [] for name in IMPORTS}
     for turn in range(turns + 1):
         for name, statement in IMPORTS.items():

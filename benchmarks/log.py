@@ -52,13 +52,13 @@ class Calling:
 
 
 def tools(size: int) -> Tools:
-    """One tool. No two of its texts are the same."""
+    """Return one tool whose results are all different, of ``size`` characters each."""
     drawn = random.Random(1)
     return Tools([Tool(name="fetch", function=lambda **asked: drawn.randbytes(size // 2).hex())])
 
 
 async def run(rounds: int, size: int, log: Log | None) -> None:
-    """Run one turn to its end."""
+    """Run one turn to its end, with or without a log."""
     if log is None:
         turn = Turn(Calling(rounds), tools(size), max_rounds=rounds + 1)
         await turn.run("Go.")
@@ -70,13 +70,13 @@ async def run(rounds: int, size: int, log: Log | None) -> None:
 
 
 def bytes_written() -> int:
-    """What this process has given to the system to write."""
+    """Return the bytes that this process has passed to write calls so far."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
 
 
 def columns(path: Path) -> dict[str, int]:
-    """The bytes in the columns of each table."""
+    """Return table -> bytes in its columns."""
     engine, found = make_engine(path), {}
     with engine.connect() as connection:
         for table in metadata.tables.values():
@@ -88,7 +88,7 @@ def columns(path: Path) -> dict[str, int]:
 
 
 def measured(rounds: int, size: int) -> list[str]:
-    """One row of the result."""
+    """Measure one turn and return its row of the table."""
     began = time.perf_counter()
     asyncio.run(run(rounds, size, None))
     without = time.perf_counter() - began
@@ -105,7 +105,7 @@ def measured(rounds: int, size: int) -> list[str]:
 
 
 def main() -> int:
-    """Returns 0."""
+    """Run the benchmark and print the table. Returns 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.log", description=__doc__)
     parser.add_argument("--rounds", type=int, nargs="+", default=[10, 20, 40])
     parser.add_argument("--size", type=int, default=200_000)

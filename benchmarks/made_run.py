@@ -1,4 +1,7 @@
-"""A run as large as the reports are meant for: 20 subjects x 200 scenarios x 5 surfaces x 2 modes x 3 policies."""
+"""A generated run of the largest size that reports are designed for.
+
+It has 20 subjects x 200 scenarios x 5 surfaces x 2 modes x 3 policies.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ LAWS = tuple(f"law-{number:02}" for number in range(12))
 
 
 def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
-    """No two subjects alike, each scenario with words of its own; a twentieth of the cases breaks a law."""
+    """Return a run in which subjects and scenarios have different texts and a twentieth of the cases breaks a law."""
     names = [f"subject-{number:02}" for number in range(subjects)]
     ids = [f"scenario-{number:03}" for number in range(scenarios)]
     return Run(
@@ -64,7 +67,7 @@ def _path(scenario: str, surface: str, mode: str) -> str:
 
 
 def _traffic(scenario: str, surface: str, mode: str) -> Traffic:
-    """As much of each answer as a real run keeps: 600 characters, and 1,200 of its blocks."""
+    """Return as much of an answer as a real run keeps: 600 characters, and 1,200 of its blocks."""
     about = f"{scenario} on {surface}, {mode}"
     excerpt = f'{{"id": "{about}", "choices": [{{"message": {{"content": "' + f"words of {about} " * 20
     blocks = f'[{{"type":"text","text":"{about}"}},{{"type":"tool_call","arguments_text":"' + f"more of {about} " * 40

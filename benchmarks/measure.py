@@ -1,8 +1,8 @@
-"""Timing that is fair on a busy machine: all readers of one case take turns, and ratios are made turn by turn.
+"""Timing on a busy machine: the readers of a case take turns, and each turn gives its own ratios.
 
-A turn measures every reader once, one straight after the other, in an order that rotates; so whatever slows the machine
-slows them all, and the median of the turns' ratios is steady where the times themselves are not. The times are kept as
-pyperf benchmarks, for `python -m pyperf compare_to`.
+A turn measures every reader once, in an order that rotates. Other load on the machine slows all readers of a turn, so
+the median of the ratios is stable even if the times are not. The times are available as pyperf benchmarks, for
+`python -m pyperf compare_to`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Times:
         self.seconds = seconds
 
     def ratio(self, name: str, base: str) -> float:
-        """How many times as long as ``base`` a reader takes: the median of the turns' ratios."""
+        """Return the median over all turns of a reader's time divided by that of ``base``."""
         return median(one / other for one, other in zip(self.seconds[name], self.seconds[base], strict=True))
 
     def microseconds(self, name: str) -> float:
-        """The median time of a reader."""
+        """Return the median time of a reader in microseconds."""
         return median(self.seconds[name]) * 1e6
 
     def benchmarks(self) -> list[pyperf.Benchmark]:
-        """The same for pyperf."""
+        """Return the times as pyperf benchmarks."""
         return [
             pyperf.Benchmark([pyperf.Run(values, metadata={"name": f"{self.case}: {name}"})])
             for name, values in self.seconds.items()
@@ -40,7 +40,7 @@ class Times:
 
 
 def measure(case: str, jobs: dict[str, Job], turns: int, share: float) -> Times:
-    """Let the readers of a case take turns; ``share``: the seconds that each of them gets in one turn."""
+    """Measure the readers of a case for ``turns`` turns. Each reader runs about ``share`` seconds per turn."""
     loops = {name: _loops(job, share) for name, job in jobs.items()}
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     names = list(jobs)
@@ -53,7 +53,7 @@ def measure(case: str, jobs: dict[str, Job], turns: int, share: float) -> Times:
 
 
 def _loops(job: Job, share: float) -> int:
-    """How often a job runs in its share of a turn. Runs it a few times, which also warms it up."""
+    """Return how often a job runs in its share of a turn. This runs the job a few times, which also warms it up."""
     job()
     once = min(_time(job, 1) for _ in range(3))
     return max(1, int(share / once))
@@ -62,7 +62,7 @@ def _loops(job: Job, share: float) -> int:
 def _time(job: Job, loops: int) -> float:
     laps = range(loops)
     if loops > 1:
-        job()  # once unmeasured: the reader before has filled the processor's caches
+        job()  # once unmeasured, because the previous reader has filled the CPU caches
     start = pyperf.perf_counter()
     for _ in laps:
         job()

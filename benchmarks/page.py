@@ -1,8 +1,8 @@
-"""Measure the page of the largest run that it is meant for: `python -m benchmarks.page [--turns N]`.
+"""Measure the HTML report of the largest run that it is designed for: `python -m benchmarks.page [--turns N]`.
 
-20 subjects x 200 scenarios x 5 surfaces x 2 modes x 3 policies. Rendering takes turns with decoding the JSON of the
-same results, so that their ratio holds on a busy machine; a browser, where one is installed, opens the page from disk
-as often.
+The run has 20 subjects x 200 scenarios x 5 surfaces x 2 modes x 3 policies. Rendering alternates with decoding the JSON
+of the same results, so that their ratio is stable on a busy machine. If a browser is installed, it opens the page from
+disk as often.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-back
 
 
 def main() -> int:
-    """Returns 0 whether or not the goals hold: a benchmark tells, it does not judge."""
+    """Run the benchmark and print the table. Returns 0 whether or not the goals hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
     turns = parser.parse_args().turns
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def _opened(page: bytes, turns: int) -> list[list[str]]:
-    """Until the grid stands, and until another view of it does: a table of subjects by scenarios, the largest one."""
+    """Measure the time until the grid is shown, and until its largest view, subjects by scenarios, is drawn."""
     path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
     if path is None:
         return [["open", "no browser is installed", "", "", ""]]
@@ -100,7 +100,7 @@ _REDRAWN = """() => {
 
 
 def _cpu(session: Any) -> float:
-    """Seconds that the page's own thread has worked."""
+    """Return the seconds of CPU time of the page's thread."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return float(next(one["value"] for one in metrics if one["name"] == "ThreadTime"))
 

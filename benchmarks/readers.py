@@ -1,8 +1,8 @@
-"""What reads the bytes: two JSON parsers, the normalizer, and the official SDKs.
+"""Readers to measure: two JSON parsers, the normalizer, and the official SDKs.
 
-An SDK is measured from the bytes of the HTTP body on: its own decoder of server-sent events, its own construction of
-types and its own accumulation, without its HTTP client. Each reader takes the body, or a stream in its pieces, and
-gives what it makes of it; ``calls`` reads the calls in that.
+The measurement of an SDK starts with the bytes of the HTTP body. It includes the SDK's decoder of server-sent events,
+its construction of types and its accumulation, but not its HTTP client. A reader takes a body, or the pieces of a
+stream, and returns its result. `calls` extracts the calls from a result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Read = Callable[[Any], Any]
 
 
 def json_each(payloads: Iterable[bytes]) -> Any:
-    """Each payload of a stream by the standard library; gives the last."""
+    """Parse each payload of a stream with the standard library and return the last value."""
     value = None
     for payload in payloads:
         value = json.loads(payload)
@@ -27,7 +27,7 @@ def json_each(payloads: Iterable[bytes]) -> Any:
 
 
 def msgspec_each(payloads: Iterable[bytes]) -> Any:
-    """Each payload of a stream by msgspec; gives the last."""
+    """Parse each payload of a stream with msgspec and return the last value."""
     decode = msgspec.json.decode
     value = None
     for payload in payloads:
@@ -36,7 +36,7 @@ def msgspec_each(payloads: Iterable[bytes]) -> Any:
 
 
 def ours(wire: str) -> Read:
-    """The normalizer on a whole body."""
+    """Return the normalizer as a reader of bodies."""
 
     def read(body: bytes) -> Response:
         return normalize(body, wire)
@@ -45,7 +45,7 @@ def ours(wire: str) -> Read:
 
 
 def ours_streamed(wire: str) -> Read:
-    """The normalizer on a stream."""
+    """Return the normalizer as a reader of streams."""
 
     def read(pieces: Iterable[bytes]) -> Response:
         decoder = StreamDecoder(wire)
@@ -57,7 +57,7 @@ def ours_streamed(wire: str) -> Read:
 
 
 def sdk(wire: str) -> Read:
-    """The official SDK on a whole body. Raises ImportError where it is not installed."""
+    """Return the official SDK as a reader of bodies. Raises ImportError if it is not installed."""
     if wire == "xai.grpc":
         from xai_sdk.chat import Response as XaiResponse
         from xai_sdk.proto import chat_pb2
@@ -76,7 +76,7 @@ def sdk(wire: str) -> Read:
 
 
 def sdk_streamed(wire: str) -> Read:
-    """The official SDK on a stream. Raises ImportError where it is not installed."""
+    """Return the official SDK as a reader of streams. Raises ImportError if it is not installed."""
     return {"xai.grpc": _xai, "anthropic.messages": _anthropic, "openai.chat": _chat}.get(wire, _responses)()
 
 
@@ -151,7 +151,7 @@ def _responses() -> Read:
 
 
 def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
-    """The calls in what the normalizer or an SDK read: id, name, parsed arguments."""
+    """Return the calls in a result of the normalizer or of an SDK: id, name, parsed arguments."""
     if isinstance(answer, Response):
         return [(call.id, call.name, call.arguments or {}) for call in answer.calls]
     if hasattr(answer, "choices"):

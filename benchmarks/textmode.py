@@ -1,7 +1,7 @@
-"""Calls written as text: a stream whose text holds one call with a long parameter, in each dialect.
+"""Text mode: a stream whose text contains one call with a long parameter, in each dialect.
 
-The base is the stream decoder alone, which takes all of it for words. Two lengths: where the time is linear, the
-longer one has the ratio of the shorter one.
+The base is the stream decoder alone, which treats all of it as text. There are two lengths. If the time is linear, both
+have the same ratio.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .cases import Case
 
 BASE = "StreamDecoder alone"
 LENGTHS = (16_000, 64_000)
-#: Characters of text in an event: what a token has.
+#: Characters of text per event, about one token.
 TOKEN = 4
-#: Bytes that the network hands on at once.
+#: Bytes per piece of the stream.
 SIZE = 4096
 LINE = 'if a < b: print("x", {1: [2]})  # a line of code\n'
 
@@ -35,7 +35,7 @@ def cases() -> Iterator[Case]:
 
 
 def stream(name: str, length: int) -> list[bytes]:
-    """A stream of Chat Completions that says a call, as the network hands it on."""
+    """Return a Chat Completions stream whose text contains a call, in pieces of `SIZE` bytes."""
     given = {"content": (LINE * (length // len(LINE) + 1))[:length]}
     text = DIALECTS[name].write_calls([WrittenCall("functions.f:0", "f", given, json_codec.text(given))])
     deltas = [{"content": text[at : at + TOKEN]} for at in range(0, len(text), TOKEN)]
@@ -46,7 +46,7 @@ def stream(name: str, length: int) -> list[bytes]:
 
 
 def read(name: str, pieces: list[bytes]) -> Response:
-    """The response with its call."""
+    """Read the stream in text mode."""
     return read_stream(pieces, TextReader(name, StreamDecoder("openai.chat")))
 
 

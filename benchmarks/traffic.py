@@ -1,8 +1,8 @@
-"""One answer with three parallel calls, whole and streamed, as the provider of each wire would send it.
+"""Generated traffic: one answer with three parallel calls, plain and streamed, as each provider would send it.
 
-Everything is made up here; member sets, their order, whitespace and padding are those of the real servers, because a
-reader's speed depends on them. A stream has 300 events: words first, then the calls with their arguments in pieces
-(xAI sends each call whole, in one chunk), and the head, tail and figures that belong to the wire.
+The content is invented. Members, their order, whitespace and padding are those of the real servers, because the speed
+of a reader depends on them. A stream has 300 events: text first, then the calls with their arguments in fragments (xAI
+sends each call complete in one chunk), with the head, tail and usage events of the wire.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EVENTS = 300
 
 
 class Call(NamedTuple):
-    """A call that every reader has to find."""
+    """A call that every reader must find."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ def _calls(prefix: str, name: str, arguments: list[dict[str, Any]]) -> list[Call
 
 
 def expected(wire: str, stream: bool) -> list[Call]:
-    """The calls in the body or stream of a wire."""
+    """Return the calls in the body or stream of a wire."""
     prefix = {"anthropic.messages": "toolu_01", "xai.grpc": "call-"}.get(wire, "call_")
     return _calls(prefix, "write_report", _LONG_ARGUMENTS) if stream else _calls(prefix, "get_weather", _ARGUMENTS)
 
@@ -65,12 +65,12 @@ def _compact(value: Any) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    """A text in pieces of about the size of a model's tokens."""
+    """Split a text into pieces of about the size of a model's tokens."""
     return re.findall(r" ?\w{1,6}|[^\w ]{1,3}| ", text)
 
 
 def _words(count: int) -> list[str]:
-    """So many pieces of text."""
+    """Return ``count`` pieces of text."""
     pieces: list[str] = []
     while len(pieces) < count:
         pieces += _tokens(_WORDS)
@@ -81,7 +81,7 @@ def _words(count: int) -> list[str]:
 
 
 def chat_body() -> bytes:
-    """As OpenAI sends it: indented by two."""
+    """Return the body as OpenAI sends it, indented by two."""
     calls = [
         {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": _compact(c.arguments)}}
         for c in expected("openai.chat", False)
@@ -131,7 +131,7 @@ def _padding(number: int) -> str:
 
 
 def chat_stream() -> bytes:
-    """Chunks as OpenAI sends them where usage was asked for, with their padding."""
+    """Return chunks as OpenAI sends them with usage enabled, with their padding."""
     deltas: list[tuple[dict[str, Any], str | None]] = []
     for index, call in enumerate(expected("openai.chat", True)):
         function = {"name": call.name, "arguments": ""}
@@ -237,7 +237,7 @@ def _function_item(number: int, call: Call, arguments: str, status: str) -> dict
 
 
 def responses_body() -> bytes:
-    """As OpenAI sends it: indented by two, the request's settings repeated."""
+    """Return the body as OpenAI sends it, indented by two, with the settings of the request repeated."""
     output = [
         _function_item(number, call, _compact(call.arguments), "completed")
         for number, call in enumerate(expected("openai.responses", False))
@@ -248,7 +248,7 @@ def responses_body() -> bytes:
 
 
 def responses_stream() -> bytes:
-    """As OpenAI sends it: numbered, named and padded events, and the whole answer once more at the end."""
+    """Return the stream as OpenAI sends it: numbered, named and padded events, the complete response at the end."""
     calls = expected("openai.responses", True)
     pieces = [_tokens(_compact(call.arguments)) for call in calls]
     words = _words(EVENTS - 8 - sum(3 + len(p) for p in pieces))
@@ -316,7 +316,7 @@ def _message(content: list[Any], stop: str | None, output: int) -> dict[str, Any
 
 
 def anthropic_body() -> bytes:
-    """As Anthropic sends it: compact."""
+    """Return the body as Anthropic sends it, compact."""
     content: list[Any] = [{"type": "text", "text": _TEXT}]
     for call in expected("anthropic.messages", False):
         content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})
@@ -325,7 +325,7 @@ def anthropic_body() -> bytes:
 
 
 def anthropic_stream() -> bytes:
-    """As Anthropic sends it: named events, padded with spaces before the last brace."""
+    """Return the stream as Anthropic sends it: named events, padded with spaces before the last brace."""
     calls = expected("anthropic.messages", True)
     pieces = [["", *_tokens(_compact(call.arguments))] for call in calls]
     words = _words(EVENTS - 6 - sum(2 + len(p) for p in pieces))
@@ -392,7 +392,7 @@ def _xai_common(usage: Any) -> dict[str, Any]:
 
 
 def grpc_body() -> bytes:
-    """One GetChatCompletionResponse."""
+    """Return a serialized GetChatCompletionResponse."""
     from xai_sdk import proto
     from xai_sdk.proto import chat_pb2 as chat
 
@@ -406,7 +406,7 @@ def grpc_body() -> bytes:
 
 
 def grpc_stream() -> list[bytes]:
-    """GetChatCompletionChunk messages: figures in every one, each call whole in one, as xAI sends them."""
+    """Return serialized GetChatCompletionChunk messages as xAI sends them: usage in each, each call complete in one."""
     from xai_sdk import proto
     from xai_sdk.proto import chat_pb2 as chat
 
@@ -426,7 +426,7 @@ def grpc_stream() -> list[bytes]:
     return chunks
 
 
-#: The wires in JSON: name -> (body, stream).
+#: The JSON wires: name -> (body, stream).
 JSON_WIRES = {
     "openai.chat": (chat_body, chat_stream),
     "openai.responses": (responses_body, responses_stream),
@@ -435,11 +435,11 @@ JSON_WIRES = {
 
 
 def payloads(stream: bytes) -> list[bytes]:
-    """The JSON texts of a stream's events."""
+    """Return the JSON payloads of a stream's events."""
     found = re.findall(rb"^data: (.*)$", stream, re.MULTILINE)
     return [data for data in found if data != b"[DONE]"]
 
 
 def pieces(stream: bytes, size: int) -> list[bytes]:
-    """A stream in pieces of one size."""
+    """Split a stream into pieces of ``size`` bytes."""
     return [stream[start : start + size] for start in range(0, len(stream), size)]

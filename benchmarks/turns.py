@@ -1,9 +1,9 @@
 """Measure turns: `python -m benchmarks.turns [--turns N] [--log]`.
 
-Three tools of 200 ms in one answer, under each policy, from the start of the first to the end of the last; and many
-turns of two rounds at once in one process, with the memory that they hold. The model is a recorded answer, so that
-nothing is measured but the turn itself. With ``--log`` every turn is written down, in SQLite in a file: a tenth of them
-at once first, so that the one peak of memory is seen beside the other; then what a turn takes in the file.
+Measures three tools of 200 ms in one answer, under the policies all and batch, from the start of the first call to the
+end of the last, and many concurrent turns of two rounds in one process, with their memory. The provider is a cassette,
+so that only the turn itself is measured. With ``--log``, every turn is written to a turn log in a SQLite file. A tenth
+of the turns runs first, to compare the peaks of memory. The table then shows the rows and bytes per turn in the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GOALS = {"all": (0.0, 0.3), "batch": (0.6, None)}
 
 
 class Recorded:
-    """A provider that gives the answers of a cassette, one a request."""
+    """A provider that returns the answers of a cassette, one per request."""
 
     wire, name, model = SURFACE.wire, SURFACE.provider, SURFACE.model
 
@@ -53,7 +53,7 @@ class Recorded:
 
 
 def tools(seconds: float) -> Tools:
-    """The tools that the cassette's model calls; each takes so long."""
+    """Return the tools that the cassette's model calls. Each call takes ``seconds``."""
     request = load(path_for(SURFACE, SCENARIO, True)).exchanges[0].request
     declared = [tool["function"] for tool in request["tools"]]
 
@@ -65,7 +65,7 @@ def tools(seconds: float) -> Tools:
 
 
 async def between(policy: str, given: Tools) -> float:
-    """Seconds from the first start to the last end."""
+    """Run one turn and return the seconds from the start of the first call to the end of the last."""
     started, ended = [], []
     async for event in Turn(Recorded(), given, policy=policy).stream("Go."):
         if isinstance(event, CallStarted):
@@ -77,7 +77,7 @@ async def between(policy: str, given: Tools) -> float:
 
 
 async def crowd(count: int, given: Tools, log: Log | None = None) -> None:
-    """So many turns at once, each to its end."""
+    """Run ``count`` turns concurrently, each to its end."""
 
     async def one() -> str | None:
         async with log.record() if log is not None else nullcontext() as recorder:
@@ -89,13 +89,13 @@ async def crowd(count: int, given: Tools, log: Log | None = None) -> None:
 
 
 def main() -> int:
-    """Returns 0 whether or not the goals hold: a benchmark tells, it does not judge."""
+    """Run the benchmark and print the table. Returns 0 whether or not the goals hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turns", description=__doc__)
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--log", action="store_true")
     given = parser.parse_args()
     slow, quick = tools(TOOL_SECONDS), tools(0.0)
-    asyncio.run(between("all", quick))  # what is imported on the way is not measured
+    asyncio.run(between("all", quick))  # a first turn, so that imports are not measured
     if given.log:
         with TemporaryDirectory() as folder, Log(Path(folder) / "turns.db") as log:
             asyncio.run(crowd(1, quick, log))
@@ -107,7 +107,7 @@ def main() -> int:
 
 
 def latencies(slow: Tools) -> list[list[str]]:
-    """What a policy makes of three slow tools."""
+    """Measure three slow tools under each policy of `GOALS`."""
     rows = []
     for policy, (least, most) in GOALS.items():
         took = asyncio.run(between(policy, slow))
@@ -118,7 +118,7 @@ def latencies(slow: Tools) -> list[list[str]]:
 
 
 def crowds(counts: list[int], quick: Tools, log: Log | None = None) -> list[list[str]]:
-    """What many turns at once take. The peak is that of the process, so it never falls."""
+    """Measure concurrent turns. The peak memory is that of the process, so it never falls."""
     rows = []
     for number, count in enumerate(counts):
         before, began = time.process_time(), time.perf_counter()
@@ -132,7 +132,7 @@ def crowds(counts: list[int], quick: Tools, log: Log | None = None) -> list[list
 
 
 def held_by(path: Path) -> list[list[str]]:
-    """What a turn takes in the file, table by table: rows, and bytes in their columns."""
+    """Return the rows and bytes per turn in each table of the log."""
     engine = make_engine(path)
     rows = []
     with engine.connect() as connection:
@@ -147,7 +147,7 @@ def held_by(path: Path) -> list[list[str]]:
 
 
 def _held() -> float:
-    """MB that this process holds now; 0 where the system does not tell."""
+    """Return the resident memory of this process in MB, or 0 if /proc is not available."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

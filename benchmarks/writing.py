@@ -1,4 +1,4 @@
-"""Writing requests: a conversation of fifty rounds, all at once and as it grows, from its own wire and another one."""
+"""Writing requests: a conversation of 50 rounds, all at once and as it grows, from its own and another wire."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FOUND = (
 
 
 def conversation(wire: str) -> Request:
-    """Fifty rounds of two calls each, with answers of some hundred characters, and what the model said beside them."""
+    """Return 50 rounds of two calls each, with tool results of some hundred characters and text of the model."""
     turns: list[Turn] = [System([TextPart("You look things up in the archive and quote what you find.")])]
     for number in range(ROUNDS):
         calls = []
@@ -52,7 +52,7 @@ def conversation(wire: str) -> Request:
 
 
 def cases() -> Iterator[Case]:
-    """One a wire; the base is the encoding of the resulting request, as JSON, by msgspec."""
+    """Return a case per wire. The base is msgspec encoding the resulting request as JSON."""
     for wire, provider in PROVIDERS.items():
         if wire == "xai.grpc" and find_spec("xai_sdk") is None:
             continue
@@ -69,7 +69,7 @@ def cases() -> Iterator[Case]:
 
 
 def _one_more(wire: str, provider: str) -> Job:
-    """Writes all rounds where all but the last were written before: each time by a copy of the same writer."""
+    """Return a job that writes the last round after all others, each time with a copy of the same writer."""
     whole = conversation(wire)
     writer = RequestWriter(wire, provider=provider)
     writer.write(replace(whole, turns=whole.turns[:-PER_ROUND]))
@@ -77,7 +77,7 @@ def _one_more(wire: str, provider: str) -> Job:
 
 
 def as_json(body: Any) -> Any:
-    """The body as parsed JSON, a protobuf message, too."""
+    """Return a body, which may be a protobuf message, as parsed JSON."""
     if isinstance(body, dict):
         return body
     from google.protobuf.json_format import MessageToDict

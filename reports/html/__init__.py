@@ -1,8 +1,8 @@
-"""The page: one file for a browser, without a request to anywhere, the same bytes for the same results.
+"""HTML report: one file for a browser that makes no requests. The same results give the same bytes.
 
 results -> columns: each text and each verdict once
-        -> embedded data -> the scripts: grid, lists, evidence, downloads
-        -> the template: verdict, changes, sources, laws, which are read without scripts
+        -> embedded data -> scripts: grid, lists, evidence, downloads
+        -> template: verdict, changes, sources and laws, readable without scripts
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of an audit: what each policy would do to somebody's own traffic. Its figures are those of the JSON."""
+"""HTML page of an audit: what each policy would do to recorded traffic, with the figures of ``audit --json``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .columns import NAME, WORDS
 from .shell import page
 
 STYLES = ("base.css", "audit.css", "print.css")
-#: Gravest first: the sign, and how the style sheet calls it.
+#: Severity -> sign and class in the style sheet, highest severity first.
 SEVERITIES = {"error": ("!", "error"), "warning": ("▲", "expected"), "info": ("i", "unsupported")}
-#: Rows of one table of models; the others are counted.
+#: Maximum rows of a table of models. The others are counted.
 _MODELS = 60
 
 
 class Policy(Struct):
-    """What a policy would make of calls; ``responses``: how many would lose one."""
+    """Calls by what a policy does with them. ``responses`` is the number of responses that would lose a call."""
 
     kept: int = 0
     dropped: int = 0
@@ -33,7 +33,7 @@ class Policy(Struct):
 
 
 class Model(Struct):
-    """The figures of a model on a wire."""
+    """Figures of a model on one wire."""
 
     exchanges: int
     calls: int
@@ -42,7 +42,7 @@ class Model(Struct):
 
 
 class Wire(Struct):
-    """The figures of a wire, as `toolparity audit --json` gives them."""
+    """Figures of a wire, as in the output of ``toolparity audit --json``."""
 
     exchanges: int
     streamed: int
@@ -64,7 +64,7 @@ class Wire(Struct):
 
 
 class Example(Struct):
-    """Where a code was found."""
+    """One occurrence of a finding code."""
 
     place: str
     id: str | None
@@ -73,7 +73,7 @@ class Example(Struct):
 
 
 class Place(Struct):
-    """An exchange worth looking at."""
+    """An exchange with the finding codes that it has."""
 
     place: str
     id: str | None
@@ -82,7 +82,7 @@ class Place(Struct):
 
 
 class Code(Struct):
-    """What a code means."""
+    """Severity and meaning of a finding code, and what to do about it."""
 
     severity: Literal["info", "warning", "error"]
     means: str
@@ -90,7 +90,7 @@ class Code(Struct):
 
 
 class Audited(Struct):
-    """The whole, as `toolparity audit --json` gives it."""
+    """The complete output of ``toolparity audit --json``."""
 
     policy: str
     limit: int | None
@@ -107,7 +107,7 @@ class Audited(Struct):
 
 
 class Headline(NamedTuple):
-    """``tone``: bad, odd or good."""
+    """The headline of the page. ``tone`` is "bad", "odd" or "good"."""
 
     tone: str
     text: str
@@ -115,7 +115,7 @@ class Headline(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One model, or all of a wire where ``model`` is ""; policy -> figures."""
+    """Figures of one model, or of the whole wire if ``model`` is ""."""
 
     wire: str
     model: str
@@ -126,7 +126,7 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A code that was found."""
+    """A finding code with its number of occurrences. ``by``: wire and number."""
 
     code: str
     sign: str
@@ -140,7 +140,10 @@ class Found(NamedTuple):
 
 
 def render(told: Mapping[str, Any]) -> bytes:
-    """The page as UTF-8. ``told``: the object of `toolparity audit --json`. Raises msgspec.ValidationError."""
+    """Render the page in UTF-8.
+
+    ``told`` is the object that ``toolparity audit --json`` writes. Raises msgspec.ValidationError for another shape.
+    """
     audit = msgspec.convert(told, Audited)
     policies = list(next(iter(audit.wires.values())).policies) if audit.wires else []
     context = {
@@ -158,7 +161,7 @@ def render(told: Mapping[str, Any]) -> bytes:
 
 
 def headline(audit: Audited, policies: list[str]) -> Headline:
-    """What the policies would cost, the dearest first."""
+    """Return the headline: the policies that would drop most calls, and how many."""
     calls = sum(wire.calls for wire in audit.wires.values())
     told = (
         f"{counted(audit.audited, 'exchange')} of {counted(len(audit.wires), 'wire')}, {counted(calls, 'client call')}."
@@ -176,7 +179,7 @@ def headline(audit: Audited, policies: list[str]) -> Headline:
 
 
 def rows(audit: Audited) -> list[Row]:
-    """By wire, and under each wire by model, those first that have most calls."""
+    """Return a row per wire, each followed by its models, those with most calls first."""
     made = []
     for name, wire in sorted(audit.wires.items()):
         made.append(Row(cut(name, NAME), "", wire.exchanges, wire.calls, wire.parallel, wire.policies))
@@ -189,7 +192,7 @@ def rows(audit: Audited) -> list[Row]:
 
 
 def found(audit: Audited) -> list[Found]:
-    """The codes, the gravest and most frequent first."""
+    """Return the finding codes, by severity and then by number."""
     made = []
     for code, row in audit.codes.items():
         by = [(name, wire.findings[code]) for name, wire in sorted(audit.wires.items()) if code in wire.findings]

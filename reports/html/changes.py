@@ -1,4 +1,4 @@
-"""What changed since the run that this one is compared with, for the top of the page."""
+"""Changes since the earlier run that the report compares with."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from . import links
 from .columns import NAME, WORDS
 from .marks import MARKS, Mark
 
-#: Rows of one list; the others are counted.
+#: Maximum rows of a list. The others are counted.
 _MOST = 40
 
 
 class Row(NamedTuple):
-    """One thing that changed. ``link``: "" where this run does not have it."""
+    """One change. ``link`` is "" if this run does not have the case or subject."""
 
     what: str
     link: str
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 
 class List(NamedTuple):
-    """One kind of change. ``left``: how many are not listed."""
+    """One kind of change. ``left`` is the number of changes without a row."""
 
     title: str
     tone: str
@@ -38,7 +38,7 @@ class List(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The sentence and the lists, what matters most first."""
+    """The summary sentence and the lists, most important first."""
 
     sentence: str
     tone: str
@@ -46,7 +46,7 @@ class Changes(NamedTuple):
 
 
 def changes(report: Report) -> Changes | None:
-    """Null where there is nothing to compare with."""
+    """Return the changes, or None if the report has no run to compare with."""
     if report.before is None:
         return None
     found = compare(report.before, report.run)

@@ -1,7 +1,7 @@
-"""A run by columns, as the page holds it: each text, each verdict and each bundle of verdicts once.
+"""Column-oriented form of a run for the page: stores each text, verdict and bundle of verdicts once.
 
-Of 100,000 cases few are alike in nobody's report: most say the same as another. A case is therefore the number of a
-bundle; what the page counts or shows is worked out once a bundle, here and in the browser.
+Most of 100,000 cases have the same verdicts as another case. A case is therefore a number of a bundle. This module and
+the scripts compute counts once per bundle.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from toolparity.normalizer import json_codec
 from ..results import OUTCOMES, Result, Run, Told, Verdict
 from ..shown import cut
 
-#: Longest texts, in characters: names (of tools, too, where they stand alone), and words.
+#: Maximum lengths in characters: of names, and of other texts.
 NAME, WORDS = 200, 2_000
 
 ORDER = tuple(OUTCOMES)
 _NUMBERS = {outcome: number for number, outcome in enumerate(ORDER)}
-#: Of what is listed of one round (a law may be given a thousand calls).
+#: Maximum entries per list of one round, which may have a thousand calls.
 _LISTED = 50
 
 
 class Names:
-    """Names, each once, in the order of their coming; a number for each."""
+    """A registry that numbers names in the order of their first use."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self.all: list[str] = []
@@ -34,7 +34,7 @@ class Names:
             self.number(name)
 
     def number(self, name: str) -> int:
-        """The number of a name, which is added where it is new."""
+        """Return the number of a name. A new name is added."""
         found = self._numbers.get(name)
         if found is None:
             found = self._numbers[name] = len(self.all)
@@ -42,33 +42,37 @@ class Names:
         return found
 
     def of(self, name: str) -> int | None:
-        """The number of a name that may not be there."""
+        """Return the number of a name, or None if the name is unknown."""
         return self._numbers.get(name)
 
 
 class Texts(Names):
-    """Words, cut; the first is none."""
+    """A registry of texts, cut to a maximum length. Number 0 is the empty text."""
 
     def __init__(self) -> None:
         super().__init__([""])
         self.were_cut = 0
 
     def add(self, text: str, most: int = WORDS) -> int:
-        """The number of a text, cut where it is longer than ``most``."""
+        """Return the number of a text, which is cut if it is longer than ``most`` characters."""
         if len(text) > most:
             text = cut(text, most)
             self.were_cut += 1
         return self.number(text)
 
     def more(self) -> Texts:
-        """The same texts, to be added to without changing these."""
+        """Return a copy that can grow without changing this registry."""
         made = Texts()
         made.all, made._numbers, made.were_cut = [*self.all], {**self._numbers}, self.were_cut
         return made
 
 
 class Bundle(NamedTuple):
-    """What several cases say alike: ``bare``: the verdicts without words; ``worded``: those with; numbers."""
+    """Verdicts and output that several cases share, as numbers.
+
+    ``told`` is the number of the subject's output, ``bare`` that of the verdicts without text, ``worded`` those of the
+    verdicts with text.
+    """
 
     told: int
     bare: int
@@ -76,11 +80,12 @@ class Bundle(NamedTuple):
 
 
 class Columns:
-    """The results of a run by columns. A case is its place, and a place scenario, surface, mode and policy.
+    """The results of a run by columns. A place is a combination of scenario, surface, mode and policy.
 
-    ``called``: how a subject is asked for, where that is not its name.
-    ``cases``: for each subject, for each place, a number of ``bundles`` plus 1, or 0 where it was not run.
-    ``bare``: law and outcome by turns. ``verdicts``: law, outcome, reason, round plus 1, expected, got.
+    ``called``: subject number -> the name with which the user selected it, if that is another one.
+    ``cases``: for each subject and each place, the index in ``bundles`` plus 1, or 0 if the case was not run.
+    ``bare``: law and outcome in turn -> number.
+    ``verdicts``: (law, outcome, reason, round plus 1, expected, got) -> number.
     """
 
     def __init__(self, run: Run) -> None:
@@ -129,7 +134,7 @@ class Columns:
         return self.places.setdefault(place, len(self.places))
 
     def _bundle(self, result: Result) -> int:
-        # The JSON of both is compared, which is faster than anything that hashes structs with lists in them.
+        # Comparing the JSON is faster than hashing structs that contain lists.
         told = json_codec.encode(result.told)
         key = json_codec.encode(result.verdicts) + told
         found = self._seen.get(key)
@@ -175,7 +180,7 @@ class Columns:
         return row
 
     def tallies(self) -> list[dict[int, dict[int, int]]]:
-        """For each subject, law -> outcome -> how many cases."""
+        """Return for each subject: law -> outcome -> number of cases."""
         bare = list(self.bare)
         verdicts = list(self.verdicts)
         made: list[dict[int, dict[int, int]]] = []
@@ -196,7 +201,7 @@ class Columns:
         return made
 
     def plain(self) -> dict[str, Any]:
-        """As the page embeds it."""
+        """Return the columns as the page embeds them."""
         return {
             "subjects": [cut(name, NAME) for name in self.subjects.all],
             "called": [cut(self.called.get(number, ""), WORDS) for number in range(len(self.subjects.all))],

@@ -1,6 +1,7 @@
-"""What the page holds for its scripts: the columns of a run, and the evidence as far as there is room for it.
+"""Data that the page embeds for its scripts: the columns of a run, and the evidence as far as it fits.
 
-Where there is not, what passed is cut first: an excerpt is missed where something failed. What was cut is told.
+If the data is too large, the evidence of passed cases is cut first, because readers need the evidence of failures. The
+page states what was cut.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from ..shown import cut
 from .columns import NAME, ORDER, WORDS, Columns, Texts
 from .marks import MARKS, NOTABLE, WORST
 
-#: Bytes of embedded data. With the rest of the page, which is bounded, it stays below 5 MB.
+#: Maximum bytes of embedded data. Together with the rest, which is bounded, the page stays below 5 MB.
 ROOM = 4_300_000
-#: Of one answer, in characters, where there is room.
+#: Maximum characters of the excerpt and of the blocks of one answer, before any step of `_RUNGS`.
 EXCERPT, BLOCKS = 2_000, 4_000
-#: Rounds of one conversation.
+#: Maximum rounds of one conversation.
 _ROUNDS = 40
 
-#: Markup, and what shows nothing, changes the direction of what follows, or is half a pair.
+#: Markup, invisible characters, direction marks and lone surrogates.
 _UNSAFE = re.compile(
     "[<>\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -32,8 +33,10 @@ _UNSAFE = re.compile(
 
 
 class Rung(NamedTuple):
-    """One step down: what is left of an answer where nothing failed, where something did, and of each other text, in
-    characters; null: as it is.
+    """One step of shortening, in characters; None leaves texts as they are.
+
+    ``passed`` limits the answers of cases without failures, ``failed`` those of cases with failures, ``words`` every
+    other text.
     """
 
     passed: int | None
@@ -59,14 +62,14 @@ _RUNGS = (
 
 
 class Embedded(NamedTuple):
-    """``data``: JSON that is safe inside a script element. ``shortened``: what was cut, in sentences."""
+    """``data`` is JSON that is safe inside a script element. ``shortened`` are sentences that state what was cut."""
 
     data: str
     shortened: list[str]
 
 
 def embedded(run: Run, columns: Columns, room: int = ROOM) -> Embedded:
-    """The data of the page, within ``room`` bytes wherever that can be had."""
+    """Return the data of the page, within ``room`` bytes if any step of shortening reaches that."""
     bad = broken(columns)
     plain = {**_about(run, columns), **columns.plain()}
     for rung in _RUNGS:
@@ -84,7 +87,7 @@ def embedded(run: Run, columns: Columns, room: int = ROOM) -> Embedded:
 
 
 def safe(value: Any) -> str:
-    """JSON that no markup can leave, and that hides nothing from who reads the page's source."""
+    """Return JSON without markup and without invisible characters."""
     return _UNSAFE.sub(_escaped, json_codec.text(value))
 
 
@@ -124,7 +127,7 @@ def _about(run: Run, columns: Columns) -> dict[str, Any]:
 
 
 def broken(columns: Columns) -> set[tuple[int, int, int]]:
-    """Scenario, surface and mode of all that somebody did not keep."""
+    """Return scenario, surface and mode of every case in which a subject broke a law."""
     bad = {number for number, outcome in enumerate(ORDER) if outcome in BROKEN}
     bare = [any(outcome in bad for outcome in pairs[1::2]) for pairs in columns.bare]
     verdicts = [row[1] in bad for row in columns.verdicts]
@@ -138,7 +141,7 @@ def broken(columns: Columns) -> set[tuple[int, int, int]]:
 
 
 def _traffic(run: Run, columns: Columns, texts: Texts, bad: set[tuple[int, int, int]], rung: Rung) -> list[list[Any]]:
-    """A row an answer: scenario, surface, mode, source plus 1, and of each round excerpt, size and blocks."""
+    """Return a row per `Traffic`: scenario, surface, mode, source number, then excerpt, size and blocks by round."""
     sources = {one.path: number for number, one in enumerate(run.sources, 1)}
     rows: list[list[Any]] = []
     for one in run.traffic:
@@ -148,7 +151,7 @@ def _traffic(run: Run, columns: Columns, texts: Texts, bad: set[tuple[int, int, 
             columns.modes.of(one.mode),
         )
         if None in place:
-            continue  # of a case that nobody was put to
+            continue  # no subject ran this case
         most = rung.failed if place in bad else rung.passed
         row: list[Any] = [*place, sources.get(one.source, 0)]
         for seen in one.rounds[:_ROUNDS]:
@@ -162,7 +165,7 @@ def _shown(texts: Texts, text: str, longest: int, most: int | None) -> int:
 
 
 def limited(value: Any) -> Any:
-    """The same as plain values, every text in it cut to what a page can show."""
+    """Return structs as dicts, with every text cut to the maximum length of the page."""
     if isinstance(value, str):
         return cut(value, WORDS)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""How it was before: the runs that were given, and the subjects in each."""
+"""Earlier runs and the figures of their subjects."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..results import OUTCOMES, Outcome, Report, Run
 from ..shown import cut
 from .columns import NAME
 
-#: The latest runs that are shown.
+#: Maximum number of runs, the latest ones.
 _RUNS = 24
 
 
 class Point(NamedTuple):
-    """One run. ``kept`` and ``judged``: verdicts."""
+    """One run. ``kept`` and ``judged`` are numbers of verdicts."""
 
     date: str
     version: str
@@ -25,14 +25,14 @@ class Point(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A subject over the runs; null where a run does not have it."""
+    """A subject with kept and judged verdicts per run; None if the run does not have it."""
 
     name: str
     points: list[tuple[int, int] | None]
 
 
 class History(NamedTuple):
-    """``points``: oldest first, the run of this page last. ``left``: earlier ones that are not shown."""
+    """``points``: oldest run first, the run of this page last. ``left``: number of omitted earlier runs."""
 
     points: list[Point]
     rows: list[Row]
@@ -40,7 +40,7 @@ class History(NamedTuple):
 
 
 def history(report: Report) -> History | None:
-    """Null where no earlier run was given."""
+    """Return the history, or None without an earlier run."""
     earlier = list(report.earlier)
     if report.before is not None and not any(one is report.before for one in earlier):
         earlier.append(report.before)
@@ -57,7 +57,7 @@ def history(report: Report) -> History | None:
 
 
 def _sums(run: Run) -> dict[str, dict[Outcome, int]]:
-    """Subject -> outcome -> how many."""
+    """Return subject -> outcome -> number of verdicts."""
     found: dict[str, dict[Outcome, int]] = {one.name: dict.fromkeys(OUTCOMES, 0) for one in run.subjects}
     for result in run.results:
         counts = found.setdefault(result.subject, dict.fromkeys(OUTCOMES, 0))

@@ -1,4 +1,4 @@
-"""The kill matrix: which law failed which known-bad subject."""
+"""Kill matrix: which law failed which known-bad subject."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .columns import NAME, WORDS
 
 
 class Cell(NamedTuple):
-    """``own``: the law that is there for this subject."""
+    """A count of cases. ``own`` is True in the column of the law that must fail this subject."""
 
     number: int
     own: bool
 
 
 class Row(NamedTuple):
-    """A known-bad subject."""
+    """A known-bad subject. ``dead`` is True if its own law failed it."""
 
     name: str
     sentence: str
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """``idle``: laws that fail nobody who is there for them."""
+    """The matrix. ``idle`` contains the laws that fail none of the known-bad subjects written for them."""
 
     laws: list[str]
     rows: list[Row]
@@ -37,7 +37,7 @@ class Matrix(NamedTuple):
 
 
 def matrix(run: Run) -> Matrix | None:
-    """Null where the run has none."""
+    """Return the matrix, or None if the run has no known-bad subjects."""
     if not run.kills:
         return None
     laws = list(dict.fromkeys([*(law.id for law in run.laws), *(one.law for one in run.kills)]))

@@ -1,4 +1,4 @@
-"""Addresses inside the page, as `assets/state.js` reads them: filters and a case, behind the #."""
+"""Fragment addresses of the page, which `assets/state.js` reads: filters and cases."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def case(result: Result) -> str:
-    """Opens the evidence of a case."""
+    """Return the address that opens the evidence of a case."""
     parts = (result.subject, result.scenario, result.surface, result.mode, result.policy)
     return f"#case={'/'.join(map(_part, parts))}"
 
 
 def filtered(**members: str) -> str:
-    """Shows what a filter leaves."""
+    """Return the address that sets filters, such as ``subject`` and ``law``."""
     return "#" + "&".join(f"{name}={_part(value)}" for name, value in members.items())
 
 

@@ -1,4 +1,4 @@
-"""How each outcome looks: a sign and a shape, so that nobody needs its colour. The scripts are given the same table."""
+"""Signs of the outcomes, readable without colour. The scripts use the same table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..results import BROKEN, OUTCOMES
 
 
 class Mark(NamedTuple):
-    """``name``: also the class in the style sheet. ``sign``: one character. ``label``: as people say it."""
+    """``name`` is also the class in the style sheet. ``sign`` is one character, ``label`` the displayed name."""
 
     name: str
     sign: str
@@ -27,7 +27,7 @@ _SIGNS = {
     "pass": ("✓", "pass"),
 }
 
-#: What a cell shows that has several, and what it shows that has nothing.
+#: Order of the outcomes in a cell with several, and after them the marks of cells without an outcome.
 WORST = (*figures.WORST_FIRST, "idle", "unrun", "none")
 
 MARKS: dict[str, Mark] = {
@@ -37,10 +37,10 @@ MARKS: dict[str, Mark] = {
     "none": Mark("none", "·", "not applicable", "There is no such case: the wire or the mode cannot have it."),
 }
 
-#: Those that somebody should look at.
+#: Outcomes that need attention.
 NOTABLE = (*BROKEN, "stale")
 
 
 def worst(counts: figures.Counts) -> Mark:
-    """The mark of a cell: of what it has most of all to tell."""
+    """Return the mark of the worst outcome in a cell."""
     return MARKS[figures.worst(counts) or "none"]

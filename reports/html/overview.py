@@ -1,4 +1,4 @@
-"""The verdict, the subjects, and the table of laws by subjects."""
+"""Overview of the page: headline, subjects, and laws by subject."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from . import links
 from .columns import NAME, ORDER, WORDS, Columns
 from .marks import MARKS, NOTABLE, Mark, worst
 
-#: Subject -> law -> outcome -> how many cases.
+#: Subject -> law -> outcome -> number of cases.
 Tallies = Mapping[str, Mapping[str, Counts]]
 
 
 class Headline(NamedTuple):
-    """``tone``: bad, odd or good."""
+    """The headline of the page. ``tone`` is "bad", "odd" or "good"."""
 
     tone: str
     text: str
@@ -26,7 +26,7 @@ class Headline(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many verdicts of one outcome."""
+    """The number of verdicts with one outcome."""
 
     mark: Mark
     number: int
@@ -34,7 +34,7 @@ class Count(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A row of the subjects. ``passed`` of ``applied``: cases. ``kept`` of ``judged``: verdicts."""
+    """A row of the subjects. ``passed`` and ``applied`` count cases, ``kept`` and ``judged`` verdicts."""
 
     name: str
     version: str
@@ -51,7 +51,7 @@ class Subject(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One law and one subject. ``tip``: all of it in words."""
+    """One law and one subject. ``tip`` is the full text of the cell."""
 
     mark: Mark
     kept: int
@@ -61,7 +61,7 @@ class Cell(NamedTuple):
 
 
 class LawRow(NamedTuple):
-    """A row of the laws."""
+    """A row of the table of laws: one law, a cell per subject."""
 
     id: str
     sentence: str
@@ -70,7 +70,7 @@ class LawRow(NamedTuple):
 
 
 def tallies(columns: Columns) -> Tallies:
-    """The same as `Columns.tallies`, by names."""
+    """Return `Columns.tallies` with names in place of numbers."""
     return {
         subject: {
             columns.laws.all[law]: {ORDER[outcome]: number for outcome, number in sorted(counts.items())}
@@ -81,7 +81,7 @@ def tallies(columns: Columns) -> Tallies:
 
 
 def total(laws: Mapping[str, Counts]) -> dict[Outcome, int]:
-    """Outcome -> how many, over all laws."""
+    """Return outcome -> number, summed over all laws."""
     sums = dict.fromkeys(OUTCOMES, 0)
     for counts in laws.values():
         for outcome, number in counts.items():
@@ -90,10 +90,10 @@ def total(laws: Mapping[str, Counts]) -> dict[Outcome, int]:
 
 
 def headline(run: Run, found: Tallies, standings: Sequence[Standing]) -> Headline:
-    """The verdict of the run, in a sentence. A failure that a baseline expects is a failure."""
+    """Return the verdict of the run in a sentence. Failures that a baseline expects count as failures."""
     sums = {name: total(laws) for name, laws in found.items()}
     over = {outcome: sum(one[outcome] for one in sums.values()) for outcome in OUTCOMES}
-    took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # what is published does not say
+    took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # published results have no duration
     told = f"{passing(standings)}. {counted(len(run.results), 'case')}, {counted(sum(over.values()), 'verdict')}{took}."
     if over["expected"]:
         told += f" A baseline expects {over['expected']:,} of the failures."
@@ -124,14 +124,14 @@ def headline(run: Run, found: Tallies, standings: Sequence[Standing]) -> Headlin
 
 
 def _broken(standings: Sequence[Standing]) -> str:
-    """Who breaks a law, or how many laws the only subject breaks."""
+    """Return how many subjects break a law, or how many laws the only subject breaks."""
     if len(standings) > 1:
         return breaking(standings)
     return f"{cut(standings[0].name, 60)} breaks {counted(standings[0].laws, 'law')}"
 
 
 def counts(run: Run, found: Tallies) -> list[Count]:
-    """Every outcome, worst first, the legend of the page."""
+    """Return the number of verdicts by outcome, worst first. It is the legend of the page."""
     over = dict.fromkeys(OUTCOMES, 0)
     for laws in found.values():
         for outcome, number in total(laws).items():
@@ -140,9 +140,9 @@ def counts(run: Run, found: Tallies) -> list[Count]:
 
 
 def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Subject]:
-    """The subjects in the order of the run."""
+    """Return the subjects in the order of the run."""
     rows = []
-    for one, standing in zip(run.subjects, standings, strict=False):  # the others have no version and no claims
+    for one, standing in zip(run.subjects, standings, strict=False):  # the remaining standings have no subject entry
         sums = total(found.get(one.name, {}))
         wires = "all wires" if one.wires is None else ", ".join(one.wires) or "no wire"
         rows.append(
@@ -165,7 +165,7 @@ def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Su
 
 
 def laws(run: Run, found: Tallies) -> list[LawRow]:
-    """Laws by subjects; laws that only verdicts tell of come last."""
+    """Return laws by subject. Laws that only verdicts name come last."""
     told = {law.id: law for law in run.laws}
     ids = dict.fromkeys([*told, *(id for laws in found.values() for id in laws)])
     return [

@@ -1,4 +1,4 @@
-"""The page of a run."""
+"""HTML page of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .embed import embedded
 from .shell import page
 
 STYLES = ("base.css", "run.css", "panel.css", "print.css")
-#: In the order in which they need each other.
+#: In dependency order.
 SCRIPTS = (
     "text.js",
     "data.js",
@@ -26,7 +26,7 @@ SCRIPTS = (
 
 
 def render(report: Report) -> bytes:
-    """The page as UTF-8."""
+    """Render the page in UTF-8."""
     run = report.run
     columns = Columns(run)
     tallies = overview.tallies(columns)

@@ -1,4 +1,4 @@
-"""A page of one file: template, style and scripts put together, and a policy that lets nothing else in."""
+"""Page of one file: combines template, styles and scripts, with a content security policy that allows only these."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .marks import MARKS
 
 
 def page(template: str, context: dict[str, Any], *, styles: Sequence[str], scripts: Sequence[str] = ()) -> bytes:
-    """The template as a whole page. ``styles`` and ``scripts``: files of `assets`, put in one after the other.
+    """Render a template as a page. ``styles`` and ``scripts`` are files of `assets`, concatenated in this order.
 
-    The content security policy allows these, by their hashes, and no connection to anywhere.
+    The content security policy allows them by their hashes, and no connections.
     """
     style = "\n".join(_asset(name) for name in styles)
     script = "\n".join(_asset(name) for name in scripts)
@@ -68,12 +68,12 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """No text reaches a page with anything hidden in it, in attributes too."""
+    """Escape invisible characters in every text of a template, including attributes."""
     return visible(value, "\n") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _shown(text: str) -> Markup:
-    """Words of others, kept apart from the direction of those around them; what is spelled out looks so."""
+    """Return third-party text, isolated from the direction of the surrounding text, with escapes styled as such."""
     if text.isprintable():
         return Markup("<bdi>{}</bdi>").format(text)
     spelled = Markup('<span class="hidden">{}</span>')
@@ -82,12 +82,12 @@ def _shown(text: str) -> Markup:
 
 
 def figure(number: int) -> str:
-    """With separators."""
+    """Format a number with thousands separators."""
     return f"{number:,}"
 
 
 def moment(date: str) -> str:
-    """A date of ISO 8601 as people read it, to the minute; anything else as it stands."""
+    """Format an ISO 8601 date to the minute. Other text is returned, cut to 100 characters."""
     try:
         at = datetime.fromisoformat(date)
     except ValueError:
@@ -97,12 +97,12 @@ def moment(date: str) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Per cent, rounded down, so that 100 % is all of them."""
+    """Format a percentage, rounded down, so that only the whole is 100 %. "none" if ``whole`` is 0."""
     return f"{part * 1000 // whole / 10:.1f} %" if whole else "none"
 
 
 def _mark(name: str, label: str = "") -> Markup:
-    """The sign of an outcome, with its name for those who do not see it."""
+    """Return the sign of an outcome with a label for screen readers."""
     one = MARKS[name]
     sign = Markup('<span aria-hidden="true">{}</span>').format(one.sign)
     word = Markup('<span class="unseen">{}</span>').format(label or one.label)

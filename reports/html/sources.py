@@ -1,4 +1,4 @@
-"""Where the evidence comes from, summed up: nobody is told of a provider's word that is our own server's."""
+"""Summary of the evidence by origin, so that emulated evidence is never presented as that of a provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODELS = 6
 
 
 class Group(NamedTuple):
-    """Evidence of one origin, provider and SDK. ``age``: at the time of the run."""
+    """Evidence of one origin, provider and SDK. ``age`` is that of the oldest entry, at the time of the run."""
 
     provider: str
     sdk: str
@@ -25,7 +25,7 @@ class Group(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """All evidence of one origin."""
+    """The evidence of one origin."""
 
     name: str
     means: str
@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
 
 def sources(run: Run) -> list[Origin]:
-    """By origin, the best evidence first."""
+    """Group the sources of a run by origin, strongest evidence first."""
     found: dict[str, dict[tuple[str, str], list[Source]]] = {}
     for one in run.sources:
         found.setdefault(one.origin, {}).setdefault((one.provider, one.sdk), []).append(one)
@@ -63,7 +63,7 @@ def _group(run: Run, key: tuple[str, str], found: list[Source]) -> Group:
 
 
 def _age(date: str, now: str) -> str:
-    """How old, in whole days."""
+    """Return the age in whole days, or "" if a date is missing or has no zone."""
     try:
         days = (datetime.fromisoformat(now) - datetime.fromisoformat(date)).days
     except (ValueError, TypeError):  # no date, or one of the two without a zone
