@@ -127,7 +127,7 @@ def _about(run: Run, columns: Columns) -> dict[str, Any]:
 
 
 def broken(columns: Columns) -> set[tuple[int, int, int]]:
-    """Return scenario, surface and mode of every case in which a subject broke a law."""
+    """Return scenario, surface and mode of each case in which a law is broken or undecided."""
     bad = {number for number, outcome in enumerate(ORDER) if outcome in BROKEN}
     bare = [any(outcome in bad for outcome in pairs[1::2]) for pairs in columns.bare]
     verdicts = [row[1] in bad for row in columns.verdicts]

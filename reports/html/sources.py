@@ -63,7 +63,7 @@ def _group(run: Run, key: tuple[str, str], found: list[Source]) -> Group:
 
 
 def _age(date: str, now: str) -> str:
-    """Return the age in whole days, or "" if a date is missing or has no zone."""
+    """Return the age in whole days, or "" if a date is missing or only one has a zone."""
     try:
         days = (datetime.fromisoformat(now) - datetime.fromisoformat(date)).days
     except (ValueError, TypeError):  # no date, or one of the two without a zone
