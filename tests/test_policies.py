@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import pickle
 from collections.abc import Callable
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from toolparity import Choice, Error, Ref, Response, ServerToolCall, Stop, Text, ToolCall, normalize, select
+from toolparity import Choice, Error, Ref, Response, Selection, ServerToolCall, Stop, Text, ToolCall, normalize, select
 from toolparity.normalizer.errors import PolicyError, ToolparityError
 from toolparity.normalizer.model import CallStatus, StopReason
 from toolparity.normalizer.policies import POLICIES
@@ -228,9 +231,56 @@ def test_every_client_call_is_kept_dropped_or_rejected_once_and_only_once(
     statuses = {(c.index, at): b.status for c, at, b in given_response.walk() if isinstance(b, ToolCall)}
     assert all(statuses[ref.choice, ref.block] == "complete" for ref in [*selection.kept, *selection.dropped])
     assert len(selection.findings) == len(selection.dropped) + len(selection.rejected)
+    assert [c.id for c in selection.calls] == [r.id for r in selection.kept]
+    blocks = next(c.blocks for c in given_response.choices if c.index == choice)
+    assert all(c is blocks[ref.block] for c, ref in zip(selection.calls, selection.kept, strict=True))
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
+COPIES = [copy.copy, copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))]
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+@pytest.mark.parametrize("limit", [None, 0, 1, 2, 5])
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_a_selection_has_the_kept_calls_themselves(policy: str, limit: int | None, choice: int) -> None:
+    two = response(
+        answer(call("a", "invalid"), call("b"), Text("hm"), call("c")), answer(call("d"), call("e"), index=1)
+    )
+    selection = select(two, policy, limit, choice)
+    assert [c.id for c in selection.calls] == [r.id for r in selection.kept]
+    blocks = two.choices[choice].blocks
+    assert all(c is blocks[ref.block] for c, ref in zip(selection.calls, selection.kept, strict=True))
+
+
+def test_the_json_of_a_selection_does_not_contain_its_calls() -> None:
+    members = ["policy", "limit", "choice", "kept", "dropped", "rejected"]
+    selection = select(THREE)
+    assert selection.calls
+    assert list(json.loads(msgspec.json.encode(selection))) == members
+    assert list(msgspec.to_builtins(selection)) == members
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_of_a_selection_keep_its_calls(copied: Any) -> None:
+    for selection in (select(THREE), select(THREE, "first"), select(THREE, limit=0)):
+        again = copied(selection)
+        assert (again, again.calls, again.findings) == (selection, selection.calls, selection.findings)
+
+
+def test_a_selection_without_its_response_does_not_pretend_to_keep_no_calls() -> None:
+    selection = select(THREE)
+    for other in (
+        replace(selection, limit=4),
+        msgspec.json.decode(msgspec.json.encode(selection), type=Selection),
+        copy.copy(replace(selection, limit=4)),
+    ):
+        assert other.kept == selection.kept
+        with pytest.raises(PolicyError, match="has no calls"):
+            _ = other.calls
+    assert replace(selection, kept=[]).calls == []
+
+
+@pytest.mark.parametrize("copied", COPIES)
 def test_copies_keep_the_findings_of_a_selection_and_of_a_response(copied: Any) -> None:
     decoded = normalize({"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": ""}]}, "openai.chat")
     for found in (select(THREE, "first"), decoded, THREE):

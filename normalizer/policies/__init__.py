@@ -7,12 +7,13 @@ package and an entry to `POLICIES`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from ..errors import PolicyError
-from ..findings import finding
+from ..findings import Finding, finding
 from ..model import DEAD_STOPS, Choice, Found, Response, ToolCall
 from . import all_calls, batch, first
 
@@ -32,7 +33,8 @@ class Ref(Struct, frozen=True, gc=False):
 class Selection(Found, frozen=True, dict=True):
     """The result of a policy: every client call of the response is in exactly one of the three lists.
 
-    ``findings``: one `dropped-call` or `rejected-call` for each call that is not kept.
+    ``findings``: one `dropped-call` or `rejected-call` for each call that is not kept. Copies and pickles keep the
+    findings and the calls.
     """
 
     policy: str
@@ -41,6 +43,42 @@ class Selection(Found, frozen=True, dict=True):
     kept: list[Ref]
     dropped: list[Ref]
     rejected: list[Ref]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The kept calls, in the order of ``kept``: the objects of the response. They are not part of the JSON.
+
+        Raises PolicyError if calls are kept but `select` did not make this selection: `msgspec.structs.replace` and
+        decoding from JSON make one that has no response to take the calls from.
+        """
+        calls: list[ToolCall] | None = self.__dict__.get("calls")
+        if calls is not None:
+            return calls
+        if self.kept:
+            raise PolicyError("the selection has no calls: select() did not make it", hint="call select() again")
+        return []
+
+    def _with_calls(self, calls: list[ToolCall]) -> Self:
+        self.__dict__["calls"] = calls
+        return self
+
+    def __copy__(self) -> Self:
+        return _restored(type(self), astuple(self), self.findings, self.__dict__.get("calls"))
+
+    def __reduce__(self) -> Any:
+        return _restored, (type(self), astuple(self), self.findings, self.__dict__.get("calls"))
+
+
+_S = TypeVar("_S", bound=Selection)
+
+
+def _restored(
+    cls: type[_S], members: tuple[Any, ...], findings: tuple[Finding, ...], calls: list[ToolCall] | None
+) -> _S:
+    made = cls(*members)
+    if findings:
+        made.with_findings(list(findings))
+    return made if calls is None else made._with_calls(calls)
 
 
 def select(response: Response, policy: str = "all", limit: int | None = None, choice: int = 0) -> Selection:
@@ -65,6 +103,7 @@ def select(response: Response, policy: str = "all", limit: int | None = None, ch
         raise PolicyError(f"the response has no choice {choice}", hint=f"it has {[c.index for c in response.choices]}")
     selection = Selection(policy, limit, choice, [], [], [])
     runnable: list[Ref] = []
+    calls: list[ToolCall] = []
     for answer in response.choices:
         dead = _dead(response, answer)
         for index, block in enumerate(answer.blocks):
@@ -78,8 +117,10 @@ def select(response: Response, policy: str = "all", limit: int | None = None, ch
                 selection.dropped.append(Ref(index, answer.index, block.id, block.name, why))
             else:
                 runnable.append(Ref(index, answer.index, block.id, block.name))
+                calls.append(block)
     count = rule.keep(len(runnable), limit)
     selection.kept.extend(runnable[:count])
+    selection._with_calls(calls[:count])
     why = f"the limit is {limit}" if limit is not None and count == limit else f"policy {policy} keeps one call"
     selection.dropped.extend(Ref(r.block, r.choice, r.id, r.name, why) for r in runnable[count:])
     if selection.dropped or selection.rejected:
