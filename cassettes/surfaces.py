@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from toolparity.normalizer.errors import UnknownSurface
+from toolparity.normalizer.model import Wire
 
 from .scripts import Script
 
@@ -20,7 +21,7 @@ class Surface(NamedTuple):
 
     name: str
     provider: str
-    wire: str
+    wire: Wire
     sdk: str
     base: str
     key: str

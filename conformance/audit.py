@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from toolparity.cassettes.sources import Exchange, Piece, Problem, read_piece
 from toolparity.normalizer.findings import CODES as FINDINGS
 from toolparity.normalizer.findings import Code, Finding, Severity
-from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Response, ServerToolCall, ToolCall
+from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Policy, Response, ServerToolCall, ToolCall
 from toolparity.normalizer.policies import POLICIES, Selection, select
 from toolparity.reports.results import brief
 
@@ -63,7 +63,7 @@ class PolicyFigures(Struct):
         self.responses += other.responses
 
 
-def _policies() -> dict[str, PolicyFigures]:
+def _policies() -> dict[Policy, PolicyFigures]:
     return {name: PolicyFigures() for name in POLICIES}
 
 
@@ -73,7 +73,7 @@ class ModelFigures(Struct):
     exchanges: int = 0
     calls: int = 0
     parallel: int = 0
-    policies: dict[str, PolicyFigures] = field(default_factory=_policies)
+    policies: dict[Policy, PolicyFigures] = field(default_factory=_policies)
 
     def merge(self, other: ModelFigures) -> None:
         self.exchanges += other.exchanges
@@ -107,7 +107,7 @@ class WireFigures(Struct):
     truncated: int = 0
     invalid: int = 0
     unfinished: int = 0
-    policies: dict[str, PolicyFigures] = field(default_factory=_policies)
+    policies: dict[Policy, PolicyFigures] = field(default_factory=_policies)
     findings: dict[str, int] = {}
     models: dict[str, ModelFigures] = {}
 
@@ -211,7 +211,7 @@ class Audit(Struct):
         self.faults += problem.fault
         self.skipped += not problem.fault
 
-    def count(self, exchange: Exchange, *, policy: str, limit: int | None) -> None:
+    def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> None:
         """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings."""
         self.exchanges += 1
         decoded = decode(exchange)
@@ -280,7 +280,7 @@ class Audit(Struct):
         self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
 
 
-def audit_piece(piece: Piece, wire: str | None, policy: str, limit: int | None) -> tuple[Audit, list[Problem]]:
+def audit_piece(piece: Piece, wire: str | None, policy: Policy, limit: int | None) -> tuple[Audit, list[Problem]]:
     """Audit one part of the input. Return the audit, and the places that could not be read."""
     audit = Audit()
     problems: list[Problem] = []
@@ -316,7 +316,7 @@ def _name_of(exchange: Exchange, decoded: Decoded) -> str:
     return f"not told ({host})" if host else "not told"
 
 
-def _weigh(figures: WireFigures, response: Response, policy: str, limit: int | None) -> tuple[Finding, ...]:
+def _weigh(figures: WireFigures, response: Response, policy: Policy, limit: int | None) -> tuple[Finding, ...]:
     """Count one response. Return the findings of the selection under ``policy``."""
     calls = sum(_blocks(figures, choice) for choice in response.choices)
     model = figures.model(brief(response.model or _NOT_TOLD, _NAME))

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from toolparity.normalizer.model import Policy
 from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, figure
 
 from .audit import ALL_CODES, SEVERITIES, Audit, WireFigures
@@ -47,7 +48,7 @@ def sections(audit: Audit, limit: int | None) -> list[Section]:
     ]
 
 
-def as_json(audit: Audit, policy: str, limit: int | None) -> dict[str, Any]:
+def as_json(audit: Audit, policy: Policy, limit: int | None) -> dict[str, Any]:
     """Return the audit as JSON values, with the meaning of each code in it.
 
     The order of keys does not depend on the input.

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain, islice
 
 from toolparity.cassettes.sources import Piece, Problem, pieces
+from toolparity.normalizer.model import Policy, Wire
 
 from .audit import Audit, audit_piece
 from .workers import cores, in_order
@@ -24,8 +25,8 @@ _Part = tuple[Audit, list[Problem], int]
 def audit_paths(
     paths: Iterable[str],
     *,
-    wire: str | None = None,
-    policy: str = "all",
+    wire: Wire | None = None,
+    policy: Policy = "all",
     limit: int | None = None,
     jobs: int = 0,
     on_problem: Callable[[Problem], None] = lambda problem: None,
@@ -46,7 +47,7 @@ def audit_paths(
 
 
 def _parts(
-    input: Iterator[Piece | Problem], wire: str | None, policy: str, limit: int | None, jobs: int
+    input: Iterator[Piece | Problem], wire: Wire | None, policy: Policy, limit: int | None, jobs: int
 ) -> Iterator[_Part]:
     """Yield one part for each piece, in order.
 
@@ -59,7 +60,7 @@ def _parts(
     return map(work, chain(first, input))
 
 
-def _part(wire: str | None, policy: str, limit: int | None, piece: Piece | Problem) -> _Part:
+def _part(wire: Wire | None, policy: Policy, limit: int | None, piece: Piece | Problem) -> _Part:
     if isinstance(piece, Problem):
         audit = Audit()
         audit.unread(piece)

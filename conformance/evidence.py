@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from toolparity.normalizer.model import Policy
+
 from .answer import Answer
 from .expected import Expected, Split
 from .subjects import Ask, Next, Subject
@@ -18,7 +20,7 @@ class Case(NamedTuple):
     scenario: str
     surface: str
     mode: str
-    policy: str
+    policy: Policy
 
     @property
     def id(self) -> str:

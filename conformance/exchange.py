@@ -18,7 +18,7 @@ from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
 from toolparity.normalizer.findings import Code, Finding
-from toolparity.normalizer.model import Response
+from toolparity.normalizer.model import Policy, Response
 from toolparity.normalizer.policies import Selection, select
 from toolparity.normalizer.textmode import report
 from toolparity.normalizer.wires import WIRES
@@ -107,7 +107,7 @@ def decode(exchange: Exchange) -> Decoded:
     return Decoded(wire, response, response.findings)
 
 
-def line(exchange: Exchange, *, policy: str, limit: int | None, raw: bool = False) -> tuple[Line, Decoded]:
+def line(exchange: Exchange, *, policy: Policy, limit: int | None, raw: bool = False) -> tuple[Line, Decoded]:
     """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError."""
     decoded = decode(exchange)
     selection = None

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from toolparity import __version__
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.policies import policy_name
 from toolparity.reports import results
 
 from .bench import Choice
@@ -88,4 +89,4 @@ class Gathering:
 
 
 def _case(result: results.Result) -> Case:
-    return Case(result.scenario, result.surface, result.mode, result.policy)
+    return Case(result.scenario, result.surface, result.mode, policy_name(result.policy))

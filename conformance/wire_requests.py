@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Wire
 
 from .evidence import Round
 from .expected import ExpectedCall
@@ -17,7 +18,7 @@ from .subjects import Ask, Next, Returned
 from .wire_usage import values
 
 
-def next_of(round: Round, to: str, provider: str) -> Next:
+def next_of(round: Round, to: Wire, provider: str) -> Next:
     """Return the request that follows a round, with a result for each runnable call.
 
     A result has the id that the subject gave the call. The results are in reverse order, as if the last call finished

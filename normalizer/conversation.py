@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .model import Block, Response, ToolCall
+from .model import Block, Response, ToolCall, Wire
 
 
 class TextPart(Struct, tag="text", tag_field="type", frozen=True, gc=False):
@@ -184,7 +184,7 @@ class Encoded(Struct, frozen=True, gc=False):
     the request: change only a copy of it.
     """
 
-    wire: str
+    wire: Wire
     body: Any
     losses: list[Loss] = []
     ids: dict[str, str] = {}

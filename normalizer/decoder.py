@@ -11,7 +11,7 @@ from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_l
 from .documents import responses
 from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NoAnswer, SeveralBodies
 from .events import Event
-from .model import Response
+from .model import Response, Wire
 from .payloads import Payload, declared_by, payload_of
 from .readers import (
     DEFAULT_MAX_EVENT_BYTES,
@@ -34,7 +34,7 @@ _SPACE = b" \t\r\n"
 
 def normalize(
     body: Any,
-    wire: str | None = None,
+    wire: Wire | None = None,
     *,
     provider: str | None = None,
     request: Any = None,
@@ -65,15 +65,14 @@ def normalize(
         response: Response = module.decode(body, context)
         return response
     except MalformedBody as error:
-        return _not_plain(body, error, context)
+        return _not_plain(body, error, context, wire)
 
 
-def _not_plain(body: bytes, error: MalformedBody, context: Context) -> Response:
+def _not_plain(body: bytes, error: MalformedBody, context: Context, wire: Wire) -> Response:
     """Decode a body that its wire rejected: one with a byte order mark, a stream, or the text of an HTTP error.
 
     Raises MalformedBody if the body is none of these, and SeveralBodies if it contains more than one response.
     """
-    wire = context.wire
     plain = without_mark(body)
     if plain is not body:
         return normalize(plain, wire, provider=context.provider, request=context.declared, status=context.status)
@@ -124,7 +123,7 @@ class StreamDecoder:
 
     def __init__(
         self,
-        wire: str | None = None,
+        wire: Wire | None = None,
         *,
         provider: str | None = None,
         request: Any = None,
@@ -134,6 +133,7 @@ class StreamDecoder:
         declared = _NO_REQUEST if request is None else declared_by(request)
         self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
         self._stream: Any = None if wire is None else wire_named(wire).Stream(self.context)
+        self._wire = wire
         self._messages = wire == "xai.grpc"
         self._reader: Reader | None = None
         self._head = b""
@@ -221,7 +221,7 @@ class StreamDecoder:
 
     def _take(self, items: list[Item], out: list[Event]) -> None:
         if not self._events and isinstance(self._reader, JsonLinesReader):
-            wire = whole_body_wire(items[0][1], self.context.wire or None)
+            wire = whole_body_wire(items[0][1], self._wire)
             if wire is not None:
                 self._whole(wire, items[0][1])
                 items = items[1:]
@@ -251,14 +251,14 @@ class StreamDecoder:
         self._before = []
         return held
 
-    def _open(self, wire: str) -> None:
-        self.context.wire = wire
+    def _open(self, wire: Wire) -> None:
+        self._wire = self.context.wire = wire
         self._stream = wire_named(wire).Stream(self.context)
 
-    def _whole(self, wire: str, data: bytes) -> None:
+    def _whole(self, wire: Wire, data: bytes) -> None:
         """Decode a whole body, which a server sends if it ignores the request to stream."""
         self._events += 1
-        self.context.wire = wire
+        self._wire = self.context.wire = wire
         self.context.find("plain-body")
         self._plain = wire_named(wire).decode(data, self.context)
 
@@ -278,7 +278,7 @@ class StreamDecoder:
         if not data:
             return
         if not self._events and payload.wire != "xai.grpc" and not self._messages:
-            wire = whole_body_wire(data, context.wire or payload.wire, or_error=False)
+            wire = whole_body_wire(data, self._wire or payload.wire, or_error=False)
             if wire is not None:
                 self._whole(wire, data)
                 return

@@ -6,9 +6,10 @@ from typing import Any
 
 from . import json_codec
 from .errors import AmbiguousBody, MalformedBody
+from .model import Wire
 from .readers import Item, sniff, without_mark
 
-_ALL_JSON = ("openai.chat", "openai.responses", "anthropic.messages")
+_ALL_JSON: tuple[Wire, ...] = ("openai.chat", "openai.responses", "anthropic.messages")
 _ANTHROPIC_EVENTS = (
     "message_start",
     "message_delta",
@@ -20,7 +21,7 @@ _ANTHROPIC_EVENTS = (
 )
 
 
-def detect_body(data: bytes) -> str:
+def detect_body(data: bytes) -> Wire:
     """Return the wire of a whole body or a complete stream.
 
     Raises AmbiguousBody if it fits no wire or several, and MalformedBody if it contains neither JSON nor events.
@@ -38,7 +39,7 @@ def detect_body(data: bytes) -> str:
     return _body_wire(body)
 
 
-def _body_wire(body: dict[str, Any]) -> str:
+def _body_wire(body: dict[str, Any]) -> Wire:
     fits = _fits(body)
     if len(fits) == 1:
         return fits[0]
@@ -51,7 +52,7 @@ def _body_wire(body: dict[str, Any]) -> str:
     raise AmbiguousBody("the body fits no wire that is known", candidates=())
 
 
-def _fits(body: dict[str, Any]) -> tuple[str, ...]:
+def _fits(body: dict[str, Any]) -> tuple[Wire, ...]:
     """Return the wires that a body fits, by its type marker or else by the member that holds its content."""
     named = body.get("object")
     if named == "response":
@@ -66,13 +67,13 @@ def _fits(body: dict[str, Any]) -> tuple[str, ...]:
     return tuple(wire for wire, fits in zip(_ALL_JSON, found, strict=True) if fits)
 
 
-def looks_like(data: bytes) -> tuple[str, ...]:
+def looks_like(data: bytes) -> tuple[Wire, ...]:
     """Return the wires whose response this JSON object could be; none if the data is not a JSON object."""
     body = _object(data)
     return () if body is None else _fits(body)
 
 
-def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> str | None:
+def whole_body_wire(data: bytes, told: Wire | None, *, or_error: bool = True) -> Wire | None:
     """Return the wire of a JSON object whose type marks it as a whole body or an error.
 
     ``told``: the wire that the caller passed; an error gets this wire. Return None for a stream event, for a body of
@@ -87,7 +88,7 @@ def whole_body_wire(data: bytes, told: str | None, *, or_error: bool = True) -> 
     return found if told in (None, found) else None
 
 
-def whole_wire(body: dict[str, Any]) -> str | None:
+def whole_wire(body: dict[str, Any]) -> Wire | None:
     """Return the wire whose whole response a JSON object is, by its type marker or its members; else None."""
     said = _says_whole(body)
     if said is not None or "type" in body or "object" in body:
@@ -98,7 +99,7 @@ def whole_wire(body: dict[str, Any]) -> str | None:
     return "openai.responses" if isinstance(body.get("output"), list) and "choices" not in body else None
 
 
-def _says_whole(body: dict[str, Any]) -> str | None:
+def _says_whole(body: dict[str, Any]) -> Wire | None:
     kind, named = body.get("type"), body.get("object")
     if kind == "message" and isinstance(body.get("content"), list):
         return "anthropic.messages"
@@ -127,7 +128,7 @@ def _object(data: bytes) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-def _detect_stream(data: bytes) -> str:
+def _detect_stream(data: bytes) -> Wire:
     reader = sniff(data[:65536], len(data) + 1)
     if reader is None:
         raise MalformedBody("the body is empty but for white space" if data else "the body is empty", body=data)
@@ -141,7 +142,7 @@ def _detect_stream(data: bytes) -> str:
 MOST_BEFORE = 16
 
 
-def detect_events(items: list[Item]) -> str:
+def detect_events(items: list[Item]) -> Wire:
     """Return the wire of a stream from its first events: that of the first event that identifies one.
 
     Events that fit no wire are skipped. Raises AmbiguousBody at once for an event that fits several wires; if no event
@@ -159,7 +160,7 @@ def detect_events(items: list[Item]) -> str:
     raise first
 
 
-def detect_event(data: bytes) -> str:
+def detect_event(data: bytes) -> Wire:
     """Return the wire of one stream event.
 
     Raises AmbiguousBody if it fits no wire or several, and MalformedBody if it is not a JSON object.
@@ -175,7 +176,7 @@ def detect_event(data: bytes) -> str:
     return _event_type_wire(event) or _body_wire(event)
 
 
-def event_wire(event: dict[str, Any]) -> str | None:
+def event_wire(event: dict[str, Any]) -> Wire | None:
     """Return the wire of one stream event; None if it fits no wire or several."""
     found = _event_type_wire(event)
     if found is not None:
@@ -183,7 +184,7 @@ def event_wire(event: dict[str, Any]) -> str | None:
     return "openai.chat" if _fits(event) == ("openai.chat",) else None
 
 
-def _event_type_wire(event: dict[str, Any]) -> str | None:
+def _event_type_wire(event: dict[str, Any]) -> Wire | None:
     kind = event.get("type")
     if isinstance(kind, str):
         if kind.startswith("response.") or (kind == "error" and "sequence_number" in event):

@@ -15,6 +15,12 @@ from msgspec.structs import astuple
 
 from .findings import Finding
 
+#: The names of the wires (`normalizer.wires.WIRES`). `normalizer.wires.wire_name` converts a str.
+Wire = Literal["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"]
+
+#: The names of the policies (`normalizer.policies.POLICIES`). `normalizer.policies.policy_name` converts a str.
+Policy = Literal["first", "all", "batch"]
+
 StopReason = Literal[
     "end_turn",
     "tool_calls",

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from . import json_codec
 from .errors import MalformedBody
+from .model import Wire
 from .wires.common import Declared
 
 
@@ -23,12 +24,12 @@ class Payload(Struct, frozen=True):
     """
 
     data: bytes
-    wire: str | None = None
+    wire: Wire | None = None
     respelled: bool = False
 
 
 #: Prefixes of SDK modules and the wire of their objects.
-_MODULES = (
+_MODULES: tuple[tuple[str, Wire], ...] = (
     ("openai.types.chat", "openai.chat"),
     ("openai.lib.streaming.chat", "openai.chat"),
     ("openai.types.responses", "openai.responses"),
@@ -41,7 +42,7 @@ _DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json",
 _NOTHING = Payload(b"")
 _PARSED_ITEMS = {"__all__": {"parsed_arguments": True, "content": {"__all__": {"parsed"}}}}
 #: Members that openai's parsing helpers add to the server's data; they hold objects of the caller's classes.
-_PARSED: dict[str | None, dict[str, Any]] = {
+_PARSED: dict[Wire | None, dict[str, Any]] = {
     "openai.chat": {
         "choices": {
             "__all__": {"message": {"parsed": True, "tool_calls": {"__all__": {"function": {"parsed_arguments"}}}}}
@@ -79,7 +80,7 @@ def payload_of(source: Any, *, event: bool = False) -> Payload:
     )
 
 
-def _model(source: Any, wire: str | None, *exclude: str) -> Payload:
+def _model(source: Any, wire: Wire | None, *exclude: str) -> Payload:
     """Return the payload of an SDK's pydantic model, without members that the server did not send."""
     added = {**_PARSED.get(wire, {}), **dict.fromkeys(exclude, True)}
     how: dict[str, Any] = {"by_alias": True, "exclude_unset": True, "exclude": added, "warnings": False}
@@ -98,7 +99,7 @@ def _dumped(source: Any, how: dict[str, Any]) -> Any:
         raise MalformedBody(f"a {type(source).__name__} cannot be written as JSON: {error}", body=source) from None
 
 
-def _helper(source: Any, module: str, wire: str | None) -> Payload:
+def _helper(source: Any, module: str, wire: Wire | None) -> Payload:
     """Return the raw event inside an event of an SDK's stream helper; an empty payload for a derived event."""
     if wire == "openai.chat":
         chunk = getattr(source, "chunk", None)

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from . import json_codec
 from .conversation import Encoded, Request, Turn
-from .errors import PolicyError, UnknownWire
+from .model import Policy, Wire
 from .pairing import is_seam, last_seam, open_ids
-from .policies import POLICIES
-from .wires import HOME, WIRES
+from .policies import policy_name
+from .wires import HOME, WIRES, wire_name
 from .wires.rule import Violation, violations
 
 
-def read_request(body: Any, wire: str, *, provider: str | None = None) -> Request:
+def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Request:
     """Decode a request body into the canonical request.
 
     ``body``: parsed JSON, bytes or str; on `xai.grpc` the protobuf message or its JSON. ``provider``: the provider, for
@@ -28,7 +28,7 @@ def read_request(body: Any, wire: str, *, provider: str | None = None) -> Reques
     return request
 
 
-def write_request(request: Request, wire: str | None = None, *, provider: str | None = None) -> Encoded:
+def write_request(request: Request, wire: Wire | None = None, *, provider: str | None = None) -> Encoded:
     """Encode a request as a body of a wire, and report the losses.
 
     ``wire``: the target; by default the wire that the request came from. The output is deterministic, and a turn whose
@@ -50,7 +50,7 @@ class RequestWriter:
     body, but must not change a message, because bodies share messages (except on `xai.grpc`). Not thread-safe.
     """
 
-    def __init__(self, wire: str | None = None, *, provider: str | None = None) -> None:
+    def __init__(self, wire: Wire | None = None, *, provider: str | None = None) -> None:
         self._wire = wire
         self._provider = provider
         self._turns: list[Turn] = []  # the turns that `_written` contains
@@ -86,18 +86,16 @@ class RequestWriter:
         return not any(map(is_not, self._turns, turns)) and is_seam(turns, known, self._open)
 
 
-def with_policy(request: Request, policy: str) -> Request:
+def with_policy(request: Request, policy: Policy) -> Request:
     """Return the request with parallel calls turned off if the policy is `first` and it has tools, else unchanged.
 
     If the target has no such switch, `write_request` reports the loss `parallel`. A server can ignore the switch
     (failure PAR-02); `select` enforces the policy in any case. Raises PolicyError for an unknown policy.
     """
-    if policy not in POLICIES:
-        raise PolicyError(f"no policy is called {policy!r}", hint=f"one of {', '.join(POLICIES)}")
-    return replace(request, parallel=False) if policy == "first" and request.tools else request
+    return replace(request, parallel=False) if policy_name(policy) == "first" and request.tools else request
 
 
-def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[Violation]:
+def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list[Violation]:
     """Return the violations for which the provider would refuse a request, by the request rules of its wire.
 
     ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
@@ -114,13 +112,10 @@ def check_request(body: Any, wire: str, *, provider: str | None = None) -> list[
     return violations(body, rules, provider or HOME[wire])
 
 
-def _target(request: Request, wire: str | None, provider: str | None) -> tuple[str, str | None]:
-    target = wire or request.wire
+def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[Wire, str | None]:
+    target = wire or wire_name(request.wire)
     return target, request.provider if provider is None and target == request.wire else provider
 
 
 def _module(wire: str, part: str) -> Any:
-    package = WIRES.get(wire)
-    if package is None:
-        raise UnknownWire(f"no wire is called {wire!r}", hint=f"one of {', '.join(WIRES)}")
-    return import_module(f".wires.{package}.{part}", __package__)
+    return import_module(f".wires.{WIRES[wire_name(wire)]}.{part}", __package__)

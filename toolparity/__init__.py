@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Choice,
         Error,
         Opaque,
+        Policy,
         Reasoning,
         Refusal,
         Response,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         Text,
         ToolCall,
         Usage,
+        Wire,
     )
     from .normalizer.policies import Ref, Selection, select
     from .normalizer.requests import RequestWriter, check_request, read_request, write_request
@@ -51,6 +53,7 @@ __all__ = [
     "Error",
     "Finding",
     "Opaque",
+    "Policy",
     "Reasoning",
     "Ref",
     "Refusal",
@@ -66,6 +69,7 @@ __all__ = [
     "ToolCall",
     "ToolparityError",
     "Usage",
+    "Wire",
     "__version__",
     "answer",
     "check_request",

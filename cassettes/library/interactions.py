@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import UnreadableSource
 from toolparity.normalizer.model import Response
+from toolparity.normalizer.wires import wire_name
 
 from ..sources import Exchange
 from ..sources.decoding import response_of
@@ -35,7 +36,7 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
     call = exchange.wire == "xai.grpc"
     if not call and not exchange.address:
         raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
-    if _is_hollow(exchange, response_of(exchange, exchange.wire or "")):
+    if _is_hollow(exchange, response_of(exchange, wire_name(exchange.wire or ""))):
         raise UnreadableSource(f"the response holds no answer of {exchange.wire}", where=exchange.place)
     return _call(exchange) if call else _http(exchange)
 

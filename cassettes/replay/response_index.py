@@ -105,7 +105,7 @@ class Deck:
     def surfaces(self) -> tuple[Surface, ...]:
         """The surfaces with an address: ours, and other providers' with recorded responses on one of our wires."""
         ours = {(surface.provider, surface.wire): surface for surface in SURFACES.values()}
-        alike = {surface.wire: surface for surface in reversed(SURFACES.values())}
+        alike: dict[str, Surface] = {surface.wire: surface for surface in reversed(SURFACES.values())}
         others = [
             alike[wire]._replace(name=f"{provider}/{wire}", provider=provider)
             for provider, wire in self._tracks

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer.decoder import StreamDecoder, normalize
-from toolparity.normalizer.model import Response
+from toolparity.normalizer.model import Response, Wire
 
 from .model import Exchange
 
 
-def response_of(exchange: Exchange, wire: str) -> Response:
+def response_of(exchange: Exchange, wire: Wire) -> Response:
     """Decode the response of an exchange. Raises whatever `normalize` and `StreamDecoder` raise."""
     request = exchange.request
     # Pass only a request that declares tools: with any other, every call would look undeclared.
@@ -28,7 +28,7 @@ def response_of(exchange: Exchange, wire: str) -> Response:
     return normalize(body, wire, **told)
 
 
-def _stream(parts: list[bytes], wire: str, told: dict[str, Any]) -> Response:
+def _stream(parts: list[bytes], wire: Wire, told: dict[str, Any]) -> Response:
     decoder = StreamDecoder(wire, **told)
     for part in parts:
         decoder.feed(part)

@@ -8,6 +8,7 @@ import click
 
 from toolparity.cassettes.sources import disk_size
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Policy, Wire
 from toolparity.reports.terminal import render
 
 from ..audit import ALL_CODES, SEVERITIES, Audit
@@ -56,9 +57,9 @@ def command(
     ctx: click.Context,
     *,
     paths: tuple[str, ...],
-    policy: str,
+    policy: Policy,
     limit: int | None,
-    wire: str | None,
+    wire: Wire | None,
     fail_on: tuple[str, ...],
     as_data: bool,
     page: Path | None,

@@ -16,6 +16,7 @@ from toolparity.cassettes.library import files, importer, inventory, verify
 from toolparity.cassettes.library.files import Place
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
+from toolparity.normalizer.model import Policy
 from toolparity.normalizer.policies import select
 from toolparity.reports.terminal import Section, render
 
@@ -131,7 +132,7 @@ def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
 @options.policy
 @options.limit
 @_json
-def show_command(*, cassette: str, library: Path, policy: str, limit: int | None, as_data: bool) -> None:
+def show_command(*, cassette: str, library: Path, policy: Policy, limit: int | None, as_data: bool) -> None:
     """Show one cassette: where it comes from, what was asked and said, and what a policy makes of it."""
     place = _one(cassette, library)
     loaded = files.load(place.path)

@@ -8,6 +8,7 @@ import click
 
 from toolparity.cassettes.sources import Problem, read
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Policy, Wire
 
 from ..exchange import line
 from . import exits, options
@@ -22,7 +23,7 @@ from .problems import Problems
 @click.option("--raw", is_flag=True, help="Add what stood in the file: request, status, body or frames, under “raw”.")
 @click.pass_context
 def command(
-    ctx: click.Context, *, paths: tuple[str, ...], policy: str, limit: int | None, wire: str | None, raw: bool
+    ctx: click.Context, *, paths: tuple[str, ...], policy: Policy, limit: int | None, wire: Wire | None, raw: bool
 ) -> None:
     """Write the canonical form of traffic, one JSON line an exchange.
 

@@ -11,6 +11,7 @@ from toolparity.cassettes.scripts import Round, Say, Script
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.provider import Provider
+from toolparity.normalizer.wires import wire_name
 
 
 class Library(Mapping[str, Script]):
@@ -68,5 +69,5 @@ def last_words(script: Script) -> str:
 
 
 def _said(body: Any, wire: str) -> str:
-    user = next(turn for turn in read_request(body, wire).turns if isinstance(turn, User))
+    user = next(turn for turn in read_request(body, wire_name(wire)).turns if isinstance(turn, User))
     return "".join(part.text for part in user.parts if isinstance(part, TextPart))

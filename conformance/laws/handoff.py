@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request
 
 from ..evidence import Evidence
@@ -13,7 +14,7 @@ from .common import Failure, listed
 SENTENCE = "History from any wire, sent to any other, is legal there, and what could not be carried is reported."
 LEVEL = "must"
 CLAIMS = ("answers", "handoff")
-_PROVIDERS = {
+_PROVIDERS: dict[Wire, str] = {
     "openai.chat": "openai",
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",

@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from toolparity.normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.model import Policy, Wire
 
 from .claims import CLAIMS, claims_of, input_of, providers_of, wires_of
 from .peers import PEERS
@@ -31,11 +32,11 @@ class Ask(Struct, frozen=True, kw_only=True):
     client; then ``pieces`` is empty.
     """
 
-    wire: str
+    wire: Wire
     provider: str
     stream: bool
     pieces: list[bytes]
-    policy: str = "all"
+    policy: Policy = "all"
     limit: int | None = None
     request: Any = None
     status: int = 200
@@ -64,7 +65,7 @@ class Next(Struct, frozen=True, kw_only=True):
 
     ask: Ask
     results: list[Returned]
-    to: str
+    to: Wire
     provider: str
 
 

@@ -2,7 +2,7 @@
 
 Each policy is a module with ``keep(runnable, limit) -> int``, which returns how many of the runnable calls are kept, in
 order. A policy does not execute calls; `normalizer.turns` executes a selection. To add a policy, add a module to this
-package and an entry to `POLICIES`.
+package, an entry to `POLICIES`, and its name to `model.Policy`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,18 @@ from msgspec.structs import astuple
 
 from ..errors import PolicyError
 from ..findings import Finding, finding
-from ..model import DEAD_STOPS, Choice, Found, Response, ToolCall
+from ..model import DEAD_STOPS, Choice, Found, Policy, Response, ToolCall
 from . import all_calls, batch, first
 
-POLICIES: dict[str, Any] = {"first": first, "all": all_calls, "batch": batch}
+POLICIES: dict[Policy, Any] = {"first": first, "all": all_calls, "batch": batch}
+
+
+def policy_name(name: str) -> Policy:
+    """Return a name that comes from outside as the name of a policy. Raises PolicyError if no policy has this name."""
+    for known in POLICIES:
+        if known == name:
+            return known
+    raise PolicyError(f"no policy is called {name!r}", hint=f"one of {', '.join(POLICIES)}")
 
 
 class Ref(Struct, frozen=True, gc=False):
@@ -37,7 +45,7 @@ class Selection(Found, frozen=True, dict=True):
     findings and the calls.
     """
 
-    policy: str
+    policy: Policy
     limit: int | None
     choice: int
     kept: list[Ref]
@@ -81,7 +89,7 @@ def _restored(
     return made if calls is None else made._with_calls(calls)
 
 
-def select(response: Response, policy: str = "all", limit: int | None = None, choice: int = 0) -> Selection:
+def select(response: Response, policy: Policy = "all", limit: int | None = None, choice: int = 0) -> Selection:
     """Select the client calls of a response by a policy.
 
     ``policy``: a key of `POLICIES`. ``limit``: the maximum number of kept calls; None for no limit. ``choice``: the
@@ -94,9 +102,7 @@ def select(response: Response, policy: str = "all", limit: int | None = None, ch
     """
     if not isinstance(response, Response):
         raise PolicyError(f"a {type(response).__name__} is no Response", hint="give what normalize() or finish() gave")
-    rule = POLICIES.get(policy) if isinstance(policy, str) else None
-    if rule is None:
-        raise PolicyError(f"no policy is called {policy!r}", hint=f"one of {', '.join(POLICIES)}")
+    rule = POLICIES[policy_name(policy)]
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"a limit of {limit!r}", hint="give a number of calls, 0 or more, or None")
     if (choice or response.choices) and not any(c.index == choice for c in response.choices):

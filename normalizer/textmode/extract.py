@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import PolicyError
-from ..model import Block, Choice, Reasoning, Response, Stop, Text, ToolCall
+from ..model import Block, Choice, Policy, Reasoning, Response, Stop, Text, ToolCall
 from ..wires.common import CUTS, CallSite, Context, Declared
 from .blocks import Blocks
 from .detect import detect
@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True):
     limit: int | None
     stop_sequences: tuple[str, ...]
     thinking: bool
-    reasoning: str
+    reasoning: Literal["report", "read"]
 
 
 def settings(
@@ -42,7 +42,7 @@ def settings(
     limit: int | None,
     stop_sequences: Iterable[str],
     thinking: bool,
-    reasoning: str = "report",
+    reasoning: Literal["report", "read"] = "report",
 ) -> Settings:
     """Validate the arguments of `read_response`.
 
@@ -54,16 +54,14 @@ def settings(
     return Settings(dialects, tools_of(tools), limit, tuple(stop_sequences), thinking, reasoning)
 
 
-def limit_of(policy: str, limit: int | None = None) -> int | None:
+def limit_of(policy: Policy, limit: int | None = None) -> int | None:
     """Return the call limit for a policy: at most 1 for `first`, the given limit for `all` and `batch`.
 
     Raises PolicyError for an unknown policy.
     """
-    from ..policies import POLICIES
+    from ..policies import policy_name
 
-    if policy not in POLICIES:
-        raise PolicyError(f"no policy is called {policy!r}", hint=f"one of {', '.join(POLICIES)}")
-    if policy == "first":
+    if policy_name(policy) == "first":
         return 1 if limit is None else min(1, limit)
     return limit
 

@@ -12,6 +12,7 @@ from ..errors import ToolLimitReached
 from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
+from ..wires import wire_name
 from .cancelling import is_failure
 from .happenings import Broke, Happening
 from .listening import Listener
@@ -62,7 +63,7 @@ class Asking:
     ) -> None:
         self.encoded: Encoded = writer.write(prepare(request) if prepare is not None else request)
         self._provider = provider
-        decoder = StreamDecoder(provider.wire, provider=provider.name, request=self.encoded.body)
+        decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
         self._decoder: Decoder = reader(decoder, request) if reader is not None else decoder
         self._listener = Listener(self.encoded, choice)
         self._whole: Response | None = None

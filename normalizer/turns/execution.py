@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..conversation import Result
-from ..model import Response, ToolCall
+from ..model import Policy, Response, ToolCall
 from ..policies import Selection
 from .cancelling import is_failure
 from .gate import Gate
@@ -99,7 +99,7 @@ class Executor:
         self,
         calls: Sequence[ToolCall],
         *,
-        policy: str = "all",
+        policy: Policy = "all",
         on_error: OnError = "continue",
         turn: str = "",
         round: int = 0,

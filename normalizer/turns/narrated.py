@@ -22,6 +22,7 @@ from ..conversation import Assistant, JsonPart, Part, Request, Result, Results, 
 from ..events import BlockDelta, BlockStart, Event
 from ..model import Choice, Response, Stop, StopReason, Text, Usage
 from ..requests import read_request, write_request
+from ..wires import wire_name
 from .acknowledge import Hinted
 from .narrate import Narrator, NarratorInput, narrator_input
 from .provider import Provider
@@ -37,7 +38,7 @@ class Narrated:
     def __init__(self, provider: Provider, narrator: Narrator, tools: Mapping[str, Hinted] | None = None) -> None:
         self.provider = provider
         self.narrator = narrator
-        self.wire = provider.wire
+        self.wire = wire_name(provider.wire)
         self.name = provider.name
         self.model = provider.model
         self._tools = tools or {}

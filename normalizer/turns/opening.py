@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ..conversation import Request, System, TextPart, Turn, User
 from ..requests import read_request, write_request
+from ..wires import wire_name
 from .happenings import Resumed
 from .provider import Provider
 from .state import TurnState
@@ -37,8 +38,9 @@ def opening(message: str, provider: Provider, *, system: str | None = None, roun
     turns: list[Turn] = [System([TextPart("\n\n".join(told))])] if told else []
     turns.append(User([TextPart(message)]))
     # Writing and reading the request adds the fields that the wire requires, such as a token limit.
-    bare = write_request(Request("", None, turns), provider.wire, provider=provider.name)
-    return replace(read_request(bare.body, provider.wire, provider=provider.name), turns=turns)
+    wire = wire_name(provider.wire)
+    bare = write_request(Request("", None, turns), wire, provider=provider.name)
+    return replace(read_request(bare.body, wire, provider=provider.name), turns=turns)
 
 
 def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resumed]:

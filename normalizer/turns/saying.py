@@ -14,6 +14,7 @@ from ..errors import NothingSaid
 from ..events import BlockDelta, BlockReset, BlockStart, Event
 from ..model import Response
 from ..requests import write_request
+from ..wires import wire_name
 from .cancelling import is_failure
 from .opening import opening
 from .provider import Provider
@@ -33,8 +34,9 @@ async def saying(
     ``heard`` is called with the whole response. Raises NothingSaid if the model refused, called a tool or returned no
     text, and if the answer failed or broke off. Errors of the provider propagate.
     """
-    encoded = write_request(request, provider.wire, provider=provider.name)
-    decoder = StreamDecoder(provider.wire, provider=provider.name, request=encoded.body)
+    wire = wire_name(provider.wire)
+    encoded = write_request(request, wire, provider=provider.name)
+    decoder = StreamDecoder(wire, provider=provider.name, request=encoded.body)
     words = _Words()
     whole: Response | None = None
     async with aclosing(_arriving(provider, encoded.body)) as pieces:

@@ -18,8 +18,8 @@ from msgspec import Struct
 from .. import json_codec
 from ..conversation import Assistant, Request, Result, Results, Turn
 from ..errors import InvalidState, PolicyError
-from ..model import Block, Error, Response, ToolCall, Usage
-from ..policies import POLICIES, Ref
+from ..model import Block, Error, Policy, Response, ToolCall, Usage
+from ..policies import Ref, policy_name
 
 #: Version of the JSON. A program reads all earlier versions. A state keeps an earlier number until it holds data that
 #: the earlier version could not read. 2: calls that are handed over (`CallState.deferred`).
@@ -80,7 +80,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     turn acts on.
     """
 
-    policy: str = "all"
+    policy: Policy = "all"
     max_rounds: int = 8
     limit: int | None = None
     on_error: OnError = "continue"
@@ -93,8 +93,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     def __post_init__(self) -> None:
         """Raises PolicyError for an unknown policy or a negative number."""
-        if self.policy not in POLICIES:
-            raise PolicyError(f"no policy is called {self.policy!r}", hint=f"one of {', '.join(POLICIES)}")
+        policy_name(self.policy)
         for name in ("max_rounds", "limit", "budget", "loop_after", "loop_limit", "max_pauses"):
             given = getattr(self, name)
             if given is not None and given < 0:

@@ -23,9 +23,10 @@ from typing import Any
 
 from ..conversation import Request
 from ..errors import TurnMisused
-from ..model import Response, ToolCall
+from ..model import Policy, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
+from ..wires import wire_name
 from .acting import CANCELLED_RUNNING, awaited, is_late
 from .asides import Acknowledger, Approver, acknowledgement, decide, written
 from .asking import Asking, Prepare, Reader, broken
@@ -93,7 +94,7 @@ class Turn:
         provider: Provider,
         tools: Tools | Sequence[Tool] = (),
         *,
-        policy: str = "all",
+        policy: Policy = "all",
         max_rounds: int = 8,
         limit: int | None = None,
         on_error: OnError = "continue",
@@ -126,7 +127,7 @@ class Turn:
         self._state = state
         self._retries = Retries(backoff)
         self._refused: Response | None = None  # the partial answer of the round to be retried
-        self._writer = RequestWriter(provider.wire, provider=provider.name)
+        self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self._said: list[Decided | Supplied] = []  # inputs given while the turn was not running
         self._answered: set[str] = set()  # calls whose result is still queued for the machine
         self._untold: deque[tuple[Happening, list[Effect]]] = deque()

@@ -2,7 +2,8 @@
 
 Each wire is a package with the same interface: ``decode(body, context) -> Response`` for a complete body, and
 ``Stream(context)`` with ``event(name, data, out)`` and ``finish() -> Response`` for a streamed one. A package is
-imported on first use, which keeps `import toolparity` fast. A new wire needs a package here and an entry in `WIRES`.
+imported on first use, which keeps `import toolparity` fast. A new wire needs a package here, an entry in `WIRES` and
+its name in `model.Wire`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import UnknownWire
+from ..model import Wire
 
-WIRES: dict[str, str] = {
+WIRES: dict[Wire, str] = {
     "openai.chat": "openai_chat",
     "openai.responses": "openai_responses",
     "anthropic.messages": "anthropic_messages",
@@ -20,7 +22,7 @@ WIRES: dict[str, str] = {
 }
 
 #: The provider that defines each wire. It is the default where the caller specifies no provider.
-HOME: dict[str, str] = {
+HOME: dict[Wire, str] = {
     "openai.chat": "openai",
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
@@ -28,6 +30,14 @@ HOME: dict[str, str] = {
 }
 
 _loaded: dict[str, Any] = {}
+
+
+def wire_name(name: str) -> Wire:
+    """Return a name that comes from outside as the name of a wire. Raises UnknownWire if no wire has this name."""
+    for known in WIRES:
+        if known == name:
+            return known
+    raise UnknownWire(f"no wire is called {name!r}", hint=f"one of {', '.join(WIRES)}")
 
 
 def wire(name: str) -> Any:
@@ -39,8 +49,6 @@ def wire(name: str) -> Any:
 
 
 def _load(name: str) -> Any:
-    package = WIRES.get(name) if isinstance(name, str) else None
-    if package is None:
-        raise UnknownWire(f"no wire is called {name!r}", hint=f"one of {', '.join(WIRES)}")
+    package = WIRES[wire_name(name)]
     _loaded[name] = import_module(f".{package}", __name__)
     return _loaded[name]

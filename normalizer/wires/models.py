@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..conversation import Request
-from . import HOME
+from . import HOME, wire_name
 from .write_context import Carrying
 
 #: Patterns for the beginning of a vendor's model names. Vendors that only host the models of others are not listed.
@@ -28,7 +28,7 @@ def note_model(request: Request, carrying: Carrying) -> None:
     """
     if request.model is None:
         return
-    target = carrying.provider or (None if carrying.wire == "openai.chat" else HOME[carrying.wire])
+    target = carrying.provider or (None if carrying.wire == "openai.chat" else HOME[wire_name(carrying.wire)])
     if request.wire == carrying.wire and (request.provider is None or carrying.provider in (None, request.provider)):
         return
     owner = owner_of(request.model)

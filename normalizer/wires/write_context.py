@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..conversation import Encoded, Loss
+from . import wire_name
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -95,7 +96,7 @@ class Carrying:
 
     def encoded(self, body: Any) -> Encoded:
         """Return the body with its losses and aliases. Repairs of the conversation itself come first."""
-        return Encoded(self.wire, body, self.mends + self.losses, self.ids, self.names)
+        return Encoded(wire_name(self.wire), body, self.mends + self.losses, self.ids, self.names)
 
     def mend(self, code: str, message: str, turn: int) -> None:
         """Report a repair by the pairing of calls and tool results. ``turn``: index of the turn."""

@@ -16,18 +16,19 @@ from importlib import import_module
 from typing import Any
 
 from ...errors import MissingExtra, UnknownWire
+from ...model import Wire
 from .sdk import SdkClient
 
 __all__ = ["CLIENTS", "SdkClient", "client"]
 
-CLIENTS: dict[str, str] = {
+CLIENTS: dict[Wire, str] = {
     "openai.chat": "openai_chat",
     "openai.responses": "openai_responses",
     "anthropic.messages": "anthropic_messages",
     "xai.grpc": "xai_grpc",
 }
 
-_SDKS = {
+_SDKS: dict[Wire, str] = {
     "openai.chat": "openai",
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
@@ -36,7 +37,7 @@ _SDKS = {
 
 
 def client(
-    wire: str, model: str | None = None, *, provider: str | None = None, sdk: Any = None, **options: Any
+    wire: Wire, model: str | None = None, *, provider: str | None = None, sdk: Any = None, **options: Any
 ) -> SdkClient:
     """Return a provider that sends requests over ``wire``.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from ...errors import UnknownWire
+from ...model import Wire
 from ...wires import HOME
 
 
@@ -18,7 +19,7 @@ class SdkClient:
     constructor's arguments see `toolparity.normalizer.turns.clients.client`.
     """
 
-    wire: ClassVar[str]
+    wire: ClassVar[Wire]
 
     def __init__(
         self, model: str | None = None, *, provider: str | None = None, sdk: Any = None, **options: Any
