@@ -35,123 +35,127 @@ CODES: dict[str, Code] = {
     # transport and framing
     "stream-incomplete": Code(
         "error",
-        "The stream ended without the terminal event of its wire.",
-        "Retry the request; execute nothing of this response.",
+        "The stream ended without the wire's terminal event.",
+        "Retry the request; execute no call of this response.",
     ),
     "response-unfinished": Code(
         "error",
         "The provider has not finished this response yet (background mode).",
-        "Fetch it again later; execute nothing of it.",
+        "Fetch the response again later; execute no call of it.",
     ),
     "stream-error": Code(
         "error",
-        "The provider reported an error inside a stream that had begun well.",
-        "Read response.error; retry if it is retryable.",
+        "The provider reported an error in a stream that had started normally.",
+        "Read `response.error`; retry if it is retryable.",
     ),
     "undecodable-event": Code(
         "error",
-        "An event of the stream holds no JSON; its bytes are kept in the message.",
-        "Look for a proxy that rewrites or cuts the stream.",
+        "The data of a stream event is not JSON; the message contains its bytes.",
+        "Look for a proxy that rewrites or truncates the stream.",
     ),
     "raw-text-in-stream": Code(
         "error",
-        "Bytes in the stream belong to no event (a backend's error page, for one).",
-        "Look for a proxy that writes errors into a begun stream.",
+        "The stream contains bytes outside any event, such as an error page of a backend.",
+        "Look for a proxy that writes errors into a running stream.",
     ),
     "keepalive-in-data": Code("info", "A keep-alive comment was wrapped into a data line.", "Nothing; it was ignored."),
-    "empty-event": Code("info", "An event had a data field with nothing in it.", "Nothing; it was ignored."),
+    "empty-event": Code("info", "The data field of an event is empty.", "Nothing; it was ignored."),
     "unterminated-event": Code(
-        "warning", "The last event lacks the blank line that ends it.", "Expect cut streams from this server."
+        "warning", "The blank line after the last event is missing.", "Expect truncated streams from this server."
     ),
     "events-not-separated": Code(
         "warning",
-        "Events of the stream follow each other without a blank line between them.",
-        "Nothing; each was read. Look for the proxy that drops blank lines: most clients lose these events.",
+        "Stream events follow each other without a blank line between them.",
+        "Nothing; each event was decoded. Find the proxy that drops blank lines: most clients lose these events.",
     ),
     "plain-body": Code(
         "info",
-        "A whole body came where a stream was expected.",
+        "The response is a complete body where a stream was expected.",
         "Nothing; it was decoded. The server ignored the request to stream.",
     ),
-    "stream-body": Code("info", "A stream came where a whole body was expected.", "Nothing; it was decoded."),
+    "stream-body": Code(
+        "info", "The response is a stream where a complete body was expected.", "Nothing; it was decoded."
+    ),
     "corrupt-text": Code(
         "warning",
-        "Text holds U+FFFD or bytes that are no UTF-8: something on the way split a character.",
-        "Find the hop that decodes chunks one by one; the text cannot be restored.",
+        "Text contains U+FFFD or invalid UTF-8: a character was split in transit.",
+        "Find the hop that decodes each chunk separately; the text cannot be restored.",
     ),
     "event-after-end": Code(
         "info",
-        "Events with content came after the terminal event.",
-        "Nothing; they were read. The server finishes twice.",
+        "Events with content follow the terminal event.",
+        "Nothing; they were decoded. The server ends the stream twice.",
     ),
     # types of blocks, events and members
     "unknown-block": Code(
         "warning",
-        "A content block or output item of a type that no table here names; kept as opaque.",
+        "A content block or output item has an unknown type; it is kept as an opaque block.",
         "Update toolparity, or report the type.",
     ),
     "unknown-event": Code(
         "warning",
-        "A stream event of a type that no table here names; kept in extra.",
+        "A stream event has an unknown type; it is kept in `extra`.",
         "Update toolparity, or report the type.",
     ),
-    "unknown-member": Code("info", "A member that no table here names; kept in extra.", "Nothing; it survives."),
+    "unknown-member": Code("info", "An unknown member; it is kept in `extra`.", "Nothing; its value is preserved."),
     "wrong-type": Code(
         "warning",
-        "A member has another type than its wire documents; it was set aside in extra.",
-        "Check what the server sends there.",
+        "The type of a member differs from the wire's documentation; it is kept in `extra`.",
+        "Check the value that the server sends in this member.",
     ),
-    "error-response": Code("error", "The body is an error, not an answer.", "Read response.error."),
+    "error-response": Code("error", "The body is an error, not a response.", "Read `response.error`."),
     "provider-rejected-call": Code(
         "error",
-        "The provider could not parse the model's own call and refused it; the text is in error.raw.",
-        "Ask again; the call was never issued.",
+        "The provider could not parse the call that the model generated; the text is in `error.raw`.",
+        "Retry the request; the call was never issued.",
     ),
     # identity of calls
     "id-missing": Code(
-        "info", "A call came without an id; it got a synthetic one.", "Use the id of the canonical call when answering."
+        "info",
+        "A call has no id; it was given a synthetic one.",
+        "Use the id of the canonical call in the tool result.",
     ),
     "id-duplicate": Code(
         "warning",
-        "Two different calls of one answer carried the same id; the later got a synthetic one.",
-        "Answer by the ids of the canonical calls.",
+        "Two different calls of one response have the same id; the later one was given a synthetic id.",
+        "Use the ids of the canonical calls in the tool results.",
     ),
     "id-changed": Code(
         "warning",
-        "The id changed between the fragments of one call; one of them was kept.",
-        "Nothing; the call is whole.",
+        "The id changed between fragments of one call; one id was kept.",
+        "Nothing; the call is complete.",
     ),
     "duplicate-call": Code(
         "warning",
-        "The same call (id, name, arguments) came more than once; it counts once.",
-        "Nothing; it is not run twice.",
+        "The same call (id, name, arguments) is repeated; it counts once.",
+        "Nothing; it is executed once.",
     ),
     "index-missing": Code(
-        "info", "Streamed calls came without an index; ids, names and positions told them apart.", "Nothing."
+        "info", "Streamed calls have no index; they were distinguished by id, name and position.", "Nothing."
     ),
     "index-reused": Code(
         "warning",
-        "A new call, or another choice, came under the index of one that was there.",
-        "Nothing; both were kept. Naive accumulators lose one.",
+        "A new call or choice reuses the index of an earlier one.",
+        "Nothing; both were kept. Clients that accumulate by index lose one.",
     ),
     "index-changed": Code(
-        "warning", "The fragments of one call came under several indexes.", "Nothing; they were joined."
+        "warning", "Fragments of one call have different indexes.", "Nothing; they were concatenated."
     ),
     "delta-misplaced": Code(
         "warning",
-        "A delta came under the index of a block of another type, or before its block began.",
-        "Nothing; its words are in a block of their type. Report it to the maintainer of the server or proxy.",
+        "A delta has the index of a block of another type, or precedes the start of its block.",
+        "Nothing; its text is in a block of the right type. Report it to the maintainer of the server or proxy.",
     ),
-    "name-split": Code("info", "A call's name came in several pieces.", "Nothing; it was joined."),
+    "name-split": Code("info", "The name of a call was sent in several fragments.", "Nothing; they were concatenated."),
     "nameless-call": Code(
         "error",
-        "Fragments of a call without any name.",
-        "If it has arguments it stands as an invalid call; answer it with an error.",
+        "No fragment of the call has a name.",
+        "If it has arguments, it is kept as an invalid call; answer it with an error.",
     ),
     "call-unwrapped": Code(
         "warning",
-        "The name and arguments of a call came beside its id instead of inside `function`; they were read.",
-        "Nothing; the call is whole. Report it to the server.",
+        "The name and arguments of a call are next to its id instead of in `function`; they were decoded.",
+        "Nothing; the call is complete. Report it to the server's maintainer.",
     ),
     "unknown-tool": Code(
         "warning",
@@ -160,17 +164,17 @@ CODES: dict[str, Code] = {
     ),
     "pseudo-parallel": Code(
         "warning",
-        "The model called multi_tool_use.parallel, which nobody declared: its calls are in the arguments.",
+        "The model called multi_tool_use.parallel, which is not declared; its calls are in the arguments.",
         "Answer with an error, or unwrap it (toolparity.normalizer.repair).",
     ),
     "call-type-unset": Code(
         "warning",
-        "The wire does not say who executes this call; it is taken for the caller's.",
+        "The wire does not specify whether the provider executes this call; it is treated as a client call.",
         "Nothing, if you declared the tool.",
     ),
     "unresolved-call": Code(
         "error",
-        "The wire does not say who executes this call, and the request did not declare it.",
+        "The wire does not specify whether the provider executes this call, and the request did not declare the tool.",
         "Answer it with an error; it is not executed.",
     ),
     "call-failed": Code(
@@ -178,165 +182,171 @@ CODES: dict[str, Code] = {
     ),
     "answered-call": Code(
         "info",
-        "The output of this call stands in the same response: it was run elsewhere, and counts as a server call.",
-        "Nothing; it is not run again.",
+        "The same response contains the output of this call, so it counts as a server call.",
+        "Nothing; it is not executed again.",
     ),
     # arguments
     "arguments-empty": Code(
-        "info", "The arguments are an empty text; taken as {}.", "Nothing; usual for tools without parameters."
+        "info", "The arguments are empty text; read as {}.", "Nothing; usual for tools without parameters."
     ),
-    "arguments-null": Code("info", "The arguments are null; taken as {}.", "Nothing."),
-    "arguments-not-object": Code("error", "The arguments are JSON but no object.", "Answer the call with an error."),
-    "arguments-invalid": Code("error", "The arguments are no JSON.", "Answer the call with an error; never guess."),
+    "arguments-null": Code("info", "The arguments are null; read as {}.", "Nothing."),
+    "arguments-not-object": Code(
+        "error", "The arguments are JSON but not an object.", "Answer the call with an error."
+    ),
+    "arguments-invalid": Code(
+        "error", "The arguments are not JSON.", "Answer the call with an error; do not guess the arguments."
+    ),
     "arguments-truncated": Code(
         "error",
-        "The arguments end before their JSON does, or the answer was cut inside this call.",
+        "The argument text is incomplete JSON, or the response was truncated inside this call.",
         "Answer the call with an error; raise the token limit.",
     ),
     "arguments-glued": Code(
         "error",
-        "Several JSON values stand one after the other in one argument text.",
+        "The argument text contains several concatenated JSON values.",
         "Answer the call with an error; look for an accumulator that merges calls upstream.",
     ),
     "arguments-double-encoded": Code(
         "error",
-        "The arguments are a JSON string that holds JSON.",
+        "The arguments are a JSON string that contains JSON.",
         "Answer the call with an error, or unwrap it (toolparity.normalizer.repair).",
     ),
     "arguments-too-deep": Code(
-        "error", "The arguments are nested deeper than the parser goes.", "Answer the call with an error."
+        "error", "The arguments are nested deeper than the parser supports.", "Answer the call with an error."
     ),
     "arguments-number-too-large": Code(
-        "error", "A number in the arguments is beyond what can be represented.", "Answer the call with an error."
+        "error", "A number in the arguments is too large to be represented.", "Answer the call with an error."
     ),
     "arguments-lone-surrogate": Code(
         "warning",
-        "The arguments hold half a surrogate pair; kept.",
+        "The arguments contain a lone surrogate; it is kept.",
         "Encode with toolparity.normalizer.json_codec.encode, which escapes it.",
     ),
     "arguments-respelled": Code(
         "info",
-        "The source held the arguments as JSON, not as text; arguments_text is compact JSON.",
+        "The source contains the arguments as JSON, not as text; `arguments_text` is compact JSON.",
         "Nothing, unless you compare bytes.",
     ),
     "arguments-snapshot": Code(
         "info",
-        "The server repeats the arguments so far instead of sending only what is new.",
+        "The server repeats the arguments so far instead of sending only the new part.",
         "Nothing; the last snapshot counts.",
     ),
     "arguments-disagree": Code(
         "warning",
-        "The final arguments differ from what was streamed; the final ones count, unless they are empty.",
-        "Do not act on streamed arguments before the end.",
+        "The final arguments differ from the streamed ones; the final ones count, unless they are empty.",
+        "Do not use streamed arguments before the stream ends.",
     ),
     "arguments-misplaced": Code(
         "error",
-        "Arguments came elsewhere than for their call: the call may lack them, or may hold those of another call.",
+        "Arguments were sent for the wrong call: this call may lack its arguments or contain those of another.",
         "Answer the call with an error; it is not executed.",
     ),
     "arguments-in-text": Code(
         "warning",
-        "A call has no arguments, and the text beside it is a JSON object: it may hold them.",
-        "Pass the request: where the tool requires what the text holds, the call is not executed.",
+        "A call has no arguments and the response text is a JSON object, which may be its arguments.",
+        "Pass the request: if the tool requires members that the text contains, the call is not executed.",
     ),
     # calls written as text (toolparity.normalizer.textmode)
     "call-in-text": Code(
         "info",
-        "Calls were read out of the text, in the dialect that the message names.",
+        "Calls were extracted from text in the dialect named in the message.",
         "Nothing; write the history back with toolparity.normalizer.textmode.",
     ),
     "dialect-detected": Code(
         "info",
-        "The dialect was not told: the first call told it.",
-        "Tell it, so that no other one can be taken for it.",
+        "No dialect was specified; it was detected from the first call.",
+        "Specify the dialect to avoid a wrong detection.",
     ),
     "leaked-markup": Code(
         "warning",
-        "The text holds the markup of a call that nobody read.",
-        "Read it with toolparity.normalizer.textmode, or give the server the tool parser of its model.",
+        "The text contains the markup of a call that was not extracted.",
+        "Extract it with toolparity.normalizer.textmode, or configure the server's tool parser for the model.",
     ),
     "call-in-reasoning": Code(
         "warning",
-        "A call stands inside the model's thinking; it is not executed.",
-        "Nothing where a call follows; else ask again, or read the thinking too (reasoning='read').",
+        "A call is inside the model's reasoning; it is not executed.",
+        "Nothing if a call follows; otherwise retry, or extract calls from reasoning too (reasoning='read').",
     ),
     "markup-in-code": Code(
-        "info", "A call stands in a fence or backquotes: it is an example.", "Nothing; it was left as words."
+        "info", "A call is in a code fence or backquotes; it is treated as an example.", "Nothing; it was left as text."
     ),
     "markup-malformed": Code(
         "error",
-        "The markup of a call is broken: tags are wrong or missing, or words stand between them.",
-        "Answer the call with an error; its text is all that stood in it.",
+        "The markup of a call is malformed: tags are wrong or missing, or there is text between them.",
+        "Answer the call with an error; its argument text is the complete markup content.",
     ),
     "markup-ambiguous": Code(
         "warning",
-        "A value holds tags, or may: markup cannot tell a tag from a text that looks like one.",
-        "Nothing where the call is complete: the last closing tag counts. Else answer it with an error.",
+        "A value contains tags or text that looks like tags; the markup cannot distinguish them.",
+        "Nothing if the call is complete: the last closing tag counts. Otherwise answer it with an error.",
     ),
     "closer-missing": Code(
         "warning",
         "The closing tag of a call is missing.",
-        "Nothing where the call is complete; else answer it with an error.",
+        "Nothing if the call is complete; otherwise answer it with an error.",
     ),
     "closer-cut": Code(
         "info",
-        "A stop sequence cut the closing tag of a call off; it was put back.",
-        "Do not stop on closing tags: end the stream at the second call instead (limit).",
+        "A stop sequence removed the closing tag of a call; the tag was restored.",
+        "Do not use closing tags as stop sequences; end the stream at the second call instead (`limit`).",
     ),
     "stray-markup": Code(
-        "warning", "A closing tag stands where nothing is open.", "Look what the model meant to call."
+        "warning", "A closing tag has no matching opening tag.", "Inspect the text for a call that the model intended."
     ),
     "parameter-mistyped": Code(
         "warning",
-        "A parameter is no value of the type that the tool declares; it was kept as text.",
-        "Check the arguments by the tool's schema before running it.",
+        "A parameter's value does not match the type that the tool declares; it was kept as text.",
+        "Validate the arguments against the tool's schema before executing the call.",
     ),
     "tool-limit": Code(
         "info",
-        "One more tool than the limit began: the answer was ended there, successfully.",
-        "Nothing; run the calls that are there and send their results.",
+        "A call beyond the limit began; the response was ended there successfully.",
+        "Nothing; execute the calls of the response and send their results.",
     ),
     # stop reasons and the end of a response
     "stop-disagrees": Code(
         "warning",
-        "The wire's stop reason is not what happened (calls present or absent).",
-        "Trust stop.reason; stop.raw keeps the wire's word.",
+        "The wire's stop reason contradicts the presence or absence of calls.",
+        "Use `stop.reason`; `stop.raw` is the wire's value.",
     ),
-    "stop-missing": Code("info", "The wire gives no stop reason.", "Nothing; it was told from the content."),
-    "stop-unknown": Code("warning", "A stop reason that no table here names.", "Update toolparity, or report it."),
+    "stop-missing": Code("info", "The response has no stop reason.", "Nothing; it was derived from the content."),
+    "stop-unknown": Code("warning", "The stop reason is unknown.", "Update toolparity, or report it."),
     "time-limit": Code(
         "warning",
-        "The provider cut the answer because of its own time limit; counted as max_tokens.",
+        "The provider truncated the response at its time limit; counted as max_tokens.",
         "Treat it as truncated.",
     ),
     "refused": Code(
         "warning",
-        "The model refused, or a filter cut the answer: nothing in it may be executed.",
-        "Show the refusal; do not retry unchanged.",
+        "The model refused or a filter stopped the response; no call of it may be executed.",
+        "Show the refusal; do not retry the unchanged request.",
     ),
     "paused": Code(
-        "info", "The provider paused a long turn of its own tools.", "Send the answer back unchanged to go on."
+        "info", "The provider paused a long turn of server calls.", "Send the response back unchanged to continue."
     ),
     "needs-approval": Code(
-        "info", "The provider waits for approval of a call on a server of its own.", "Answer each approval_request."
+        "info", "The provider waits for approval of a server call.", "Answer each approval_request."
     ),
     "output-empty": Code(
         "info",
-        "The terminal event repeats no output although items were streamed; the streamed ones count.",
+        "The output in the terminal event is empty although items were streamed; the streamed items count.",
         "Nothing.",
     ),
     "output-disagrees": Code(
         "warning",
-        "The terminal event's output and the streamed items differ; the terminal one counts, nothing streamed is dropped.",
-        "Compare both before acting.",
+        "The terminal event's output differs from the streamed items; the terminal one counts, no streamed item is lost.",
+        "Compare both before executing calls.",
     ),
     # policies
     "dropped-call": Code(
         "warning",
-        "The policy or its limit left this call out.",
-        "It is answered with an error result; choose policy all to run it.",
+        "The policy or its limit excluded this call.",
+        "It is answered with an error result; use policy `all` to execute it.",
     ),
-    "rejected-call": Code("warning", "This call cannot run.", "It is answered with an error result that says why."),
+    "rejected-call": Code(
+        "warning", "This call cannot be executed.", "It is answered with an error result that states the reason."
+    ),
 }
 # fmt: on
 
