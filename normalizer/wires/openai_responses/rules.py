@@ -36,41 +36,39 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "input-present",
         checks.nothing,
-        "One of input, previous_response_id, prompt or conversation has to be there.",
+        "One of input, previous_response_id, prompt or conversation is required.",
         _API,
     ),
     _rule("one-anchor", checks.two_anchors, "previous_response_id cannot be used together with conversation.", _API),
-    _rule("role", checks.roles, "A message is of user, assistant, system or developer; results are items.", _API),
-    _rule("item-type", checks.items, "The input is a list of items of known types.", _API, _OPENAI),
+    _rule("role", checks.roles, "The role of a message is user, assistant, system or developer, not tool.", _API),
+    _rule("item-type", checks.items, "The input is a list of items of documented types.", _API, _OPENAI),
     _rule(
         "part-type",
         checks.part_types,
-        "Callers write input_… parts, the assistant output_text and refusal.",
+        "Assistant messages have output_text and refusal parts, other messages input_… parts.",
         _API,
         _OPENAI,
     ),
     *_unless_xai_made_it(
-        "call-id", checks.call_ids, "A call and its output carry a call_id of 1 to 64 characters.", "failure ID-13"
+        "call-id", checks.call_ids, "A call and its output have a call_id of 1 to 64 characters.", "failure ID-13"
     ),
     _rule(
         "item-id",
         checks.item_ids,
-        "An item's id is the provider's own, told by how it begins.",
+        "An item's id is issued by the provider and has the prefix of its type.",
         "failure ID-18",
         _OPENAI,
     ),
     _rule(
         "item-once",
         checks.repeated_items,
-        "An item stands in the input once: duplicate ids are refused.",
+        "Item ids are unique in the input.",
         _API,
         _OPENAI,
     ),
     _rule("call-text", checks.call_texts, "The arguments of a call are a string, not an object.", _API),
-    _rule(
-        "output-present", checks.outputs, "Every output item carries its output, the empty one, too.", "failure RES-05"
-    ),
-    _rule("output-parts", checks.output_parts, "Outputs are made of texts, images and files.", _API, _OPENAI),
+    _rule("output-present", checks.outputs, "Every output item has an output, even if it is empty.", "failure RES-05"),
+    _rule("output-parts", checks.output_parts, "Outputs consist of text, images and files.", _API, _OPENAI),
     *_unless_xai_made_it(
         "call-answered", checks.unanswered, "No tool output was found for a function call.", "failure HIST-06"
     ),
@@ -78,12 +76,15 @@ RULES: tuple[Rule, ...] = (
     _rule("answered-once", checks.answered_twice, "A call has one output.", "failure HIST-04"),
     _rule("approval-asked-for", checks.approvals, "An approval names the request that it answers.", "failure RSP-06"),
     _rule(
-        "reasoning-summary", checks.summaries, "A reasoning item has a summary, an empty one, too.", "failure THINK-07"
+        "reasoning-summary",
+        checks.summaries,
+        "A reasoning item has a summary, even if it is empty.",
+        "failure THINK-07",
     ),
     _rule(
         "reasoning-stored",
         checks.lost_reasoning,
-        "With store=false no item is kept: a reasoning id without encrypted_content is not found.",
+        "With store=false no item is stored, so a reasoning item needs its encrypted_content.",
         "failure THINK-08",
         _OPENAI,
         404,
@@ -91,23 +92,27 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "reasoning-followed",
         checks.alone,
-        "A reasoning item stands before its message or call.",
+        "A reasoning item precedes its message or call.",
         "failure THINK-07",
         _OPENAI,
     ),
     _rule(
-        "media-source", checks.media, "An image or file says where it is, in one way, and data has a file name.", _API
+        "media-source", checks.media, "An image or file has exactly one source, and file data has a file name.", _API
     ),
-    _rule("tool-name", checks.names, "Tools and calls are named by letters, figures, _ and -.", "failure NAME-04"),
     _rule(
-        "tool-name-free", checks.reserved, "The names of the provider's own tools are taken.", "failure XAI-08", _XAI
+        "tool-name", checks.names, "Names of tools and calls consist of letters, digits, _ and -.", "failure NAME-04"
     ),
-    _rule("tool-name-once", checks.same_names, "A tool is declared once.", "failure NAME-07"),
+    _rule("tool-name-free", checks.reserved, "The names of hosted tools are reserved.", "failure XAI-08", _XAI),
+    _rule("tool-name-once", checks.same_names, "Tool names are unique.", "failure NAME-07"),
     _rule("tool-schema", checks.schemas, "The parameters of a function are an object.", _API),
     _rule(
-        "tool-strict", checks.strict_schemas, "strict needs every member required and no others allowed.", _API, _OPENAI
+        "tool-strict",
+        checks.strict_schemas,
+        "A strict schema requires every property and allows no additional ones.",
+        _API,
+        _OPENAI,
     ),
-    _rule("tool-choice", checks.choice, "The tool that has to be called is declared.", _API),
-    _rule("tool-choice-form", checks.choices, "A choice is none, auto, required, or an object with a type.", _API),
-    _rule("output-limit", checks.limits, "The smallest limit for an answer is 16 tokens.", _API, _OPENAI),
+    _rule("tool-choice", checks.choice, "A forced tool is declared.", _API),
+    _rule("tool-choice-form", checks.choices, "tool_choice is none, auto, required, or an object with a type.", _API),
+    _rule("output-limit", checks.limits, "The minimum of max_output_tokens is 16.", _API, _OPENAI),
 )

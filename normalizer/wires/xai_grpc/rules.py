@@ -19,7 +19,7 @@ from .proto import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, request_f
 Found = Iterator[tuple[str, str]]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SDK = "documentation of xai-sdk, xai_sdk/chat.py"
-_MEANING = "the messages' own meaning; xAI documents no refusal"
+_MEANING = "the meaning of the messages; xAI documents no refusal"
 
 
 def _rule(id: str, reason: str, source: str, check: Callable[[Any], Found]) -> Rule:
@@ -205,22 +205,25 @@ def _choice(message: Any) -> Found:
 RULES: tuple[Rule, ...] = (
     Rule("readable", "A body must be a GetCompletionsRequest.", "the protobuf schema", _readable, status=400),
     _rule("model", "A request names its model.", _SDK, _model),
-    _rule("messages", "A request says something.", _MEANING, _messages),
-    _rule("roles", "A message says whose it is.", "the protobuf schema: 0 is the invalid role", _roles),
+    _rule("messages", "A request contains at least one message.", _MEANING, _messages),
+    _rule("roles", "A message has a role.", "the protobuf schema: 0 is the invalid role", _roles),
     _rule("content-present", "Each message must have at least one content element.", "EMPTY-01", _contents),
     _rule("content-known", "A content element is text, an image or a file.", "the protobuf schema", _parts),
     _rule("file-source", "A file comes from exactly one of file_id, data and url.", _SDK, _files),
-    _rule("call-named", "A tool call carries its function (a call told as text is none).", "XAI-02", _calls),
-    _rule("call-ids", "Calls of one turn have different ids: results are paired by them.", "XAI-01", _ids),
+    _rule("call-named", "A tool call contains its function.", "XAI-02", _calls),
+    _rule("call-ids", "Call ids are unique within a turn, because results refer to them.", "XAI-01", _ids),
     _rule(
-        "calls-answered", "Every client call is answered before the model goes on.", _MEANING, _only("calls-answered")
+        "calls-answered",
+        "Every client call has a result before the next assistant message.",
+        _MEANING,
+        _only("calls-answered"),
     ),
-    _rule("one-answer", "A call has one answer.", _MEANING, _only("one-answer")),
-    _rule("answer-asked-for", "A tool message answers a call before it.", "HIST-07", _only("answer-asked-for")),
+    _rule("one-answer", "A call has one result.", _MEANING, _only("one-answer")),
+    _rule("answer-asked-for", "A tool message refers to an earlier call.", "HIST-07", _only("answer-asked-for")),
     _rule("name-form", "A function name has letters, digits, - and _, at most 64.", "REST documentation", _names),
-    _rule("name-reserved", "Names of xAI's own tools are reserved.", "XAI-08", _reserved),
-    _rule("name-once", "A function is declared once.", "NAME-08", _once),
-    _rule("parameters", "Parameters are a JSON schema in a JSON object.", _SDK, _schemas),
+    _rule("name-reserved", "Names of xAI's hosted tools are reserved.", "XAI-08", _reserved),
+    _rule("name-once", "Function names are unique.", "NAME-08", _once),
+    _rule("parameters", "Parameters are a JSON Schema as a JSON object.", _SDK, _schemas),
     _rule("tools-count", f"At most {TOOLS_AT_MOST} tools.", _SDK, _tools),
     _rule("choice-declared", "A forced function is one of the declared ones.", _SDK, _choice),
 )
