@@ -46,7 +46,7 @@ def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outc
         else:
             results.append(unanswered(call))
     if given:
-        raise DuplicateAnswer(f"outcomes for calls that do not stand there: {', '.join(map(str, given))}")
+        raise DuplicateAnswer(f"outcomes for unknown calls: {', '.join(map(str, given))}")
     if choice is not None and len(response.choices) > 1:
         response = replace(response, choices=[choice])
     turns: list[Turn] = [Assistant(response)]
@@ -67,7 +67,7 @@ def strip(response: Response, selection: Selection) -> Response:
         gone = {block for index, block in cut if index == choice.index}
         if gone and any(isinstance(b, Reasoning) and (b.signature or b.encrypted) for b in choice.blocks):
             names = ", ".join(b.name for i, b in enumerate(choice.blocks) if i in gone and isinstance(b, ToolCall))
-            raise StripIllegal(f"{names}: signed reasoning stands in the same turn", where=f"choice {choice.index}")
+            raise StripIllegal(f"{names}: the same turn contains signed reasoning", where=f"choice {choice.index}")
         choices.append(replace(choice, blocks=[b for i, b in enumerate(choice.blocks) if i not in gone]))
     return replace(response, choices=choices)
 
@@ -100,13 +100,13 @@ def parts_of(outcome: Outcome) -> list[Part]:
         return [TextPart(outcome)]
     if _is_parts(outcome):
         return list(outcome)
-    hint = "return text, a value that JSON can say, parts, or a Result"
+    hint = "return text, a JSON-serializable value, content parts, or a Result"
     try:
         value = msgspec.to_builtins(outcome, str_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnsayableOutcome(f"no JSON can be made of a {type(outcome).__name__}: {error}", hint=hint) from error
+        raise UnsayableOutcome(f"a {type(outcome).__name__} is not JSON-serializable: {error}", hint=hint) from error
     if overflows(value):
-        raise UnsayableOutcome("NaN and infinity are no JSON", hint=hint)
+        raise UnsayableOutcome("NaN and infinity are not JSON", hint=hint)
     return [JsonPart(value)]
 
 

@@ -38,7 +38,7 @@ def parse(text: str) -> Parsed:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _lenient = json.JSONDecoder(parse_constant=_refuse_constant)

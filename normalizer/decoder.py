@@ -87,9 +87,7 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context, wire: Wire) 
     if context.status is not None and context.status >= 400:
         return error_response(context, body.decode("utf-8", "replace"))
     if not body.strip():
-        raise MalformedBody(
-            "the body is empty but for white space" if body else "the body is empty", body=body
-        ) from None
+        raise MalformedBody("the body contains only white space" if body else "the body is empty", body=body) from None
     others = [other for other in looks_like(body) if other != wire]
     if others and not error.hint:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
@@ -208,7 +206,9 @@ class StreamDecoder:
         if self._before:
             detect_events(self._before)  # raises, because no event identifies a wire
         if self._stream is None:
-            raise MalformedBody("the stream held no event", hint="pass wire=… to read an empty stream as incomplete")
+            raise MalformedBody(
+                "the stream contains no event", hint="pass wire=… to read an empty stream as incomplete"
+            )
         response: Response = self._stream.finish()
         return response
 
@@ -266,10 +266,10 @@ class StreamDecoder:
         """Decode an error after a whole body. Raises SeveralBodies for other data, because it could contain calls."""
         error = error_body(data)
         if error is None:
-            raise SeveralBodies("more came after a whole body", body=data)
+            raise SeveralBodies("data after a complete body", body=data)
         if self._after is None:
             self._after = StreamBase(self.context)
-            self.context.find("event-after-end", "an error came after a whole body")
+            self.context.find("event-after-end", "an error after a complete body")
         self._after.fail(error, out)
 
     def _object(self, payload: Payload, out: list[Event]) -> None:

@@ -49,7 +49,7 @@ def _body_wire(body: dict[str, Any]) -> Wire:
         return "anthropic.messages"
     if "error" in body:
         raise AmbiguousBody("an error body fits several wires", candidates=_ALL_JSON)
-    raise AmbiguousBody("the body fits no wire that is known", candidates=())
+    raise AmbiguousBody("the body fits no known wire", candidates=())
 
 
 def _fits(body: dict[str, Any]) -> tuple[Wire, ...]:
@@ -131,7 +131,7 @@ def _object(data: bytes) -> dict[str, Any] | None:
 def _detect_stream(data: bytes) -> Wire:
     reader = sniff(data[:65536], len(data) + 1)
     if reader is None:
-        raise MalformedBody("the body is empty but for white space" if data else "the body is empty", body=data)
+        raise MalformedBody("the body contains only white space" if data else "the body is empty", body=data)
     items = reader.feed(data) or reader.close()
     if not items:
         raise MalformedBody("the body is neither JSON nor a stream of events", body=data)
@@ -170,9 +170,9 @@ def detect_event(data: bytes) -> Wire:
     try:
         event = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
-        raise MalformedBody(f"the first event is no JSON: {error}", body=data, hint="pass wire=…") from None
+        raise MalformedBody(f"the first event is not JSON: {error}", body=data, hint="pass wire=…") from None
     if not isinstance(event, dict):
-        raise MalformedBody("the first event is no JSON object", body=data, hint="pass wire=…")
+        raise MalformedBody("the first event is not a JSON object", body=data, hint="pass wire=…")
     return _event_type_wire(event) or _body_wire(event)
 
 

@@ -26,9 +26,9 @@ def decode(data: bytes | str) -> Any:
         try:
             return json.loads(data if isinstance(data, str) else data.decode("utf-8", "replace"))
         except RecursionError:
-            raise ValueError("nested too deep") from None
+            raise ValueError("nested too deeply") from None
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
 
 
 def encode(value: Any) -> bytes:
@@ -47,7 +47,9 @@ def spelled(value: Any) -> bytes:
     try:
         return encode(value)
     except RecursionError:
-        raise MalformedBody(f"a {type(value).__name__} is nested too deep to be written as JSON", body=value) from None
+        raise MalformedBody(
+            f"a {type(value).__name__} is nested too deeply to be written as JSON", body=value
+        ) from None
     except (TypeError, ValueError, OverflowError) as error:
         raise MalformedBody(f"a {type(value).__name__} cannot be written as JSON: {error}", body=value) from None
 

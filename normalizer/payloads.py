@@ -74,7 +74,7 @@ def payload_of(source: Any, *, event: bool = False) -> Payload:
         wire = next((wire for prefix, wire in _MODULES if module.startswith(prefix)), None)
         return _helper(source, module, wire) if event and ".lib" in module else _model(source, wire)
     raise MalformedBody(
-        f"a {type(source).__name__} is no body",
+        f"unsupported type: {type(source).__name__}",
         body=source,
         hint="pass bytes, text, parsed JSON, or a response object of openai, anthropic or xai-sdk",
     )
@@ -124,7 +124,7 @@ def declared_by(request: Any) -> Declared:
         try:
             request = json_codec.decode(request)
         except (ValueError, RecursionError) as error:
-            raise MalformedBody(f"the request is no JSON: {error}", body=request) from None
+            raise MalformedBody(f"the request is not JSON: {error}", body=request) from None
     if hasattr(request, "ListFields"):
         return _declared_by_proto(request)
     names: set[str] = set()
@@ -156,7 +156,7 @@ def _collect_given(request: Any, names: set[str], custom: set[str], schemas: dic
             _collect([tool], names, custom, schemas)
         else:
             raise MalformedBody(
-                f"a {type(request).__name__} is no request",
+                f"request has an unsupported type: {type(request).__name__}",
                 body=request,
                 hint="pass the request's body, its list of tools, or the names of the tools",
             )

@@ -94,7 +94,7 @@ def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_an_error_t
         response = normalize(body, wire)
         assert response.error is not None
         assert response.error.type == "no_answer"
-        assert response.error.message == f"the body is neither an answer nor an error of {wire}"
+        assert response.error.message == f"the body is neither a response nor an error of {wire}"
         assert response.error.raw["body"] == body
         assert response.choices == []
     for other in set(SSE_WIRES) - {wire}:
@@ -111,7 +111,7 @@ def test_a_body_that_says_that_it_is_an_error_is_one(wire: str, body: dict[str, 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"hello": "world"}', b'{"type": "message"}', b'{"type": "future"}'])
 def test_a_body_that_fits_no_wire_is_an_error_without_candidates(body: bytes) -> None:
-    with pytest.raises(AmbiguousBody, match="fits no wire") as caught:
+    with pytest.raises(AmbiguousBody, match="fits no known wire") as caught:
         normalize(body)
     assert caught.value.candidates == ()
 
@@ -124,7 +124,7 @@ def test_what_is_no_body_at_all_is_a_typed_error(body: bytes) -> None:
 
 
 def test_an_empty_stream_of_no_wire_is_a_typed_error_and_of_a_told_one_incomplete() -> None:
-    with pytest.raises(MalformedBody, match="held no event"):
+    with pytest.raises(MalformedBody, match="contains no event"):
         StreamDecoder().finish()
     response = StreamDecoder("openai.chat").finish()
     assert (response.complete, response.choices) == (False, [])

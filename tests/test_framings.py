@@ -114,7 +114,7 @@ def test_anything_else_after_a_whole_body_is_a_typed_error_wherever_it_is_cut(
     wire: str, between: bytes, say_which: bool
 ) -> None:
     for pieces in cuts(plain(wire, STEPS) + between + plain(wire, [LOOKUP]) + b"\n"):
-        with pytest.raises(SeveralBodies, match="after a whole body"):
+        with pytest.raises(SeveralBodies, match="after a complete body"):
             feed(wire if say_which else None, *pieces)
 
 
@@ -130,7 +130,7 @@ def test_a_whole_message_fed_as_an_object_is_read_as_one(wire: str, say_which: b
     response = feed(wire if say_which else None, body)
     assert response == normalize(body, wire)
     assert codes(response)[0] == "plain-body"
-    with pytest.raises(SeveralBodies, match="after a whole body"):
+    with pytest.raises(SeveralBodies, match="after a complete body"):
         feed(wire, body, body)
 
 
@@ -155,12 +155,12 @@ def test_parsed_events_that_do_not_tell_the_wire_wait_too(wire: str) -> None:
 
 
 def test_events_that_never_tell_the_wire_are_an_error() -> None:
-    with pytest.raises(AmbiguousBody, match="fits no wire"):
+    with pytest.raises(AmbiguousBody, match="fits no known wire"):
         feed(None, b'data: {"server": 1}\n\n')
     decoder = StreamDecoder()
     for _ in range(MOST_BEFORE - 1):
         assert decoder.feed(b'data: {"server": 1}\n\n') == []
-    with pytest.raises(AmbiguousBody, match="fits no wire"):
+    with pytest.raises(AmbiguousBody, match="fits no known wire"):
         decoder.feed(b'data: {"server": 1}\n\n')
 
 

@@ -227,7 +227,7 @@ def test_xais_chunks_in_every_shape_are_the_same_response(say_which: bool) -> No
 @pytest.mark.parametrize("thing", [None, 7, 1.5, object(), {1, 2}])
 def test_what_is_no_body_is_a_typed_error_that_says_what_would_be_one(thing: Any) -> None:
     for attempt in (lambda: normalize(thing, "openai.chat"), lambda: StreamDecoder("openai.chat").feed(thing)):
-        with pytest.raises(MalformedBody, match=f"a {type(thing).__name__} is no body .*parsed JSON") as caught:
+        with pytest.raises(MalformedBody, match=f"unsupported type: {type(thing).__name__} .*parsed JSON") as caught:
             attempt()
         assert caught.value.body is thing
 

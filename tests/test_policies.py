@@ -92,7 +92,8 @@ def test_first_takes_the_first_call_that_can_run() -> None:
 
 @pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize(
-    ("status", "why"), [("truncated", "its arguments were cut"), ("invalid", "its arguments are no JSON object")]
+    ("status", "why"),
+    [("truncated", "its arguments were truncated"), ("invalid", "its arguments are not a JSON object")],
 )
 def test_a_call_that_cannot_run_is_rejected_and_not_dropped(policy: str, status: CallStatus, why: str) -> None:
     selection = select(response(answer(call("a"), call("b", status))), policy, 1)

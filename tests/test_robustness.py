@@ -517,7 +517,7 @@ def test_a_number_that_nothing_parses_is_kept_as_its_digits() -> None:
 
 @pytest.mark.parametrize("request_text", ["no json", "[", b"\xff", '{"n":' + "9" * 5000 + "}"])
 def test_a_request_that_is_no_json_is_a_typed_error(request_text: str | bytes) -> None:
-    with pytest.raises(MalformedBody, match="the request is no JSON"):
+    with pytest.raises(MalformedBody, match="the request is not JSON"):
         normalize(CHAT["text"], "openai.chat", request=request_text)
 
 

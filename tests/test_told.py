@@ -41,7 +41,7 @@ def test_a_list_of_definitions_declares_nothing_else() -> None:
 
 @pytest.mark.parametrize("request_", [5, 1.5, object(), [5], ["lookup", None], b"5"])
 def test_what_is_no_request_is_a_typed_error(request_: Any) -> None:
-    with pytest.raises(MalformedBody, match="is no request"):
+    with pytest.raises(MalformedBody, match="request has an unsupported type"):
         undeclared("lookup", request_)
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_name_of_a_wire_is_a_typed_error(wire: Any) -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages", None])
-@pytest.mark.parametrize(("body", "what"), [(b"", "the body is empty"), (b" \n", "empty but for white space")])
+@pytest.mark.parametrize(("body", "what"), [(b"", "the body is empty"), (b" \n", "the body contains only white space")])
 def test_an_empty_body_says_so(wire: str | None, body: bytes, what: str) -> None:
     with pytest.raises(MalformedBody, match=what):
         normalize(body, wire)

@@ -147,7 +147,7 @@ def test_a_client_call_that_failed_cannot_run(streamed: bool) -> None:
     assert response.calls == [ToolCall("c1", "lookup", None, TURIN, "invalid", extra=extra)]
     assert [(f.code, f.message) for f in response.findings] == [("call-failed", "lookup: No such tool.")]
     (ref,) = select(response).rejected
-    assert ref.reason == "the provider says that it failed"
+    assert ref.reason == "the provider marked it as failed"
 
 
 @either

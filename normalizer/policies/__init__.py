@@ -25,7 +25,7 @@ def policy_name(name: str) -> Policy:
     for known in POLICIES:
         if known == name:
             return known
-    raise PolicyError(f"no policy is called {name!r}", hint=f"one of {', '.join(POLICIES)}")
+    raise PolicyError(f"unknown policy: {name!r}", hint=f"one of {', '.join(POLICIES)}")
 
 
 class Ref(Struct, frozen=True, gc=False):
@@ -101,10 +101,13 @@ def select(response: Response, policy: Policy = "all", limit: int | None = None,
     an argument that is not a Response. For a response without choices the selection is empty.
     """
     if not isinstance(response, Response):
-        raise PolicyError(f"a {type(response).__name__} is no Response", hint="give what normalize() or finish() gave")
+        raise PolicyError(
+            f"response must be a Response, got {type(response).__name__}",
+            hint="pass the result of normalize() or finish()",
+        )
     rule = POLICIES[policy_name(policy)]
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise PolicyError(f"a limit of {limit!r}", hint="give a number of calls, 0 or more, or None")
+        raise PolicyError(f"limit must be >= 0 or None, got {limit!r}", hint="pass a number of calls or None")
     if (choice or response.choices) and not any(c.index == choice for c in response.choices):
         raise PolicyError(f"the response has no choice {choice}", hint=f"it has {[c.index for c in response.choices]}")
     selection = Selection(policy, limit, choice, [], [], [])
@@ -146,12 +149,12 @@ def _cannot_run(call: ToolCall) -> str | None:
     if call.status == "complete":
         return None
     if call.status == "truncated":
-        return "its arguments were cut"
+        return "its arguments were truncated"
     if call.kind == "unresolved":
-        return "nobody says who executes it"
+        return "the response does not specify whether the provider executes it"
     if call.extra.get("status") == "failed":
-        return "the provider says that it failed"
-    return "its arguments are no JSON object" if call.name else "it has no name"
+        return "the provider marked it as failed"
+    return "its arguments are not a JSON object" if call.name else "it has no name"
 
 
 def _report(selection: Selection) -> None:

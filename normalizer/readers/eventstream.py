@@ -81,7 +81,7 @@ class EventStreamReader:
         except (msgspec.MsgspecError, RecursionError):
             pass  # not wrapped: the payload itself is the event
         except ValueError:
-            self.problems.append(("undecodable-event", "an event-stream message whose bytes are no base64"))
+            self.problems.append(("undecodable-event", "an event-stream message whose bytes are not base64"))
             return
         kind = headers.get(":exception-type") or headers.get(":error-code")
         if kind:
@@ -93,7 +93,7 @@ class EventStreamReader:
     def close(self) -> list[Item]:
         """Report an incomplete message without decoding it, because its checksum is missing."""
         if self._buffer:
-            self.problems.append(("unterminated-event", f"{len(self._buffer)} bytes of a message that is not whole"))
+            self.problems.append(("unterminated-event", f"{len(self._buffer)} bytes of an incomplete message"))
             self._buffer.clear()
         return []
 

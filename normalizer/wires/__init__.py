@@ -37,7 +37,7 @@ def wire_name(name: str) -> Wire:
     for known in WIRES:
         if known == name:
             return known
-    raise UnknownWire(f"no wire is called {name!r}", hint=f"one of {', '.join(WIRES)}")
+    raise UnknownWire(f"unknown wire: {name!r}", hint=f"one of {', '.join(WIRES)}")
 
 
 def wire(name: str) -> Any:

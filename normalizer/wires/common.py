@@ -115,7 +115,7 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            context.find("corrupt-text", f"the body is no UTF-8 at byte {error.start}: U+FFFD stands there")
+            context.find("corrupt-text", f"the body is not UTF-8 at byte {error.start}: replaced by U+FFFD")
     return body
 
 
@@ -161,7 +161,7 @@ class CallSite(Struct, gc=False):
             if (name, value) not in known:
                 known.add((name, value))
                 return False
-            again = "came twice, in two spellings"
+            again = "is repeated in another spelling"
         self.context.find("duplicate-call", f"{name} ({id}) {again}", self.choice)
         return True
 
@@ -212,18 +212,18 @@ class CallSite(Struct, gc=False):
         arguments, status, code = Parsed(None) if free_text else parse(text)
         if cut:
             arguments, status = None, "truncated"
-            find("arguments-truncated", f"the answer was cut inside {name}", choice, block)
+            find("arguments-truncated", f"the response was truncated inside {name}", choice, block)
         elif code:
             find(code, f"{code}: {name}", choice, block)
         if "\ufffd" in text or "\\ufffd" in text.lower():
-            find("corrupt-text", f"the arguments of {name} hold U+FFFD", choice, block)
+            find("corrupt-text", f"the arguments of {name} contain U+FFFD", choice, block)
         if not name:
             status, arguments = "invalid", None
             find("nameless-call", "", choice, block)
         names = self.context.declared.names
         if name and names is not None and name not in names and kind in BY_NAME:
             missing = "pseudo-parallel" if name == PSEUDO_PARALLEL else "unknown-tool"
-            find(missing, f"the request declares no tool {name!r}", choice, block)
+            find(missing, f"the request does not declare a tool {name!r}", choice, block)
         return arguments, status
 
     def _synthetic(self, id: str | None, block: int, extra: dict[str, Any]) -> str:
@@ -258,7 +258,7 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     if approvals:
         context.find("needs-approval", "", choice)
     if reason == "tool_calls":
-        context.find("stop-disagrees", f"the wire says {raw!r} and there is no client call", choice)
+        context.find("stop-disagrees", f"stop reason {raw!r} without a client call", choice)
         reason = "end_turn"
     elif reason is None:
         context.find("stop-missing", "", choice)
@@ -266,7 +266,7 @@ def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals
     elif reason == "unknown" or not (raw is None or is_listed(raw)):
         context.find("stop-unknown", f"stop reason {raw!r}", choice)
     elif calls and reason == "end_turn":
-        context.find("stop-disagrees", f"the wire says {raw!r} and there are {calls} client calls", choice)
+        context.find("stop-disagrees", f"stop reason {raw!r} with {calls} client calls", choice)
     if reason in _YIELDS:
         reason = "tool_calls" if calls else "refusal" if refusals else "pause" if approvals else reason
     if reason in _REFUSALS:
@@ -337,7 +337,7 @@ def no_answer(context: Context, data: bytes, *, id: str | None = None, model: st
         failed = any(raw.get(name) is not None for name in _OF_ERRORS) or isinstance(raw.get("message"), str)
         failed = failed or raw.get("status") == "failed"
     if not failed:
-        raise NoAnswer(f"the body is neither an answer nor an error of {context.wire}", body=data)
+        raise NoAnswer(f"the body is neither a response nor an error of {context.wire}", body=data)
     return error_response(context, raw, id=id, model=model)
 
 
@@ -349,7 +349,7 @@ def error_response(context: Context, raw: Any, *, id: str | None = None, model: 
     context.find("error-response", f"{error.type}: {error.message}"[:500])
     rejected = raw.get("error") if isinstance(raw, dict) else None
     if isinstance(rejected, dict) and rejected.get("failed_generation") is not None:
-        context.find("provider-rejected-call", "failed_generation holds what the model wrote")
+        context.find("provider-rejected-call", "failed_generation contains the model's text")
     response = Response(context.wire, context.provider, id, model, [], None, error)
     return response.with_findings(context.findings)
 
@@ -407,7 +407,7 @@ class StreamBase:
             self.event(name, data, out)
         except MalformedBody:
             text = data.decode("utf-8", "replace")[:500]
-            self._context.find("undecodable-event", f"no JSON object: {text}")
+            self._context.find("undecodable-event", f"not a JSON object: {text}")
             self.fail({"type": "undecodable_event", "message": text}, out)
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
@@ -424,5 +424,5 @@ class StreamBase:
         self._error = error_of(raw, self._context.status)
         self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
         if isinstance(raw, dict) and isinstance(raw.get("error"), dict) and "failed_generation" in raw["error"]:
-            self._context.find("provider-rejected-call", "failed_generation holds what the model wrote")
+            self._context.find("provider-rejected-call", "failed_generation contains the model's text")
         out.append(StreamError(self._error))

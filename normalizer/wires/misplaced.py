@@ -49,7 +49,7 @@ def distrust(
     for place in sorted(misplaced):
         block = blocks[place]
         if type(block) is ToolCall and block.status == "complete":
-            message = f"{block.name} ({block.id}): arguments came elsewhere than for their call"
+            message = f"{block.name} ({block.id}): arguments were sent for the wrong call"
             context.find("arguments-misplaced", message, choice, place)
             blocks[place] = replace(block, status="truncated", arguments=None)
 

@@ -90,10 +90,10 @@ class Reader(Generic[S]):
             try:
                 source = json_codec.decode(data)
             except (ValueError, RecursionError) as error:
-                raise MalformedBody(f"the body is no JSON: {error}", body=data) from None
+                raise MalformedBody(f"the body is not JSON: {error}", body=data) from None
         fitted = _fit_struct(source, self._cls, "$", notes)
         if fitted is None:
-            raise MalformedBody("the body is JSON but no object", body=data)
+            raise MalformedBody("the body is JSON but not an object", body=data)
         return fitted
 
 

@@ -76,7 +76,7 @@ def test_INV_01_an_invalid_call_is_replayed_and_answered_with_an_error(wire: str
     assert made[:2] == ("a", "f")
     assert made[2] in ('{"x": ', {"_raw": '{"x": '})
     ((id, text),) = answered(wire, encoded.body)
-    assert (id, "This call was not executed: its arguments were cut" in text) == ("a", True)
+    assert (id, "This call was not executed: its arguments were truncated" in text) == ("a", True)
 
 
 def test_HIST_04_results_in_two_turns_are_joined_before_anything_is_mended() -> None:

@@ -58,7 +58,7 @@ def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: Call) 
         assert [(c.id, c.status) for c in response.calls] == [("call_a", "complete"), ("call_z", "truncated")]
         selection = select(response)
         assert [ref.id for ref in selection.kept] == ["call_a"]
-        assert [(ref.id, ref.reason) for ref in selection.rejected] == [("call_z", "its arguments were cut")]
+        assert [(ref.id, ref.reason) for ref in selection.rejected] == [("call_z", "its arguments were truncated")]
 
 
 @pytest.mark.parametrize("wire", ["openai.responses", "anthropic.messages"])

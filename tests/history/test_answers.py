@@ -59,9 +59,9 @@ def test_dropped_calls_are_answered_with_the_reason() -> None:
 def test_rejected_calls_are_answered_with_the_reason() -> None:
     said = response(call("a", "truncated"), call("b"), call("c", "invalid"))
     assert results(answer(said, select(said), {"b": "2"})) == [
-        refused("a", "its arguments were cut"),
+        refused("a", "its arguments were truncated"),
         Result("b", [TextPart("2")], name="do_b"),
-        refused("c", "its arguments are no JSON object"),
+        refused("c", "its arguments are not a JSON object"),
     ]
 
 
@@ -73,7 +73,7 @@ def test_a_kept_call_that_nobody_ran_is_answered_as_not_executed() -> None:
 
 def test_an_outcome_for_no_call_or_a_second_one_is_an_error() -> None:
     selection = select(THREE)
-    with pytest.raises(DuplicateAnswer, match="outcomes for calls that do not stand there: z"):
+    with pytest.raises(DuplicateAnswer, match="outcomes for unknown calls: z"):
         answer(THREE, selection, {"a": "1", "z": "?"})
     with pytest.raises(DuplicateAnswer, match="two results for a"):
         answer(THREE, selection, [Result("a", []), Result("a", [])])
@@ -147,7 +147,7 @@ def test_stripping_cuts_dropped_and_rejected_calls_and_nothing_else() -> None:
 @pytest.mark.parametrize("sealed", [Reasoning("hm", signature="s"), Reasoning(encrypted="e", redacted=True)])
 def test_stripping_beside_signed_reasoning_is_refused_and_needless_where_nothing_is_cut(sealed: Reasoning) -> None:
     said = response(sealed, call("a"), call("b"))
-    with pytest.raises(StripIllegal, match="do_b: signed reasoning stands in the same turn"):
+    with pytest.raises(StripIllegal, match="do_b: the same turn contains signed reasoning"):
         strip(said, select(said, "first"))
     assert strip(said, select(said)) == said
 
@@ -193,5 +193,5 @@ def test_where_there_are_no_tools_or_no_switch_nothing_is_switched() -> None:
 
 
 def test_a_policy_that_is_unknown_is_refused() -> None:
-    with pytest.raises(PolicyError, match="no policy is called 'second'"):
+    with pytest.raises(PolicyError, match="unknown policy: 'second'"):
         with_policy(Request("openai.chat", "m", []), "second")

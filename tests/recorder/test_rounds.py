@@ -79,7 +79,7 @@ def test_a_call_that_was_cut_is_answered_as_not_executed() -> None:
     )
     next(talk)
     body = talk.send(said(("a", "look", '{"x":'), stop="length"))
-    assert results(body) == {"a": "[tool_error] This call was not executed: its arguments were cut."}
+    assert results(body) == {"a": "[tool_error] This call was not executed: its arguments were truncated."}
 
 
 def over(talk: Any, response: Response) -> bool:

@@ -67,7 +67,7 @@ _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "hangs async": (_hang, "timeout", "Tool execution timed out after 0.05s."),
     "hangs in its thread": (_hang_in_thread, "timeout", "Tool execution timed out after 0.05s."),
     "returns an object": (object, "unsayable", "Tool 'bad' returned something that cannot be told"),
-    "returns not a number": (lambda: float("nan"), "unsayable", "NaN and infinity are no JSON"),
+    "returns not a number": (lambda: float("nan"), "unsayable", "NaN and infinity are not JSON"),
     "returns a nest without end": (_nest, "unsayable", "Tool 'bad' returned something that cannot be told"),
     "returns bytes that are no text": (lambda: b"\xff\xfe", "unsayable", "returned 2 bytes that are no text"),
     "returns an error": (

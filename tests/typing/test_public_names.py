@@ -37,8 +37,8 @@ def test_a_name_from_outside_is_checked() -> None:
     assert [wire_name(name) for name in get_args(Wire)] == list(get_args(Wire))
     assert [policy_name(name) for name in get_args(Policy)] == list(get_args(Policy))
     for name in ("", "openai.Chat", "openai.chat "):
-        with pytest.raises(UnknownWire, match="no wire is called"):
+        with pytest.raises(UnknownWire, match="unknown wire"):
             wire_name(name)
     for name in ("", "First", "first "):
-        with pytest.raises(PolicyError, match="no policy is called"):
+        with pytest.raises(PolicyError, match="unknown policy"):
             policy_name(name)

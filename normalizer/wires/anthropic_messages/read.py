@@ -46,9 +46,9 @@ def read(body: Any, provider: str | None = None) -> Request:
     try:
         given = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
-        raise MalformedBody(f"the request is no JSON: {error}", body=body) from None
+        raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
     if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
-        raise MalformedBody("no request of the Messages API: it has no list of messages", body=body)
+        raise MalformedBody("not a request of the Messages API: it has no list of messages", body=body)
     reading = _Reading(provider, respelled)
     if given.get("system"):
         reading.turns.append(_system(given["system"], {}))

@@ -82,7 +82,7 @@ class Blocks:
             if earlier.fits(member):
                 return earlier  # an earlier block with the same index accepts this text
             earlier = earlier.before
-        where = "where no block began" if placed is None else f"which is a {_type(placed.block)} block"
+        where = "where no block was started" if placed is None else f"which is a {_type(placed.block)} block"
         self._context.find_once("delta-misplaced", f"{kind} under index {index}, {where}")
         found = None
         if placed is not None:
@@ -140,7 +140,7 @@ class Blocks:
             one = again.first if again.first is not None and not again.asks_nothing() else again
             if one.asks_nothing() and one.key not in repeats:
                 repeats.add(one.key)
-                self._context.find("duplicate-call", f"{one.block.name} ({one.block.id}) began twice", 0)
+                self._context.find("duplicate-call", f"{one.block.name} ({one.block.id}) was started twice", 0)
         return repeats
 
     def doubted(self, built: Iterable[tuple[Open, Block]]) -> set[int]:

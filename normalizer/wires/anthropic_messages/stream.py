@@ -263,7 +263,7 @@ class Stream(StreamBase):
         blocks: list[Block] = []
         for one, block in built:
             if one.key in doubted and type(block) is ToolCall and block.status == "complete":
-                message = f"{block.name} ({block.id}): arguments came under the index of another block"
+                message = f"{block.name} ({block.id}): arguments have the index of another block"
                 self._context.find("arguments-misplaced", message, 0, len(blocks))
                 blocks.append(replace(block, status="truncated", arguments=None))
             else:
@@ -287,7 +287,9 @@ class Stream(StreamBase):
             given = spelled(block.input)
             text = said if said else given
             if given not in NO_INPUT and by_value(given) != by_value(text):
-                self._context.find("arguments-disagree", f"{block.name}: one input at its start, and another in deltas")
+                self._context.find(
+                    "arguments-disagree", f"{block.name}: the input at its start differs from the deltas"
+                )
         if one.members:
             add_members(block, one.members)
         return convert(site, block, place, cut, text)

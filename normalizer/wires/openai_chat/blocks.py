@@ -98,7 +98,9 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
         name, text, kind, extra = read_call(call, site.context)
         if not (name or text or extra):
             entry = id or "an entry of tool_calls"
-            site.context.find("nameless-call", f"{entry} has neither name nor arguments; it is no call", site.choice)
+            site.context.find(
+                "nameless-call", f"{entry} has neither a name nor arguments; it is not a call", site.choice
+            )
             continue
         free_text = kind == "custom"
         if id in site.seen and site.repeats(id, name, text, free_text):
@@ -140,7 +142,7 @@ def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -
         if type(block) is not ToolCall or block.name != name:
             continue
         if block.arguments_text == text or by_value(block.arguments_text) == by_value(text):
-            site.context.find("duplicate-call", f"{name} stands in tool_calls and function_call", site.choice)
+            site.context.find("duplicate-call", f"{name} is in both tool_calls and function_call", site.choice)
             return True
     return False
 
@@ -190,7 +192,7 @@ def arguments_text(function: Function, context: Context) -> tuple[str, dict[str,
         rest["call_id"] = function.call_id
     if function.arguments is not None or "arguments" not in rest:
         return function.arguments or "", rest
-    context.find("arguments-respelled", "arguments came as JSON, not as text")
+    context.find("arguments-respelled", "the arguments are JSON, not text")
     return json_codec.text(rest.pop("arguments")), rest
 
 

@@ -63,7 +63,7 @@ def read(body: Any, provider: str | None) -> Request:
         try:
             body = json_codec.decode(data)
         except ValueError as error:
-            raise MalformedBody(f"the request is no JSON: {error}", body=data) from None
+            raise MalformedBody(f"the request is not JSON: {error}", body=data) from None
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         raise MalformedBody("a request of openai.chat has a list of messages", body=b"")
     try:

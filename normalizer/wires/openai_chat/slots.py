@@ -198,7 +198,7 @@ class Slots:
         elif name and (seen.whole or (elsewhere and owner is None and not seen.length)):
             return self._open(index, seen)
         if index is not None and index != seen.index:
-            self._find("index-changed", seen, f"{seen.id} came under the indexes {seen.index} and {index}")
+            self._find("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
         return seen
 
     def _without_id(self, index: Index | None, name: str | None, text: str) -> Slot:
@@ -218,7 +218,7 @@ class Slots:
             if text != owner.text or index is None:
                 opened = self._open(index)
                 if index is not None:
-                    self._find("index-reused", opened, f"a new call {name} came under index {index}")
+                    self._find("index-reused", opened, f"a new call {name} has index {index}")
                 return opened
         elif name != owner.name and owner.name and self._begins_another(owner, index, name):
             return self._open(index)
@@ -277,7 +277,7 @@ class Slots:
         whole = "".join((*slot.replaced, *slot.parts))
         if parse(slot.text).arguments is None and parse(whole).arguments is not None:
             slot.parts = [whole]
-            self._find("arguments-disagree", slot, f"{slot.name}: its beginning seemed to be repeated, and was not")
+            self._find("arguments-disagree", slot, f"{slot.name}: an apparent repetition of the beginning was not one")
         else:
             self._find("arguments-snapshot", slot, f"{slot.name}: {len(slot.replaced[0])} characters repeated")
 
@@ -293,7 +293,7 @@ class Slots:
             elif slot.rival:
                 doubts.rivals.add(len(calls))
             if not slot.said and (slot.repeated is not None or slot.order in continued):
-                self._find("duplicate-call", slot, f"the head of {slot.name} ({slot.id}) came again")
+                self._find("duplicate-call", slot, f"the head of {slot.name} ({slot.id}) is repeated")
             elif slot.kind == "custom" and (slot.name or slot.length):
                 custom = Custom(extra_=slot.extra, name=slot.name, input=slot.text)
                 calls.append(Call(id=slot.id, type="custom", custom=custom))
@@ -326,7 +326,7 @@ def add_name(slot: Slot, name: str, context: Context) -> None:
         slot.name = name
     elif name != slot.name and not slot.length:
         slot.name += name
-        context.find("name-split", f"a name in pieces: {slot.name}")
+        context.find("name-split", f"name in several fragments: {slot.name}")
 
 
 def add_text(slot: Slot, text: str) -> bool:

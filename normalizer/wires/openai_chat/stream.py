@@ -181,7 +181,7 @@ class Stream(StreamBase):
 
     def _begin(self, index: int) -> Answer:
         if len(self._answers) >= MAX_SLOTS:
-            raise TooManyCalls(f"more than {MAX_SLOTS} choices", hint="the stream is not a real answer")
+            raise TooManyCalls(f"more than {MAX_SLOTS} choices", hint="the stream is not a valid response")
         answer = self._answers[index] = Answer(index, self._context)
         return answer
 
@@ -238,7 +238,7 @@ class Stream(StreamBase):
                 slot.name = slot.name or call.name
                 self._extend(answer, slot, call.text, out)
             elif says_other(slot, call.text):
-                self._context.find("arguments-disagree", f"{slot.name}: the message says other ones than the deltas")
+                self._context.find("arguments-disagree", f"{slot.name}: the message and the deltas differ")
                 slot.set(call.text)
                 out.append(BlockReset(answer.index, slot.key, call.text))
             slot.stray = slot.rival = False

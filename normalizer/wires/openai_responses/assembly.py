@@ -135,7 +135,10 @@ def mistrusted(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> l
     whole = []
     for item in items:
         if surplus and (id(item) in bare or (astray and type(item) in _CALLS and item.status == "incomplete")):
-            find("arguments-misplaced", f"{getattr(item, 'name', None) or item_type(item)}: they came for another item")
+            find(
+                "arguments-misplaced",
+                f"{getattr(item, 'name', None) or item_type(item)}: they were sent for another item",
+            )
             whole.append(msgspec.structs.replace(item, status="incomplete"))
         else:
             whole.append(item)
@@ -173,7 +176,7 @@ def _agree(item: Any, part: str, streamed: Any, find: _Find) -> bool:
     name = getattr(item, "name", None) or item.__struct_config__.tag
     if not _given(item, part):
         setattr(item, part, streamed)
-        find("arguments-disagree", f"{name}: streamed, and missing at the end; what was streamed counts")
+        find("arguments-disagree", f"{name}: missing in the final item; the streamed ones count")
         return True
     if isinstance(final, str) and final != streamed:
         find("arguments-disagree", f"{name}: {len(streamed)} characters streamed, {len(final)} final")
@@ -213,7 +216,10 @@ def _pieced(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     item = msgspec.structs.replace(item)
     kind = type(item)
     if opened.done:
-        find("output-disagrees", f"{item_type(item)}: words were streamed, and are missing at its end; they count")
+        find(
+            "output-disagrees",
+            f"{item_type(item)}: streamed text is missing in the final item; the streamed text counts",
+        )
     if kind is s.MessageItem:
         if not item.content or said:
             parts = [

@@ -180,10 +180,10 @@ def _call(
         if reading.told is None:
             reading.told = set()
         if told in reading.told:
-            site.context.find("duplicate-call", f"{name} ({id}) came twice", site.choice)
+            site.context.find("duplicate-call", f"{name} ({id}) is repeated", site.choice)
             return None
         reading.told.add(told)
-        site.context.find("answered-call", f"{name} ({id}): its output stands beside it", site.choice, len(blocks))
+        site.context.find("answered-call", f"{name} ({id}): the response contains its output", site.choice, len(blocks))
         blocks.append(ServerToolCall(id or "", tool, name or "", text, item.status, {"item": raw_object(item)}))
         return None
     if id in site.seen and not reading.past and site.repeats(id, name, text, free_text):
@@ -200,7 +200,7 @@ def _call(
 
 def _spell(item: s.FunctionCall, context: Context) -> None:
     """Replace arguments that are JSON but not text by compact JSON text (failure ARG-02)."""
-    context.find("arguments-respelled", "arguments came as JSON, not as text")
+    context.find("arguments-respelled", "the arguments are JSON, not text")
     rest = dict(item.extra_ or ())
     item.arguments = json_codec.text(rest.pop("arguments"))
     item.extra_ = rest or None

@@ -55,9 +55,9 @@ def read(body: Any, provider: str | None = None) -> Request:
         try:
             body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError as error:
-            raise MalformedBody(f"the request is no JSON: {error}", body=body) from None
+            raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
     if not isinstance(body, dict):
-        raise MalformedBody("the request is no JSON object", body=body)
+        raise MalformedBody("the request is not a JSON object", body=body)
     params = {k: v for k, v in body.items() if k not in _REPRESENTED}
     model, anchor, parallel = body.get("model"), body.get("previous_response_id"), body.get("parallel_tool_calls")
     for name, value, kind in (

@@ -128,7 +128,9 @@ class Stream(StreamBase):
         if named is not None and named is not opened and (opened is None or _outweighs(named, opened, id, implied)):
             if index is not None and index not in self._shared and not named.strayed:
                 named.strayed = True
-                self._context.find("index-changed", f"{id}: {event.type} under index {index}, which is not its own")
+                self._context.find(
+                    "index-changed", f"{id}: {event.type} under index {index}, which belongs to another item"
+                )
             opened = named
         if opened is None and index is None:
             # Without index and known id: the last open item of the implied type (RSP-03).
@@ -136,7 +138,7 @@ class Stream(StreamBase):
             candidates = (o for o in reversed(self._items.values()) if type(o.item) is implied and not o.done)
             opened = next((one for one in candidates if not changed(one.item, event)), None)
         if opened is None:
-            self._context.find("index-changed", f"{event.type} for index {index}, where no item began")
+            self._context.find("index-changed", f"{event.type} for index {index}, where no item was started")
             item: Any = implied()
             item.id = event.item_id or None
             if event.call_id and hasattr(item, "call_id"):
@@ -193,7 +195,7 @@ class Stream(StreamBase):
 
     def _new(self, item: Wire, index: int | None) -> Open:
         if len(self._items) >= MAX_SLOTS:
-            raise TooManyCalls(f"more than {MAX_SLOTS} output items", hint="the stream is not a real answer")
+            raise TooManyCalls(f"more than {MAX_SLOTS} output items", hint="the stream is not a valid response")
         self._growing = _NOTHING
         opened = Open(item)
         if index is None or index in self._items:

@@ -150,9 +150,9 @@ class _Reading(Struct):
         cut = call is self.cut or call.status == INCOMPLETE
         built = site.build(at, call.id, call.name, call.text, extra=extra, cut=cut)
         if call.places > 1 and call.grew:
-            find("index-changed", f"{call.name} ({call.id}) was continued in another output", site.choice, at)
+            find("index-changed", f"{call.name} ({call.id}) continues in another output", site.choice, at)
         elif call.places > 1:
-            find("duplicate-call", f"{call.name} ({call.id}) stands {call.places} times", site.choice, at)
+            find("duplicate-call", f"{call.name} ({call.id}) occurs {call.places} times", site.choice, at)
         if failed:
             find("call-failed", f"{call.name}: {call.error}" if call.error else "", site.choice, at)
             built = msgspec.structs.replace(built, status="invalid", arguments=None)
