@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 
-from toolparity.conformance import baseline
+from toolparity.conformance.runner import baseline
+from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects.peers import PEERS
-from toolparity.conformance.withdrawn import WITHDRAWN
 
 HEAD = """\
 # What other implementations fail

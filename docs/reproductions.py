@@ -21,16 +21,16 @@ from msgspec import Struct
 from xai_sdk.proto import chat_pb2
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance import baseline
-from toolparity.conformance.baseline import Known
-from toolparity.conformance.expected import Expected
+from toolparity.conformance.cases.expected import Expected
+from toolparity.conformance.cases.scenarios import scenarios
+from toolparity.conformance.cases.traffic import Answered, answers
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.common import listed
-from toolparity.conformance.scenarios import scenarios
+from toolparity.conformance.oracle.usage import usage_on
+from toolparity.conformance.runner import baseline
+from toolparity.conformance.runner.baseline import Known
 from toolparity.conformance.subjects import Ask
 from toolparity.conformance.subjects.peers import PEERS
-from toolparity.conformance.traffic import Answered, answers
-from toolparity.conformance.wire_usage import usage_on
 from toolparity.normalizer import json_codec
 from toolparity.reports import results
 from toolparity.reports.results import Result, Told, Verdict, brief

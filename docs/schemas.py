@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolparity.cassettes import scripts
-from toolparity.conformance import scenarios
+from toolparity.conformance.cases import scenarios
 from toolparity.reports import results
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from .figures import alive, figures, passing, standings
+from .escape import cut, visible
 from .results import BAD, Report, Run
-from .shown import cut, visible
+from .statistics import alive, figures, passing, standings
 
 LABEL = "tool calls"
 

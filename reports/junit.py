@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from .figures import alive
+from .escape import cut, visible
 from .results import Kill, Law, Outcome, Report, Result, Run, Verdict
-from .shown import cut, visible
+from .statistics import alive
 
 #: Element of a test, and the outcomes that cause it. The first match decides.
 _ELEMENTS: tuple[tuple[str, tuple[Outcome, ...]], ...] = (

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .badge import message
 from .compare import Change, Comparison, by_scenario, compare, counted, moved, stood
-from .figures import (
+from .markdown_budget import Page, code, prose, tagged
+from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
+from .statistics import (
     Counts,
     Figures,
     alive,
@@ -28,8 +30,6 @@ from .figures import (
     varied,
     worst,
 )
-from .fitting import Page, code, prose, tagged
-from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
 
 #: Maximum bytes of the report. A character has at least one byte.
 ROOM = 60_000

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from tabulate import tabulate
 
-from .shown import cut, visible
+from .escape import cut, visible
 
 Tone = Literal["good", "warning", "bad", "dim", "strong"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .compare import Change, Comparison, by_scenario, compare, counted, stood
-from .figures import (
+from .results import Law, Outcome, Report, Result, Run, Seen, Verdict
+from .statistics import (
     Counts,
     Figures,
     alive,
@@ -23,7 +24,6 @@ from .figures import (
     varied,
     worst,
 )
-from .results import Law, Outcome, Report, Result, Run, Seen, Verdict
 from .terminal import Cell, Lines, Section, Table, Tone, Value
 
 _TONES: dict[Outcome, Tone] = {

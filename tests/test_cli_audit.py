@@ -18,8 +18,8 @@ from tests.programs import interruptible
 from tests.recorded.rows import WIRES
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.cassettes.sources import Exchange, decoding
-from toolparity.conformance import crew
-from toolparity.conformance.audit import Audit
+from toolparity.conformance.audit import parallel
+from toolparity.conformance.audit.summary import Audit
 from toolparity.conformance.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.findings import CODES
@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_one_line_with_its_place_and_the_rest_goes_on(tmp
 def test_the_result_is_the_same_for_any_number_of_workers(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "BATCH_BYTES", 4000)
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 4000)
     paths = [mixed(tmp_path / f"{n}{suffix}", 20) for n in range(3)]
     one, two = (run(*paths, tmp_path / "missing", EXAMPLES, "--json", "--jobs", jobs) for jobs in ("1", "2"))
     assert one.stdout == two.stdout
@@ -157,17 +157,17 @@ def test_the_result_is_the_same_for_any_number_of_workers(
 def test_the_result_does_not_depend_on_how_the_input_was_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = mixed(tmp_path / "r.jsonl", 20)
     whole = data(path)
-    monkeypatch.setattr(crew, "BATCH_BYTES", 1)
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 1)
     assert data(path) == whole
 
 
 def test_few_parts_are_under_way_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The input is read as parts are done, not ahead of them: memory does not grow with it."""
-    monkeypatch.setattr(crew, "BATCH_BYTES", 1)
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 1)
     path = mixed(tmp_path / "r.jsonl", 30)
     read = done = 0
     ahead = 0
-    real = crew.pieces
+    real = parallel.pieces
 
     def counted(*args: Any) -> Any:
         nonlocal read, ahead
@@ -180,8 +180,8 @@ def test_few_parts_are_under_way_at_a_time(tmp_path: Path, monkeypatch: pytest.M
         nonlocal done
         done += 1
 
-    monkeypatch.setattr(crew, "pieces", counted)
-    crew.audit_paths([str(path)], jobs=2, on_progress=progress)
+    monkeypatch.setattr(parallel, "pieces", counted)
+    parallel.audit_paths([str(path)], jobs=2, on_progress=progress)
     assert done == 30 * 9
     assert ahead <= 2 * 4 + 2
 

@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if file := config.getoption("--parity-report"):
         from toolparity.reports.files import unwritable
 
-        from .conformance.pytest_report import Gathering, Giving
+        from .conformance.plugin.report import Gathering, Giving
 
         config.pluginmanager.register(Giving(), "toolparity-giving")
         if not hasattr(config, "workerinput"):  # the main process collects the results of xdist workers
@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if not told["subjects"] or _elsewhere(config):
         return
     try:
-        from .conformance.pytest_cases import Suite
+        from .conformance.plugin.cases import Suite
     except ModuleNotFoundError as error:
         if (error.name or "toolparity").startswith("toolparity"):
             raise

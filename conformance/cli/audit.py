@@ -11,9 +11,9 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Policy, Wire
 from toolparity.reports.terminal import render
 
-from ..audit import ALL_CODES, SEVERITIES, Audit
-from ..audit_report import as_json, sections
-from ..crew import audit_paths
+from ..audit.parallel import audit_paths
+from ..audit.report import as_json, sections
+from ..audit.summary import ALL_CODES, SEVERITIES, Audit
 from . import exits, options, rendering, screen
 from .names import unknown
 from .problems import Problems

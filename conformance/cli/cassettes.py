@@ -20,9 +20,9 @@ from toolparity.normalizer.model import Policy
 from toolparity.normalizer.policies import select
 from toolparity.reports.terminal import Section, render
 
-from .. import cassette_report as report
-from ..exchange import first_choice, unlogged
-from ..workers import cores, in_order
+from ..audit.exchange import first_choice, unlogged
+from ..runner.workers import cores, in_order
+from . import cassette_report as report
 from . import exits, options, screen
 from .names import Group, Named, nearest
 from .progress import Progress

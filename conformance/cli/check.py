@@ -10,13 +10,13 @@ import click
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports import results
-from toolparity.reports.figures import alive, idle
 from toolparity.reports.results import Report
+from toolparity.reports.statistics import alive, idle
 
-from .. import baseline, kill, session
-from ..bench import Choice
+from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad
-from ..scenarios import scenarios as known_scenarios
+from ..runner import baseline, kill, suite
+from ..runner.judge import Choice
 from ..subjects import known_names, shipped
 from . import exits, options, rendering
 from .names import Named, must_fit
@@ -114,10 +114,10 @@ def command(
             options.must_be_writable(path.parent if folder else path, folder=folder)
     begun = update_baseline and file is not None and not file.exists()
     with Progress(sum(1 for _ in choice.cases()) * len(names), "checking") as progress:
-        run = session.run(
+        run = suite.run(
             names,
             choice,
-            known=session.expected(file, none=no_baseline or begun),
+            known=suite.expected(file, none=no_baseline or begun),
             unreleased=unreleased,
             twice=not once,
             jobs=jobs or 0,

@@ -10,7 +10,7 @@ from toolparity.cassettes.sources import Problem, read
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Policy, Wire
 
-from ..exchange import line
+from ..audit.exchange import line
 from . import exits, options
 from .problems import Problems
 

@@ -11,8 +11,8 @@ import click
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.normalizer.errors import UnreadableSource
 
-from ..cassette_report import by_origin
 from . import exits
+from .cassette_report import by_origin
 from .names import Named, unknown
 
 

@@ -6,7 +6,7 @@ import click
 
 from toolparity.normalizer.errors import BadAnswer, MissingExtra, UnknownSubject
 
-from .. import smoke
+from ..runner import smoke
 from ..subjects import known_names, subject
 from . import exits
 from .names import must_fit

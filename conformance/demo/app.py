@@ -34,9 +34,9 @@ from toolparity.normalizer.policies import POLICIES
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.log import Log
 
-from .desk import Asked, Desk
 from .narrating import Library
-from .pace import Pace
+from .sessions import Asked, Desk
+from .throttle import Pace
 
 _FILES = {
     "/": ("index.html", "text/html"),

@@ -20,7 +20,7 @@ from toolparity.normalizer.turns.log import Log
 
 from .app import application
 from .narrating import Library
-from .pace import Pace
+from .throttle import Pace
 
 #: The lease of a turn, in seconds. After a crash, its turns can be resumed when the lease has expired.
 _LEASE = 6.0

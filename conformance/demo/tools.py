@@ -7,10 +7,10 @@ from typing import Any
 from toolparity.cassettes.recorder.script_driver import UNFORESEEN
 from toolparity.cassettes.scripts import Call, Offer, Script
 from toolparity.normalizer.conversation import Result, TextPart
-from toolparity.normalizer.turns.running import current_call
-from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.invoke import current_call
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
-from .pace import STEPS, Pace
+from .throttle import STEPS, Pace
 
 
 class Returning:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..subjects import CLAIMS, Ask, Next
 from ..subjects.reference import Reference
-from .spoiling import BAD, Spoil
+from .mutate import BAD, Spoil
 
 _MODULES = ("calls", "selecting", "reading", "telling", "requests")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..subjects import Ask
-from .spoiling import Told, bad, blocks, calls, keep_only, rebuild
+from .mutate import Told, bad, blocks, calls, keep_only, rebuild
 
 
 @bad("conservation")

@@ -7,7 +7,7 @@ import json
 import msgspec
 
 from ..subjects import Ask
-from .spoiling import Told, bad, blocks, calls, keep_only, rebuild
+from .mutate import Told, bad, blocks, calls, keep_only, rebuild
 
 
 @bad("any-split", "ask")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..subjects import Next
-from .spoiling import bad
+from .mutate import bad
 
 
 @bad("answered", "body")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..subjects import Ask
-from .spoiling import Told, bad, blocks, calls
+from .mutate import Told, bad, blocks, calls
 
 
 @bad("same-first")

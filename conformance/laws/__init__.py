@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-from ..evidence import Evidence
+from ..cases.case import Evidence
 from .common import Failure
 
 

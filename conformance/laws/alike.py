@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evidence import Evidence
+from ..cases.case import Evidence
 from .common import Failure, skeleton
 
 SENTENCE = (

@@ -8,8 +8,8 @@ from typing import Any
 
 from toolparity.normalizer.requests import check_request
 
-from ..evidence import Evidence, Round
-from ..wire_requests import answers_in, calls_in, failed_in, lost_results, next_of
+from ..cases.case import Evidence, Round
+from ..oracle.requests import answers_in, calls_in, failed_in, lost_results, next_of
 from .common import Failure, matched
 
 SENTENCE = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolparity.cassettes.surfaces import SURFACES
 
-from ..evidence import Evidence
+from ..cases.case import Evidence
 from .common import Failure, listed
 
 SENTENCE = "The same bytes, cut at any place, give the same response."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..answer import AnsweredCall
-from ..evidence import Evidence
-from ..expected import ExpectedCall
+from ..cases.case import Evidence
+from ..cases.expected import ExpectedCall
 from .common import Failure, as_written, declined, equal, matched, silent
 
 SENTENCE = "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, never repaired unasked."

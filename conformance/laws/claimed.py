@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evidence import Evidence, Round
+from ..cases.case import Evidence, Round
 from .common import Failure
 
 

@@ -10,8 +10,8 @@ import msgspec
 from toolparity.normalizer import json_codec
 
 from ..answer import AnsweredCall
-from ..evidence import Evidence, Round
-from ..expected import ExpectedCall
+from ..cases.case import Evidence, Round
+from ..cases.expected import ExpectedCall
 
 
 class Failure(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..answer import AnsweredCall
-from ..evidence import Evidence, Round
-from ..expected import ExpectedCall
+from ..cases.case import Evidence, Round
+from ..cases.expected import ExpectedCall
 from .claimed import withheld
 from .common import Failure, declined, listed, matched, same, silent
 

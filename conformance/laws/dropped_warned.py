@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..evidence import Evidence, Round
+from ..cases.case import Evidence, Round
 from .common import Failure, listed
 
 SENTENCE = "Each dropped call is warned of, with total, processed and dropped."

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request
 
-from ..evidence import Evidence
-from ..wire_requests import lost_calls, lost_results, next_of, words_in
+from ..cases.case import Evidence
+from ..oracle.requests import lost_calls, lost_results, next_of, words_in
 from .common import Failure, listed
 
 SENTENCE = "History from any wire, sent to any other, is legal there, and what could not be carried is reported."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evidence import Evidence
+from ..cases.case import Evidence
 from .common import Failure, flags, listed, matched, silent
 
 SENTENCE = "Nothing from an unfinished, failed or refused response is executed, and no call that was cut."

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from toolparity.normalizer import json_codec
 
-from ..evidence import Evidence
-from ..wire_requests import asked_in, lost_calls, next_of, wanted_back, words_in
+from ..cases.case import Evidence
+from ..oracle.requests import asked_in, lost_calls, next_of, wanted_back, words_in
 from .common import Failure, listed
 
 SENTENCE = "History goes back to its own provider byte-faithful: signatures, opaque items, ids."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..evidence import Evidence
+from ..cases.case import Evidence
 from .common import Failure, skeleton
 
 SENTENCE = "The streamed and the plain form of one answer give one canonical response."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evidence import Evidence, Round
-from ..wire_usage import usage_on
+from ..cases.case import Evidence, Round
+from ..oracle.usage import usage_on
 from .common import Failure, declined
 
 SENTENCE = "Token figures survive, also where they come late, alone or twice."

@@ -74,7 +74,7 @@ class Subject(Protocol):
     """The interface of a subject.
 
     ``claims``: a subset of `CLAIMS`. ``wires``: the wires that it reads, or None for all. A subject with a member
-    ``input`` that is "base_url" gets an address instead of bytes (`toolparity.conformance.subjects.fetching`).
+    ``input`` that is "base_url" gets an address instead of bytes (`http_client_subject`).
 
     ``read(ask)`` returns the canonical form or ``{"calls": […]}`` (`conformance.answer`). If it raises an exception,
     that is judged as an answer with an error. ``next_request(ask)`` returns a request body (JSON); it is needed only
@@ -207,7 +207,7 @@ def _fed(made: Any, input: str) -> Subject:
     if input == "pieces":
         tested: Subject = made
         return tested
-    from .fetching import Fetching
+    from .http_client_subject import Fetching
 
     return Fetching(made)
 

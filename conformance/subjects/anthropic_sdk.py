@@ -9,7 +9,7 @@ import anthropic
 from toolparity.normalizer import json_codec
 
 from . import Ask
-from .served import Served, http_of
+from .mock_transport import Served, http_of
 
 
 class AnthropicSDK:

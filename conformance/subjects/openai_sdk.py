@@ -9,7 +9,7 @@ import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from . import Ask
-from .served import Served, http_of
+from .mock_transport import Served, http_of
 
 #: Items that are client calls -> their name if the item has none, and the member with the arguments.
 _ITEMS = {

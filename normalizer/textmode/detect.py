@@ -17,8 +17,8 @@ from ..findings import Finding, finding
 from ..model import Reasoning, Response, Text
 from .blocks import Blocks
 from .dialects import DIALECTS
+from .parsers.coercion import Tools
 from .scanner import Scanner
-from .values import Tools
 
 _N = r"[\w.\-]{1,128}"
 _BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"

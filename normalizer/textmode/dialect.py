@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from .bodies import Body, Site
+from .parsers.call_parser import Body, Site
+from .parsers.coercion import Tools
 from .tags import HOLD, Hit, Hold, Tag, any_literal, gap
-from .values import Tools
 
 
 class WrittenCall(Struct, frozen=True):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from .dialect import Dialect
+from .parsers.coercion import Tools
 from .scan_events import Began, Ended, Grew, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 from .scanner import Scanner
-from .values import Tools
 
 
 class Shown:

@@ -17,9 +17,9 @@ from .blocks import Blocks
 from .detect import detect
 from .dialect import Dialect
 from .dialects import DIALECTS, dialect_of
+from .parsers.coercion import Tools, tools_of
 from .scan_events import Over
 from .scanner import Scanner
-from .values import Tools, tools_of
 
 _LIMITS_HEADERS = ("ratelimit", "rate-limit", "retry-after")
 _log = logging.getLogger("toolparity")

@@ -24,8 +24,8 @@ from .dialects import dialect_of
 from .dialects.results import failed
 from .dialects.tagged import RAW, spelled
 from .extract import read_with, settings
+from .parsers.coercion import Tools, tools_of
 from .scanner import Scanner
-from .values import Tools, tools_of
 
 
 class TextHistory(Struct, frozen=True):

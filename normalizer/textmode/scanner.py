@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .bodies import Body
 from .dialect import Dialect
 from .markdown import Markdown
+from .parsers.call_parser import Body
+from .parsers.coercion import Tools
 from .scan_events import Began, Doubted, Ended, Grew, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 from .tags import HOLD, Hit, Hold, any_literal, finder
-from .values import Tools
 
 THINKING = ("think", "thinking")
 _OPEN = tuple(f"<{name}>" for name in THINKING)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backoff import Backoff
-    from .execution import Executor, kept
+    from .execution.executor import Executor, kept
+    from .execution.invoke import current_call
+    from .execution.tool_results import ToolFailed
+    from .execution.tools import Fallback, Tool, Tools
+    from .machine.state import TurnState
     from .observer import Observer
     from .outcome import Outcome, Waiting
-    from .outcomes import ToolFailed
     from .provider import Provider
-    from .running import current_call
-    from .state import TurnState
-    from .tools import Fallback, Tool, Tools
     from .turn import Turn
 
 __all__ = [
@@ -44,17 +44,17 @@ _HOMES = {
     "Turn": "turn",
     "Outcome": "outcome",
     "Waiting": "outcome",
-    "Tools": "tools",
-    "Tool": "tools",
-    "Fallback": "tools",
-    "ToolFailed": "outcomes",
+    "Tools": "execution.tools",
+    "Tool": "execution.tools",
+    "Fallback": "execution.tools",
+    "ToolFailed": "execution.tool_results",
     "Backoff": "backoff",
-    "current_call": "running",
-    "Executor": "execution",
-    "kept": "execution",
+    "current_call": "execution.invoke",
+    "Executor": "execution.executor",
+    "kept": "execution.executor",
     "Provider": "provider",
     "Observer": "observer",
-    "TurnState": "state",
+    "TurnState": "machine.state",
 }
 
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from ..errors import PolicyError
 from ..model import Error, Response, ServerToolCall, ServerToolResult
-from .happenings import Answered, Broke, Noted
-from .state import TurnState
+from .machine.inputs import Answered, Broke, Noted
+from .machine.state import TurnState
 
 #: Statuses of an overloaded provider: rate limited (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
 _OVERLOADED = (429, 503, 529)

@@ -15,8 +15,8 @@ from ..arguments import parse
 from ..conversation import Encoded
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from ..model import Block, Choice, Response, ToolCall
-from .blocks import ROW_TYPES, WORDS, Row, row
-from .happenings import Closed, Grew, Happening, Opened, Replaced, Settled
+from .block_rows import ROW_TYPES, WORDS, Row, row
+from .machine.inputs import Closed, Grew, Happening, Opened, Replaced, Settled
 
 
 class _Shown(Struct):

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .events import TurnEvent
-from .happenings import Happening
-from .state import TurnState
+from .machine.inputs import Happening
+from .machine.state import TurnState
 
 
 class Observer:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from ..conversation import Request, TextPart, User
 from ..model import Error, ToolCall, Usage
-from .happenings import Cancelled
-from .machine import step
-from .places import place
-from .state import Termination, TurnState
+from .machine.inputs import Cancelled
+from .machine.lookup import place
+from .machine.state import Termination, TurnState
+from .machine.table import step
 
 _WENT_ON = "the conversation went on without it"
 

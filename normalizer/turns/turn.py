@@ -27,16 +27,18 @@ from ..model import Policy, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
 from ..wires import wire_name
-from .acting import CANCELLED_RUNNING, awaited, is_late
-from .asides import Acknowledger, Approver, acknowledgement, decide, written
-from .asking import Asking, Prepare, Reader, broken
 from .backoff import DEFAULT, Backoff, Retries
-from .cancelling import EXITS, is_failure
-from .effects import Approve, Ask, Effect, Execute, Save, Tell, Wait
 from .events import TurnEvent
-from .execution import Executor, Ran
-from .gate import Gate
-from .happenings import (
+from .execution.barrier import Gate
+from .execution.cancellation import EXITS, is_failure
+from .execution.exception_text import described
+from .execution.executor import Executor, Ran
+from .execution.tools import Tool, Tools
+from .hooks import Acknowledger, Approver, acknowledgement, decide, written
+from .input_queue import Mail
+from .machine.calls import CANCELLED_RUNNING, awaited, is_late
+from .machine.effects import Approve, Ask, Effect, Execute, Save, Tell, Wait
+from .machine.inputs import (
     Acknowledging,
     Again,
     Answered,
@@ -55,17 +57,15 @@ from .happenings import (
     Starting,
     Supplied,
 )
-from .machine import step
-from .mail import Mail
+from .machine.lookup import called, chosen, place
+from .machine.state import How, OnAllFailed, OnError, Settings, TurnState
+from .machine.table import step
+from .model_call import Asking, Prepare, Reader, broken
 from .observer import Observer
-from .opening import first_request, gone_on_with
 from .outcome import Outcome, outcome_of
-from .places import called, chosen, place
 from .provider import Provider
-from .raised import described
-from .state import How, OnAllFailed, OnError, Settings, TurnState
+from .request import first_request, gone_on_with
 from .tasks import Tasks
-from .tools import Tool, Tools
 
 _log = logging.getLogger("toolparity")
 _LOST = "This call was not executed: it was cancelled before it began."

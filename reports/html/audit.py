@@ -12,7 +12,7 @@ from msgspec import Struct
 from toolparity.normalizer import json_codec
 
 from ..compare import counted
-from ..shown import cut
+from ..escape import cut
 from .columns import NAME, WORDS
 from .shell import page
 

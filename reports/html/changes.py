@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..compare import Change, Comparison, Moved, compare
+from ..escape import cut
 from ..results import Report, Result, Source, Tested
-from ..shown import cut
 from . import links
 from .columns import NAME, WORDS
-from .marks import MARKS, Mark
+from .outcome_icons import MARKS, Mark
 
 #: Maximum rows of a list. The others are counted.
 _MOST = 40

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
+from ..escape import cut
 from ..results import OUTCOMES, Result, Run, Told, Verdict
-from ..shown import cut
 
 #: Maximum lengths in characters: of names, and of other texts.
 NAME, WORDS = 200, 2_000

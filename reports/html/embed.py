@@ -13,10 +13,10 @@ import msgspec
 
 from toolparity.normalizer import json_codec
 
+from ..escape import cut
 from ..results import BROKEN, REPEAT, Run
-from ..shown import cut
 from .columns import NAME, ORDER, WORDS, Columns, Texts
-from .marks import MARKS, NOTABLE, WORST
+from .outcome_icons import MARKS, NOTABLE, WORST
 
 #: Maximum bytes of embedded data. Together with the rest, which is bounded, the page stays below 5 MB.
 ROOM = 4_300_000

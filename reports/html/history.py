@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..figures import Counts, judged, kept
+from ..escape import cut
 from ..results import OUTCOMES, Outcome, Report, Run
-from ..shown import cut
+from ..statistics import Counts, judged, kept
 from .columns import NAME
 
 #: Maximum number of runs, the latest ones.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..figures import alive, idle
+from ..escape import cut
 from ..results import Run
-from ..shown import cut
+from ..statistics import alive, idle
 from .columns import NAME, WORDS
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from ..escape import cut
 from ..results import Result
-from ..shown import cut
 from .columns import NAME
 
 _HALVES = re.compile("[\ud800-\udfff]")

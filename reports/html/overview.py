@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..compare import counted
-from ..figures import Counts, Standing, alive, breaking, idle, judged, kept, passing
+from ..escape import cut
 from ..results import OUTCOMES, Outcome, Run
-from ..shown import cut
+from ..statistics import Counts, Standing, alive, breaking, idle, judged, kept, passing
 from . import links
 from .columns import NAME, ORDER, WORDS, Columns
-from .marks import MARKS, NOTABLE, Mark, worst
+from .outcome_icons import MARKS, NOTABLE, Mark, worst
 
 #: Subject -> law -> outcome -> number of cases.
 Tallies = Mapping[str, Mapping[str, Counts]]

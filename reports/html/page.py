@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..figures import figures, standings
+from ..escape import cut
 from ..results import Report
-from ..shown import cut
+from ..statistics import figures, standings
 from . import changes, history, kills, overview, sources
 from .columns import Columns
 from .embed import embedded

@@ -14,8 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ..compare import counted
-from ..shown import cut, visible
-from .marks import MARKS
+from ..escape import cut, visible
+from .outcome_icons import MARKS
 
 
 def page(template: str, context: dict[str, Any], *, styles: Sequence[str], scripts: Sequence[str] = ()) -> bytes:

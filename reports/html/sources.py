@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ..compare import counted
+from ..escape import cut
 from ..results import ORIGINS, Run, Source
-from ..shown import cut
 from .columns import NAME
 
 _MODELS = 6

@@ -24,11 +24,11 @@ from xai_sdk.chat import user
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from toolparity.cassettes.chunking import CHUNKINGS
-from toolparity.conformance.bench import Bench, Choice
-from toolparity.conformance.evidence import Case
+from toolparity.conformance.cases.case import Case
+from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects import Ask, Next, Returned, claims
 from toolparity.conformance.subjects import subject as found
-from toolparity.conformance.subjects.fetching import Fetching
+from toolparity.conformance.subjects.http_client_subject import Fetching
 from toolparity.conformance.subjects.loopback import MOST_REQUESTS
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import BadAnswer

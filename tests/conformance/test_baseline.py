@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from toolparity.conformance import baseline
-from toolparity.conformance.baseline import Known, applied, updated
 from toolparity.conformance.cli import main
+from toolparity.conformance.runner import baseline
+from toolparity.conformance.runner.baseline import Known, applied, updated
 from toolparity.normalizer.errors import InvalidBaseline
 from toolparity.reports.results import Result, Verdict
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolparity.conformance.bench import Choice
+from toolparity.conformance.runner.judge import Choice
 
 
 def surfaces(**chosen: tuple[str, ...]) -> set[str]:

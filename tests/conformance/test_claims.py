@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolparity.conformance.bench import Bench, Choice
-from toolparity.conformance.evidence import Case
+from toolparity.conformance.cases.case import Case
+from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects import Ask, Next
 from toolparity.conformance.subjects.claims import CLAIMS, claims_of
 from toolparity.conformance.subjects.reference import Reference
@@ -139,13 +139,13 @@ def test_a_request_that_raises_is_a_failure() -> None:
 
 
 def test_a_check_that_stumbles_is_told_of_as_such_and_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolparity.conformance import bench
     from toolparity.conformance.laws import LAWS
+    from toolparity.conformance.runner import judge
 
     def stumbles(evidence: Any) -> Any:
         raise IndexError("past the end")
 
-    monkeypatch.setattr(bench, "LAWS", {**LAWS, "order": LAWS["order"]._replace(check=stumbles)})
+    monkeypatch.setattr(judge, "LAWS", {**LAWS, "order": LAWS["order"]._replace(check=stumbles)})
     verdicts = Bench(Mute()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert {one.check: one.outcome for one in verdicts}["order"] == "error"
     assert {one.check: one.outcome for one in verdicts}["conservation"] == "pass"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from toolparity.conformance.bench import Bench, Choice
-from toolparity.conformance.evidence import Case
+from toolparity.conformance.cases.case import Case
+from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects import CLAIMS, Ask, Next, Returned
 from toolparity.conformance.subjects.executable import MOST_FAILURES, PATIENCE, Executable
 from toolparity.normalizer.errors import BadAnswer, UnknownSubject

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance import baseline
-from toolparity.conformance.bench import Bench
-from toolparity.conformance.evidence import Case
+from toolparity.conformance.cases.case import Case
+from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.scenarios import scenarios
+from toolparity.conformance.runner import baseline
+from toolparity.conformance.runner.judge import Bench
 from toolparity.conformance.subjects import SUBJECTS, installing, subject
 from toolparity.conformance.subjects.peers import HERE, PEERS
 from toolparity.normalizer.policies import POLICIES

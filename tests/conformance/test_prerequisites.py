@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from toolparity.conformance import baseline, bench, traffic
+from toolparity.conformance.cases import traffic
+from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cli import main
-from toolparity.conformance.evidence import Case
+from toolparity.conformance.runner import baseline, judge
 from toolparity.conformance.subjects import SUBJECTS, subject
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import MissingExtra, UnknownSubject
@@ -32,7 +33,7 @@ def without_cassettes(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("without_cassettes")
 def test_a_cassette_that_is_missing_is_an_error_of_each_case() -> None:
-    (verdict,) = bench.Bench(Reference()).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
+    (verdict,) = judge.Bench(Reference()).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
     assert (verdict.outcome, verdict.check) == ("error", "conservation")
     assert "toolparity record single-call --surface openai.chat" in verdict.reason
 

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from toolparity.conformance import required
 from toolparity.conformance.cli import main
-from toolparity.conformance.required import Required, held, read, written
+from toolparity.conformance.runner import release
+from toolparity.conformance.runner.release import Required, held, read, written
 from toolparity.normalizer.errors import InvalidScenario
 from toolparity.reports.results import Result, Verdict
 
@@ -19,7 +19,7 @@ BROKEN = Result("mine", "parallel-three", "openai.chat", "plain", "all", [Verdic
 def frozen(monkeypatch: pytest.MonkeyPatch) -> Required:
     """A release that knew of no scenario but one."""
     known = Required("0.0.1", frozenset(("conservation",)), frozenset((("single-call", "openai.chat", "plain"),)))
-    monkeypatch.setattr(required, "required", lambda: known)
+    monkeypatch.setattr(release, "required", lambda: known)
     return known
 
 
@@ -28,16 +28,16 @@ def outcomes(results: list[Result]) -> list[str]:
 
 
 def test_the_file_is_that_of_this_release_and_nothing_that_it_requires_is_gone() -> None:
-    known = required.required()
+    known = release.required()
     assert known.release
     assert len(known.places) > 1000
-    assert known == read(required.FILE.read_text("utf-8"))
+    assert known == read(release.FILE.read_text("utf-8"))
 
 
 def test_what_the_file_would_be_now_reads_back_to_everything_that_there_is() -> None:
     now = read(written())
-    assert now.places >= required.required().places
-    assert now.laws >= required.required().laws
+    assert now.places >= release.required().places
+    assert now.laws >= release.required().laws
 
 
 def test_what_a_release_requires_cannot_vanish_without_a_word() -> None:

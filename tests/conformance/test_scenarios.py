@@ -13,12 +13,13 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance import bench, scenarios, traffic
-from toolparity.conformance.asked import asked
-from toolparity.conformance.bench import Bench, Choice
-from toolparity.conformance.expected import Expected, ExpectedCall
+from toolparity.conformance.cases import scenarios, traffic
+from toolparity.conformance.cases.expected import Expected, ExpectedCall
+from toolparity.conformance.cases.scenarios import Scenario, body_bytes, read
 from toolparity.conformance.laws.common import equal
-from toolparity.conformance.scenarios import Scenario, body_bytes, read
+from toolparity.conformance.oracle.prompts import asked
+from toolparity.conformance.runner import judge
+from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import InvalidScenario
 from toolparity.normalizer.requests import check_request
@@ -194,7 +195,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, id: str, surface: str, mode: str, **
     situation = ALL[id].situation
     assert situation.expected is not None
     wrong = replace(ALL[id], situation=replace(situation, expected=replace(situation.expected, **changed)))
-    monkeypatch.setattr(bench, "scenarios", lambda: {id: wrong})
+    monkeypatch.setattr(judge, "scenarios", lambda: {id: wrong})
     tested = Bench(Reference(), twice=False)
     for case in Choice((id,), wires=(surface,), modes=(mode,), policies=("all",)).cases():
         yield from tested.result(case).verdicts

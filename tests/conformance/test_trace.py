@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolparity.conformance import trace
+from toolparity.conformance.cases import coverage
 from toolparity.normalizer.errors import InvalidScenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,15 +18,15 @@ CATALOGUE = ROOT.parent / "shared" / "failures.md"
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """Each test reads the tables anew."""
-    for cached in (trace.failures, trace.trace):
+    for cached in (coverage.failures, coverage.trace):
         cached.cache_clear()
     yield
-    for cached in (trace.failures, trace.trace):
+    for cached in (coverage.failures, coverage.trace):
         cached.cache_clear()
 
 
 def test_the_page_is_current() -> None:
-    assert (ROOT / "docs" / "trace.md").read_text("utf-8") == trace.page()
+    assert (ROOT / "docs" / "trace.md").read_text("utf-8") == coverage.page()
 
 
 def test_the_list_of_failures_is_that_of_the_catalogue() -> None:
@@ -35,18 +35,18 @@ def test_the_list_of_failures_is_that_of_the_catalogue() -> None:
     lines = CATALOGUE.read_text("utf-8").splitlines()
     rows = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
     known = {id for id in rows if re.fullmatch(r"[A-Z][A-Z0-9]*-[0-9]+", id)}
-    assert set(trace.failures()) == known
+    assert set(coverage.failures()) == known
 
 
 def test_every_failure_is_traced_and_most_of_them_to_scenarios() -> None:
-    found = trace.trace()
-    assert found.ids == list(trace.failures())
+    found = coverage.trace()
+    assert found.ids == list(coverage.failures())
     assert len(found.guards) > 4 * len(found.left_out)
 
 
 def test_reasons_are_in_order_and_say_something() -> None:
-    given = trace.trace().left_out
-    assert list(given) == sorted(given, key=trace.place)
+    given = coverage.trace().left_out
+    assert list(given) == sorted(given, key=coverage.place)
     assert all(len(reason.split()) >= 8 for reason in given.values())
 
 
@@ -62,10 +62,10 @@ def test_reasons_are_in_order_and_say_something() -> None:
 def test_a_hole_in_the_trace_is_named(
     guards: dict[str, list[str]], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = {**(trace.guarded() if guards else {}), **guards}
-    monkeypatch.setattr(trace, "guarded", lambda: table)
+    table = {**(coverage.guarded() if guards else {}), **guards}
+    monkeypatch.setattr(coverage, "guarded", lambda: table)
     with pytest.raises(InvalidScenario, match=message):
-        trace.trace()
+        coverage.trace()
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_list_of_failures_that_is_none_is_refused(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "failures.txt").write_text(text)
-    monkeypatch.setattr(trace, "FOLDER", tmp_path)
+    monkeypatch.setattr(coverage, "FOLDER", tmp_path)
     with pytest.raises(InvalidScenario, match=message):
-        trace.failures()
+        coverage.failures()
 
 
 def test_numbers_count_as_numbers_in_the_order_of_ids() -> None:
-    assert sorted(["IDX-10", "IDX-2", "ARG-03"], key=trace.place) == ["ARG-03", "IDX-2", "IDX-10"]
+    assert sorted(["IDX-10", "IDX-2", "ARG-03"], key=coverage.place) == ["ARG-03", "IDX-2", "IDX-10"]

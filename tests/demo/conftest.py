@@ -19,8 +19,8 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.reports.browser import browser
-from toolparity.conformance.demo.pace import Pace
 from toolparity.conformance.demo.serving import ready_to_serve
+from toolparity.conformance.demo.throttle import Pace
 from toolparity.normalizer.turns.log import Log
 
 __all__ = ["browser"]

@@ -16,8 +16,8 @@ from tests.turns.playing import WIRES, Counting, Emulated, Say, ServerCall, Told
 from toolparity.normalizer.conversation import Assistant, Result, Results
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns import Tool, ToolFailed, Tools
-from toolparity.normalizer.turns import state as states
 from toolparity.normalizer.turns.events import BlockStart
+from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)

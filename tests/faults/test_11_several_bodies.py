@@ -15,8 +15,8 @@ from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
 from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
 from toolparity import StreamDecoder, normalize
 from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.conformance.audit.exchange import decode
 from toolparity.conformance.cli import main
-from toolparity.conformance.exchange import decode
 from toolparity.normalizer.documents import responses
 from toolparity.normalizer.errors import SeveralBodies
 

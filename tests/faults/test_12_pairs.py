@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
 from tests.traffic import CHAT_URL, chat_body, chat_stream, row, write_rows
 from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.conformance.audit.exchange import decode
 from toolparity.conformance.cli import main
-from toolparity.conformance.exchange import decode
 
 REQUEST = {"model": "m-1", "messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]}
 

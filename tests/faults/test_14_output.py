@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.traffic import chat_stream, row, write_rows
-from toolparity.conformance import session
 from toolparity.conformance.cli import main
+from toolparity.conformance.runner import suite
 from toolparity.reports import formats
 from toolparity.reports.files import unwritable
 
@@ -76,7 +76,7 @@ def test_a_file_that_cannot_be_written_is_a_usage_error_before_the_run(
         raise AssertionError("it ran")
 
     place = places(tmp_path)[why]
-    monkeypatch.setattr(session, "run", never)
+    monkeypatch.setattr(suite, "run", never)
     monkeypatch.setattr("toolparity.conformance.cli.audit.audit_paths", never)
     monkeypatch.setattr("toolparity.conformance.cli.report.load", never)
     for command in (["check", *ONE], ["check", "--kill"], ["report", finished]):

@@ -58,8 +58,8 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
 from toolparity.normalizer.turns import Tools, Turn, sse
+from toolparity.normalizer.turns.execution.tools import Tool as RunTool
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.tools import Tool as RunTool
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {

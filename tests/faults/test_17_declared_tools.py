@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from toolparity.normalizer.errors import InvalidTool
 from toolparity.normalizer.turns import Executor, Tool, Tools
-from toolparity.normalizer.turns.signatures import misfit
-from toolparity.normalizer.turns.validation import problems
+from toolparity.normalizer.turns.execution.signatures import misfit
+from toolparity.normalizer.turns.execution.validation import problems
 
 from ..turns.executing import asked, ran, texts
 from ..turns.playing import at_once

@@ -15,13 +15,13 @@ from toolparity.normalizer.conversation import Assistant, Results
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns import state as states
-from toolparity.normalizer.turns.acknowledge import Writer, acknowledge
-from toolparity.normalizer.turns.narrate import Narrator
-from toolparity.normalizer.turns.narrated import Narrated
+from toolparity.normalizer.turns.execution.exception_text import described, message
+from toolparity.normalizer.turns.machine import state as states
+from toolparity.normalizer.turns.narration.acknowledge import Writer, acknowledge
+from toolparity.normalizer.turns.narration.narrating_provider import Narrated
+from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
-from toolparity.normalizer.turns.raised import described, message
 
 from ..turns.executing import asked, raising, ran, texts, tool
 from ..turns.playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call, only, play, script
@@ -535,7 +535,7 @@ def test_a_schema_that_cannot_be_applied_is_a_problem_of_the_call() -> None:
     odd = Tool(name="t", function=lambda **_: "ran", mapping=False)
     executor = Executor({"t": odd})
     assert executor.refused(asked("t", a=1)) is None
-    from toolparity.normalizer.turns.validation import problems
+    from toolparity.normalizer.turns.execution.validation import problems
 
     assert "cannot be applied" in problems(schema, {"a": 1})[0]
 

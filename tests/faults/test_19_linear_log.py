@@ -26,9 +26,9 @@ from toolparity.normalizer.turns.log.changes import applied, changes
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.log.parts import LONG, Parts, references, unpack
 from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns.machine.state import TurnState, dump, load
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import replay
-from toolparity.normalizer.turns.state import TurnState, dump, load
 
 ROUNDS = (10, 20, 40)
 

@@ -24,11 +24,11 @@ from tests import postgres as servers
 from tests.turns.log.shared import assert_whole, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer.errors import LogFailed, TurnHeld
-from toolparity.normalizer.turns.acting import UNKNOWN_OUTCOME
 from toolparity.normalizer.turns.events import BlockDelta, TurnStarted
 from toolparity.normalizer.turns.log import Log, database
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.log.tables import turns
+from toolparity.normalizer.turns.machine.calls import UNKNOWN_OUTCOME
 
 #: Of logs whose database is frozen for longer, in seconds; and what no test reaches unless something hangs.
 PATIENCE, HANGS = 0.5, 60.0

@@ -18,10 +18,10 @@ from toolparity.normalizer.events import BlockDelta, BlockStart
 from toolparity.normalizer.model import Choice, Error, ServerToolCall, Stop, Text
 from toolparity.normalizer.turns import Backoff, Turn
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns import state as states
 from toolparity.normalizer.turns.backoff import is_overload
-from toolparity.normalizer.turns.happenings import Begun
-from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.machine import state as states
+from toolparity.normalizer.turns.machine.inputs import Begun
+from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits
 from toolparity.normalizer.turns.orchestration.messages import Retry, message_of
 from toolparity.normalizer.turns.orchestration.recording import record, replay

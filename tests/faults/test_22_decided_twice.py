@@ -11,8 +11,8 @@ import pytest
 
 from toolparity.normalizer.errors import TurnHeld, TurnMisused
 from toolparity.normalizer.turns import Tool, Turn, current_call
-from toolparity.normalizer.turns import state as states
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.machine import state as states
 
 from ..conformance.pages import blocks
 from ..turns.playing import Emulated, Say, at_once, call, script

@@ -15,14 +15,15 @@ import pytest
 
 from tests.reports.golden import result, run, verdict
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance import baseline, published, withdrawn
-from toolparity.conformance.bench import Bench
-from toolparity.conformance.evidence import Case
+from toolparity.conformance.cases.case import Case
+from toolparity.conformance.cases.scenarios import scenarios
+from toolparity.conformance.cli import publish
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.scenarios import scenarios
+from toolparity.conformance.runner import baseline, withdrawn
+from toolparity.conformance.runner.judge import Bench
+from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects import subject
 from toolparity.conformance.subjects.peers import HERE
-from toolparity.conformance.withdrawn import WITHDRAWN
 from toolparity.reports import formats
 from toolparity.reports.files import load
 from toolparity.reports.results import Report, Run
@@ -64,12 +65,12 @@ FALSE = [
 @cache
 def results() -> Run:
     """The published results."""
-    return load(published.FOLDER / published.RESULTS)
+    return load(publish.FOLDER / publish.RESULTS)
 
 
 def text(name: str) -> str:
     """A published file; of the page the words of its markup, without the data of its scripts."""
-    found = (published.FOLDER / name).read_text("utf-8")
+    found = (publish.FOLDER / name).read_text("utf-8")
     if name == "index.html":
         found = re.sub(r"<script.*?</script>|<style.*?</style>", "", found, flags=re.S)
         found = unescape(re.sub(r"<[^>]+>", " ", found))
@@ -106,7 +107,7 @@ def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_
         laws = len({v.check for r, v in results().verdicts() if r.subject == one.name and v.outcome in FAILED})
         assert f"| `{one.name}` | {passed:,} of {applied:,} | {laws} |" in text("README.md")
         assert f" {one.name} {one.version} {passed:,} of {applied:,} {laws} " in text("index.html")
-    _, passed, applied = counted(results(), published.OWN)
+    _, passed, applied = counted(results(), publish.OWN)
     told = json.loads(text("badge.json"))
     assert (told["label"], told["message"]) == ("tool calls: normalizer", f"{passed:,} of {applied:,} cases pass")
     assert f"tool calls: normalizer: {passed:,} of {applied:,} cases pass" in text("badge.svg")
@@ -124,14 +125,14 @@ def test_the_headline_of_each_report_counts_failures_that_a_baseline_expects(out
 
 
 def test_the_page_has_no_table_of_losses_and_what_is_published_no_changes() -> None:
-    for page in (formats.render("html", Report(results())).decode(), (published.FOLDER / "index.html").read_text()):
+    for page in (formats.render("html", Report(results())).decode(), (publish.FOLDER / "index.html").read_text()):
         assert 'id="losses"' not in page
         assert 'id="lost"' not in page
         assert 'id="changes"' not in page
         assert "cases that lost a call" not in page
     assert "What changed" not in text("README.md")
     assert "regression" not in text("README.md").lower()
-    assert not (published.FOLDER / "previous.json.gz").exists()
+    assert not (publish.FOLDER / "previous.json.gz").exists()
 
 
 @pytest.mark.parametrize(("name", "scenario", "mode", "laws"), FALSE)

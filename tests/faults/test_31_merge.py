@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.cassettes.sources import Exchange
-from toolparity.conformance import audit, crew
-from toolparity.conformance.audit import Audit
-from toolparity.conformance.audit_report import as_json
+from toolparity.conformance.audit import parallel, summary
+from toolparity.conformance.audit.report import as_json
+from toolparity.conformance.audit.summary import Audit
 from toolparity.conformance.cli import main
 
 
@@ -59,7 +59,7 @@ def test_any_partition_of_exchanges_in_any_order_gives_the_same_audit(
     ]
     with pytest.MonkeyPatch.context() as patch:  # few are kept, so that all limits are reached
         for name, most in (("_NAMES_KEPT", 2), ("_MODELS_KEPT", 3), ("_WORST_KEPT", 4), ("_EXAMPLES_KEPT", 2)):
-            patch.setattr(audit, name, most)
+            patch.setattr(summary, name, most)
         whole = counted(exchanges)
         order = data.draw(st.permutations(exchanges))
         cuts = sorted(data.draw(st.lists(st.integers(0, len(order)), max_size=6)))
@@ -83,8 +83,8 @@ def test_hundreds_of_models_count_the_same_whatever_the_size_of_the_parts(
     path = write_rows(tmp_path / "r.jsonl", *rows)
     found = []
     for size in (1_000, 20_000, 1 << 30):
-        monkeypatch.setattr(crew, "BATCH_BYTES", size)
-        found.append(as_json(crew.audit_paths([str(path)], jobs=1), "all", None))
+        monkeypatch.setattr(parallel, "BATCH_BYTES", size)
+        found.append(as_json(parallel.audit_paths([str(path)], jobs=1), "all", None))
     assert found[0] == found[1] == found[2]
     models = found[0]["wires"]["openai.chat"]["models"]
     assert len(models) == 101

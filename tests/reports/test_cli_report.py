@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from toolparity.conformance import session
 from toolparity.conformance.cli import main
+from toolparity.conformance.runner import suite
 from toolparity.reports import formats, results
 from toolparity.reports.formats import FORMATS
 from toolparity.reports.results import Kill, Law, Report, Run
@@ -226,7 +226,7 @@ def test_check_writes_what_report_reads_and_shows_the_same() -> None:
     [("pass", 0), ("expected", 0), ("new", 0), ("fail", 1), ("stale", 3), ("error", 4), ("unsupported", 5)],
 )
 def test_check_exits_with_what_its_verdicts_deserve(outcome: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "run", lambda *_, **__: run(result(verdict(outcome))))
+    monkeypatch.setattr(suite, "run", lambda *_, **__: run(result(verdict(outcome))))
     assert toolparity("check", *FEW).code == code
 
 

@@ -17,9 +17,9 @@ from benchmarks.made_run import made_run
 from tests.reports import golden
 from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats, results
-from toolparity.reports.figures import figures, standings
-from toolparity.reports.html import columns, embed, history, marks, overview, sources
+from toolparity.reports.html import columns, embed, history, outcome_icons, overview, sources
 from toolparity.reports.results import OUTCOMES, Kill, Law, Report, Run, Seen, Source, Told, Traffic
+from toolparity.reports.statistics import figures, standings
 
 #: What a page may weigh, in bytes.
 LIMIT = 5_000_000
@@ -194,9 +194,9 @@ def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() 
 
 
 def test_every_outcome_has_a_sign_of_its_own() -> None:
-    assert set(marks.WORST) == set(marks.MARKS)
-    assert set(OUTCOMES) < set(marks.MARKS)
-    assert len({mark.sign for mark in marks.MARKS.values()}) == len(marks.MARKS)
+    assert set(outcome_icons.WORST) == set(outcome_icons.MARKS)
+    assert set(OUTCOMES) < set(outcome_icons.MARKS)
+    assert len({mark.sign for mark in outcome_icons.MARKS.values()}) == len(outcome_icons.MARKS)
 
 
 def test_a_cell_of_the_laws_counts_what_is_kept_of_what_applies() -> None:

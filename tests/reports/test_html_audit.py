@@ -16,9 +16,9 @@ from tests.reports.browser import Open, photograph
 from tests.reports.test_html import Read
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.cassettes.sources import Exchange
-from toolparity.conformance import crew
-from toolparity.conformance.audit import Audit
-from toolparity.conformance.audit_report import as_json
+from toolparity.conformance.audit import parallel
+from toolparity.conformance.audit.report import as_json
+from toolparity.conformance.audit.summary import Audit
 from toolparity.conformance.cli import main
 from toolparity.reports.html import audit as audit_page
 
@@ -47,7 +47,7 @@ def traffic(tmp_path: Path) -> Path:
 
 
 def audited(*paths: Path, policy: str = "first") -> dict[str, Any]:
-    audit = crew.audit_paths([str(path) for path in paths], policy=policy, jobs=1)
+    audit = parallel.audit_paths([str(path) for path in paths], policy=policy, jobs=1)
     return as_json(audit, policy, None)
 
 
@@ -79,7 +79,7 @@ def test_each_code_has_its_first_places_as_examples(tmp_path: Path, monkeypatch:
     path = write_rows(tmp_path / "r.jsonl", *[row(body("f", "g", "h"), id=f"id-{n}") for n in range(6)])
     whole = audited(path)
     assert [one["id"] for one in whole["examples"]["dropped-call"]] == ["id-0", "id-1", "id-2"]
-    monkeypatch.setattr(crew, "BATCH_BYTES", 1)
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 1)
     assert audited(path) == whole, "however the input is cut"
 
 

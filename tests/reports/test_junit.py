@@ -9,8 +9,8 @@ import pytest
 import xmlschema
 
 from toolparity.reports import junit
+from toolparity.reports.escape import visible
 from toolparity.reports.results import OUTCOMES, Kill, Law, Report, Run
-from toolparity.reports.shown import visible
 
 from .golden import HOSTILE, golden, result, run, verdict
 

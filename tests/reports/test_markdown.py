@@ -9,10 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from toolparity.reports import fitting, markdown
-from toolparity.reports.fitting import code, prose, tagged
+from toolparity.reports import markdown, markdown_budget
+from toolparity.reports.escape import cut, visible
+from toolparity.reports.markdown_budget import code, prose, tagged
 from toolparity.reports.results import Kill, Law, Report, Run, Source
-from toolparity.reports.shown import cut, visible
 
 from .golden import HOSTILE, golden, large, result, run, verdict
 
@@ -200,7 +200,7 @@ def test_holes_in_the_kill_matrix_are_told() -> None:
 
 
 def test_a_table_takes_no_more_than_its_share_and_counts_the_rest() -> None:
-    page = fitting.Page(5_000)
+    page = markdown_budget.Page(5_000)
     taken = page.table(["a"], (["x" * 90] for _ in range(100)), total=100, what="rows", share=1_000, summary="few")
     text = page.written("Look elsewhere.").decode()
     assert 900 < taken <= 1_000
@@ -210,7 +210,7 @@ def test_a_table_takes_no_more_than_its_share_and_counts_the_rest() -> None:
 
 
 def test_a_paragraph_that_does_not_fit_is_counted() -> None:
-    page = fitting.Page(2_000)
+    page = markdown_budget.Page(2_000)
     page.add("y" * 400)
     page.add("z" * 400)
     assert page.written("").decode() == f"{'y' * 400}\n\n**Left out, to fit:** 1 paragraphs. \n"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from toolparity.conformance import published
-from toolparity.conformance.bench import Choice
-from toolparity.conformance.published import COMMAND, FOLDER, RESULTS
+from toolparity.conformance.cli import publish
+from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS
+from toolparity.conformance.runner.judge import Choice
 from toolparity.conformance.subjects import installing
 from toolparity.reports.files import load
 from toolparity.reports.results import Run
@@ -24,7 +24,7 @@ NAMES = ("normalizer", "documented-goclaw")
 
 
 def everything() -> Run:
-    return published.joined(published.killed(CHOICE), published.run(CHOICE, NAMES))
+    return publish.joined(publish.killed(CHOICE), publish.run(CHOICE, NAMES))
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +43,15 @@ def test_a_publication_is_the_same_bytes_for_another_run_of_the_same_date(
     made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-    published.publish(made, tmp_path)
+    publish.publish(made, tmp_path)
     first = content(tmp_path)
-    published.publish(everything(), tmp_path)
+    publish.publish(everything(), tmp_path)
     assert content(tmp_path) == first
     assert set(first) == {RESULTS, "index.html", "README.md", "badge.svg", "badge.json"}
 
 
 def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: Run, tmp_path: Path) -> None:
-    published.publish(made, tmp_path)
+    publish.publish(made, tmp_path)
     read = load(tmp_path / RESULTS)
     assert read == made
     assert [one.name for one in read.subjects] == [*NAMES]
@@ -68,7 +68,7 @@ def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:
     path = f"{installing.home()}/litellm/lib/main.py"
     (first, *_) = made.results
     told = replace(first, verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
-    (read,) = published._impersonal(replace(made, results=[told])).results
+    (read,) = publish._impersonal(replace(made, results=[told])).results
     assert read.verdicts[0].reason == "~/.cache/toolparity/subjects/litellm/lib/main.py: boom"
     assert read.verdicts[0].got == "toolparity/reports/published"
     data = gzip.decompress((FOLDER / RESULTS).read_bytes())
@@ -76,7 +76,7 @@ def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:
 
 
 def test_the_badge_is_of_the_normalizer_alone(made: Run, tmp_path: Path) -> None:
-    published.publish(made, tmp_path)
+    publish.publish(made, tmp_path)
     cases = sum(one.subject == "normalizer" for one in made.results)
     told = json.loads((tmp_path / "badge.json").read_bytes())
     assert told == {
@@ -89,16 +89,16 @@ def test_the_badge_is_of_the_normalizer_alone(made: Run, tmp_path: Path) -> None
 
 
 def test_a_publication_does_not_open_with_changes_since_another_suite(made: Run, tmp_path: Path) -> None:
-    published.publish(made, tmp_path)
-    published.publish(replace(made, date="2026-02-01T00:00:00+00:00", results=made.results[1:]), tmp_path)
+    publish.publish(made, tmp_path)
+    publish.publish(replace(made, date="2026-02-01T00:00:00+00:00", results=made.results[1:]), tmp_path)
     assert set(content(tmp_path)) == {RESULTS, "index.html", "README.md", "badge.svg", "badge.json"}
     for name in ("README.md", "index.html"):
         assert "What changed" not in (tmp_path / name).read_text("utf-8")
 
 
 def test_a_publication_that_is_older_than_the_suite_is_told(made: Run, tmp_path: Path) -> None:
-    published.publish(replace(made, laws=[*made.laws[1:], replace(made.laws[0], id="older")]), tmp_path)
-    found = published.behind(tmp_path)
+    publish.publish(replace(made, laws=[*made.laws[1:], replace(made.laws[0], id="older")]), tmp_path)
+    found = publish.behind(tmp_path)
     assert "law conservation is missing" in found
     assert "law older is gone from the suite" in found
     assert "subject xai-sdk is missing" in found
@@ -113,7 +113,7 @@ def test_one_subject_is_published_anew_beside_the_others(made: Run, monkeypatch:
         results=[*(replace(one, verdicts=[]) for one in made.results), replace(made.results[0], scenario="gone")],
     )
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767312000")
-    now = published.joined(old, published.run(CHOICE, ["documented-goclaw"]))
+    now = publish.joined(old, publish.run(CHOICE, ["documented-goclaw"]))
     assert now.date == "2026-01-02T00:00:00+00:00"
     assert [one.name for one in now.subjects] == [*NAMES]
     assert {one.scenario for one in now.results} == {"parallel-three"} == {one.id for one in now.scenarios}
@@ -124,7 +124,7 @@ def test_one_subject_is_published_anew_beside_the_others(made: Run, monkeypatch:
 
 def test_what_is_published_is_not_older_than_the_suite() -> None:
     assert (FOLDER / RESULTS).is_file(), COMMAND
-    behind = published.behind()
+    behind = publish.behind()
     assert not behind, f"{len(behind)} differences, as {behind[0]}: {COMMAND}"
 
 

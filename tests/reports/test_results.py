@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from toolparity import reports
 from toolparity.cassettes.library import provenance
-from toolparity.conformance import audit, bench, session
+from toolparity.conformance.audit import summary
+from toolparity.conformance.runner import judge, suite
 from toolparity.reports import results
 from toolparity.reports.html import audit as html_audit
 from toolparity.reports.results import ORIGINS, OUTCOMES, Run, merged
@@ -25,8 +26,8 @@ SCHEMA = json.loads((Path(reports.__file__).parent / "results.schema.json").read
 
 def measured() -> Run:
     """A real run of a part of the suite, of a subject that fails some of it."""
-    choice = bench.Choice(scenarios=("parallel-*",), modes=("plain",))
-    return session.run(["normalizer", "documented-goclaw"], choice, known=session.expected(None), jobs=1)
+    choice = judge.Choice(scenarios=("parallel-*",), modes=("plain",))
+    return suite.run(["normalizer", "documented-goclaw"], choice, known=suite.expected(None), jobs=1)
 
 
 def test_results_are_read_as_they_were_written() -> None:
@@ -71,7 +72,7 @@ def test_what_is_no_run_is_an_error_of_one_kind(data: bytes, told: str) -> None:
 
 def test_what_reports_know_by_name_is_what_the_suite_and_the_cassettes_have() -> None:
     assert {*ORIGINS} == {*provenance.ORIGINS, "written"}
-    assert {*html_audit.SEVERITIES} == {*audit.SEVERITIES}
+    assert {*html_audit.SEVERITIES} == {*summary.SEVERITIES}
 
 
 def test_what_only_results_name_is_listed_too() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from toolparity.reports.escape import cut, visible
 from toolparity.reports.results import Kill, Law, Report, Run, Seen, Traffic
-from toolparity.reports.shown import cut, visible
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 

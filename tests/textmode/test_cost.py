@@ -17,10 +17,10 @@ from tests.textmode.texts import TOKENS, dialects
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
 from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult
+from toolparity.normalizer.textmode.parsers.coercion import tools_of
 from toolparity.normalizer.textmode.scan_events import Ended, Grew
 from toolparity.normalizer.textmode.scanner import Scanner
 from toolparity.normalizer.textmode.tags import LONGEST_GAP, LONGEST_TAG
-from toolparity.normalizer.textmode.values import tools_of
 
 #: What may be held back: a wrapping tag, the white space behind it and a tag; two of each where a call ends in both.
 MOST_HELD = 2 * (LONGEST_TAG + LONGEST_GAP) + 64

@@ -12,7 +12,7 @@ from tests.building import chat_body, codes, only
 from toolparity import Response, normalize
 from toolparity.normalizer.conversation import Request, Tool
 from toolparity.normalizer.textmode import read_response
-from toolparity.normalizer.textmode.values import tools_of
+from toolparity.normalizer.textmode.parsers.coercion import tools_of
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,9 +10,9 @@ from typing import Any
 
 from toolparity.normalizer.textmode.dialect import Dialect
 from toolparity.normalizer.textmode.dialects import DIALECTS
+from toolparity.normalizer.textmode.parsers.coercion import tools_of
 from toolparity.normalizer.textmode.scan_events import Began, Ended, Grew, Step, Thought, Withdrawn, Words
 from toolparity.normalizer.textmode.scanner import Scanner
-from toolparity.normalizer.textmode.values import tools_of
 
 #: The pieces that each dialect's markup is made of, and of which a broken one is.
 TOKENS: dict[str, list[str]] = {

@@ -8,8 +8,8 @@ from typing import Any
 
 from toolparity import ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.execution import Executor, Ran
-from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.executor import Executor, Ran
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
 from .playing import at_once
 

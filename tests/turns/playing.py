@@ -19,9 +19,9 @@ from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.events import TurnEvent
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.state import TurnState, dump
-from toolparity.normalizer.turns.tools import Tool, Tools
 from toolparity.normalizer.turns.turn import Turn
 
 __all__ = ["Call", "Fault", "Hit", "Offer", "Part", "Round", "Say", "ServerCall", "Think"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolparity.normalizer.model import ToolCall
-from toolparity.normalizer.turns.acknowledge import acknowledge, hints_of, sentence, spoken
-from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge, hints_of, sentence, spoken
 
 
 def _tools(**hints: str | None) -> Tools:

@@ -10,7 +10,7 @@ import pytest
 from toolparity.normalizer.conversation import Assistant, Results
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns import state as states
+from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
@@ -248,7 +248,7 @@ def test_the_user_says_something_new_and_the_conversation_goes_on() -> None:
 
 
 def test_a_tool_that_does_not_heed_its_cancellation_does_not_hold_the_turn() -> None:
-    from toolparity.normalizer.turns.execution import Executor
+    from toolparity.normalizer.turns.execution.executor import Executor
 
     async def run() -> None:
         release = asyncio.Event()

@@ -28,8 +28,8 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.turns.clients import CLIENTS, SdkClient, client
-from toolparity.normalizer.turns.opening import opening
 from toolparity.normalizer.turns.provider import Provider
+from toolparity.normalizer.turns.request import opening
 
 WIRES = tuple(CLIENTS)
 OVER_HTTP = WIRES[:3]

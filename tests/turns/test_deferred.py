@@ -16,11 +16,11 @@ from toolparity.normalizer.conversation import JsonPart, Result, TextPart
 from toolparity.normalizer.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns import ToolFailed
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns import state as states
-from toolparity.normalizer.turns.acting import CANCELLED_ELSEWHERE
+from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
+from toolparity.normalizer.turns.machine import state as states
+from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits
 from toolparity.normalizer.turns.outcome import Waiting
-from toolparity.normalizer.turns.tools import Fallback, Tool, Tools
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing

@@ -22,11 +22,11 @@ from toolparity.normalizer.conversation import Assistant, Results, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns.acknowledge import acknowledge
 from toolparity.normalizer.turns.decision import Final, decision
-from toolparity.normalizer.turns.opening import opening
-from toolparity.normalizer.turns.state import RoundState
-from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.machine.state import RoundState
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
+from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.turns.turn import Turn
 
 ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]

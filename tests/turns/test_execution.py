@@ -12,9 +12,9 @@ import pytest
 from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Result, Results
-from toolparity.normalizer.turns.execution import Ran, kept
-from toolparity.normalizer.turns.outcomes import ToolFailed, failure
-from toolparity.normalizer.turns.tools import Tool
+from toolparity.normalizer.turns.execution.executor import Ran, kept
+from toolparity.normalizer.turns.execution.tool_results import ToolFailed, failure
+from toolparity.normalizer.turns.execution.tools import Tool
 
 from .executing import asked, raising, ran, texts, tool
 
@@ -195,7 +195,7 @@ def test_dup_01_a_call_that_ran_is_not_run_again_its_result_is_given_again() -> 
 
 
 def test_dup_02_a_call_whose_outcome_nobody_knows_is_run_again_only_where_that_does_no_harm() -> None:
-    from toolparity.normalizer.turns.state import key_of
+    from toolparity.normalizer.turns.machine.state import key_of
 
     call = asked("work")
     for idempotent, how in ((False, "unknown_outcome"), (True, "returned")):

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns.acknowledge import hints_of
+from toolparity.normalizer.turns.execution.tool_results import ToolFailed
+from toolparity.normalizer.turns.narration.acknowledge import hints_of
 from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.outcomes import ToolFailed
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
@@ -72,7 +72,7 @@ def test_whatever_a_tool_does_the_turn_ends_with_every_call_answered(wire: str, 
 
 
 def test_a_blocking_tool_that_hangs_does_not_hold_the_turn() -> None:
-    from toolparity.normalizer.turns.tools import Tool
+    from toolparity.normalizer.turns.execution.tools import Tool
 
     tools = [Tool(name=name, function=_blocks, timeout=0.02) for name in ("look", "count", "post")]
     turn = Turn(Emulated("openai.chat", LONG), tools)
@@ -286,7 +286,7 @@ def test_an_acknowledgement_that_a_model_writes_does_not_hold_the_tools() -> Non
 
 
 def test_what_a_tool_says_of_itself_is_told_while_it_runs() -> None:
-    from toolparity.normalizer.turns.running import current_call
+    from toolparity.normalizer.turns.execution.invoke import current_call
 
     async def look(**_: Any) -> str:
         for part in (1, 2):

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from toolparity.normalizer.turns.execution import Executor, Ran
-from toolparity.normalizer.turns.threads import Threads
-from toolparity.normalizer.turns.tools import Tools
+from toolparity.normalizer.turns.execution.executor import Executor, Ran
+from toolparity.normalizer.turns.execution.threads import Threads
+from toolparity.normalizer.turns.execution.tools import Tools
 
 from .executing import asked, texts, tool
 from .playing import at_once

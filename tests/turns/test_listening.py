@@ -17,14 +17,14 @@ from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.traffic import answers
+from toolparity.conformance.cases.traffic import answers
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
-from toolparity.normalizer.turns.blocks import WORDS, row
-from toolparity.normalizer.turns.happenings import Closed, Grew, Opened, Replaced, Settled
+from toolparity.normalizer.turns.block_rows import WORDS, row
 from toolparity.normalizer.turns.listening import Listener
+from toolparity.normalizer.turns.machine.inputs import Closed, Grew, Opened, Replaced, Settled
 from toolparity.normalizer.turns.turn import Turn
 
 

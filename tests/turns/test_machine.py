@@ -15,11 +15,11 @@ from toolparity.normalizer.conversation import Assistant, Request, Result, Resul
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns import happenings as happened
-from toolparity.normalizer.turns import state as states
-from toolparity.normalizer.turns.effects import Approve, Ask, Execute, Save, Tell, Wait
-from toolparity.normalizer.turns.effects import Stop as StopEffect
-from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.machine import inputs as happened
+from toolparity.normalizer.turns.machine import state as states
+from toolparity.normalizer.turns.machine.effects import Approve, Ask, Execute, Save, Tell, Wait
+from toolparity.normalizer.turns.machine.effects import Stop as StopEffect
+from toolparity.normalizer.turns.machine.table import step
 
 TOOLS = [Tool(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
 

@@ -15,9 +15,9 @@ from toolparity.normalizer.conversation import JsonPart, Result, System, TextPar
 from toolparity.normalizer.errors import NothingSaid
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns.acknowledge import Writer
-from toolparity.normalizer.turns.narrate import INSTRUCTIONS, Narrator, NarratorInput, narrator_input, plain
-from toolparity.normalizer.turns.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.narration.acknowledge import Writer
+from toolparity.normalizer.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, narrator_input, plain
 
 ASKED = "Show me my appointments and my billing"
 TOOLS = Tools(

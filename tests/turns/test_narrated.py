@@ -30,11 +30,11 @@ from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.model import Text
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns.acknowledge import acknowledge
-from toolparity.normalizer.turns.narrate import Narrator
-from toolparity.normalizer.turns.narrated import Narrated
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
+from toolparity.normalizer.turns.narration.narrating_provider import Narrated
+from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
-from toolparity.normalizer.turns.tools import Tool, Tools
 from toolparity.normalizer.turns.turn import Turn
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."

@@ -11,10 +11,10 @@ import pytest
 
 from toolparity import ToolCall
 from toolparity.normalizer.conversation import JsonPart, MediaPart, Result, TextPart
-from toolparity.normalizer.turns.execution import Executor, Ran
-from toolparity.normalizer.turns.outcomes import ToolFailed, rendered
-from toolparity.normalizer.turns.running import current_call
-from toolparity.normalizer.turns.tools import Tools
+from toolparity.normalizer.turns.execution.executor import Executor, Ran
+from toolparity.normalizer.turns.execution.invoke import current_call
+from toolparity.normalizer.turns.execution.tool_results import ToolFailed, rendered
+from toolparity.normalizer.turns.execution.tools import Tools
 
 from .executing import asked, raising, ran, texts, tool
 from .playing import at_once

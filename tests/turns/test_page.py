@@ -13,7 +13,7 @@ from tests.conformance.pages import DOCS, blocks
 from toolparity.normalizer.conversation import Assistant, Request, Results
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events
-from toolparity.normalizer.turns.state import Termination
+from toolparity.normalizer.turns.machine.state import Termination
 
 from .playing import Emulated, Say, at_once, call, script
 

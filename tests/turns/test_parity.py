@@ -20,8 +20,8 @@ from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import Returning
 from toolparity.normalizer.turns import sse
-from toolparity.normalizer.turns.acknowledge import acknowledge
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.turn import Turn

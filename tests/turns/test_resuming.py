@@ -14,8 +14,8 @@ import pytest
 from toolparity.normalizer.conversation import Results, TextPart
 from toolparity.normalizer.errors import InvalidState
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns import state as states
-from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.machine import state as states
+from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.turn import Turn
 

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.errors import InvalidTool, MissingExtra, TurnMisused
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn, validation
-from toolparity.normalizer.turns.opening import opening
+from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn
+from toolparity.normalizer.turns.execution import validation
+from toolparity.normalizer.turns.request import opening
 
 from .playing import WIRES, Emulated, Say, at_once, call, script
 
@@ -134,7 +135,7 @@ def test_importing_the_normalizer_imports_no_turns_and_a_turn_no_sdk() -> None:
         for name in loaded("from toolparity import normalize, select")
     )
     turns = loaded("import toolparity.turns; toolparity.turns.Turn")
-    assert "toolparity.normalizer.turns.machine" in turns
+    assert "toolparity.normalizer.turns.machine.table" in turns
     assert not turns & {"openai", "anthropic", "xai_sdk", "jsonschema", "sqlalchemy"}
 
 

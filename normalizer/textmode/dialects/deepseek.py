@@ -7,11 +7,11 @@ V3.2 and later, see `dsml`. Results: ``<｜tool▁output▁begin｜>``.
 
 from __future__ import annotations
 
-from ..bodies import Site
 from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..headed import Headed
+from ..parsers.call_parser import Site
+from ..parsers.coercion import Tools
+from ..parsers.header_calls import Headed
 from ..tags import Hit, Tag
-from ..values import Tools
 from .results import blocks, failed
 
 _SECTION = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ..dialect import Dialect, WrittenCall
-from ..parameters import Grammar
+from ..parsers.xml_calls import Grammar
 from ..tags import HOLD, LONGEST_TAG, Hit, Hold, Tag, literal
 from .qwen_coder import parse_results, write_results
 from .tagged import body_of, given, spelled

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 
-from ..bodies import Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..headed import Headed
+from ..parsers.call_parser import Site
+from ..parsers.coercion import Tools
+from ..parsers.header_calls import Headed
 from ..tags import HOLD, LONGEST_TAG, Hit, Hold, Tag, literal
-from ..values import Tools
 from .results import failed
 
 _START, _CHANNEL, _RECIPIENT = "<|start|>assistant", "<|channel|>", "to=functions."

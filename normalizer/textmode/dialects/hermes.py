@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ..bodies import Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..objects import Objects
-from ..parameters import unlaid
+from ..parsers.call_parser import Site
+from ..parsers.coercion import Tools
+from ..parsers.json_calls import Objects
+from ..parsers.xml_calls import unlaid
 from ..tags import Hit, Tag
-from ..values import Tools
 from .results import blocks, failed, held
 
 _OPEN, _CLOSE = Tag("<tool_call>"), "</tool_call>"

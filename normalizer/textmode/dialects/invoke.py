@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..bodies import Site
 from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..parameters import Grammar, Parameters
+from ..parsers.call_parser import Site
+from ..parsers.coercion import Tools
+from ..parsers.xml_calls import Grammar, Parameters
 from ..tags import HOLD, Hit, Hold, Tag
-from ..values import Tools
 from .results import among, blocks
 from .tagged import given, spelled
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from ..bodies import Site
 from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..headed import Headed
+from ..parsers.call_parser import Site
+from ..parsers.coercion import Tools
+from ..parsers.header_calls import Headed
 from ..tags import Hit, Tag
-from ..values import Tools
 from .results import failed
 
 _SECTION = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>")

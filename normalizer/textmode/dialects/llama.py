@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 from ... import json_codec
-from ..bodies import Body, Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..objects import Objects
-from ..parens import Parens
+from ..parsers.call_parser import Body, Site
+from ..parsers.coercion import Tools
+from ..parsers.json_calls import Objects
+from ..parsers.python_calls import Parens
 from ..scan_events import Ended
 from ..tags import HOLD, LONGEST_TAG, Finder, Hit, Hold, Tag, gap
-from ..values import Tools
 from .hermes import object_of
 from .results import failed, held
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from ... import json_codec
-from ..bodies import Body, Site
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..headed import Headed
-from ..objects import Objects
+from ..parsers.call_parser import Body, Site
+from ..parsers.coercion import Tools
+from ..parsers.header_calls import Headed
+from ..parsers.json_calls import Objects
 from ..tags import HOLD, LONGEST_TAG, Hit, Hold, Tag, gap
-from ..values import Tools
 from .results import blocks, failed, held
 
 _MARK = Tag("[TOOL_CALLS]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..parameters import Grammar
+from ..parsers.xml_calls import Grammar
 from ..tags import Tag
 from .results import blocks, failed
 from .tagged import body_of, given, spelled

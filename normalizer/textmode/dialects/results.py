@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import json_codec
 from ..dialect import WrittenResult
-from ..jsonparts import Value
+from ..parsers.json_scan import Value
 from ..tags import past_space
 
 

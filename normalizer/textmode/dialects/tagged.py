@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import json_codec
-from ..bodies import Site
 from ..dialect import WrittenCall
-from ..parameters import Grammar, Parameters
+from ..parsers.call_parser import Site
+from ..parsers.coercion import Tools
+from ..parsers.xml_calls import Grammar, Parameters
 from ..tags import Hit
-from ..values import Tools
 
 #: Name of the parameter that holds the argument text of a call whose arguments are not a JSON object.
 RAW = "_raw"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..parameters import Grammar, unlaid
+from ..parsers.xml_calls import Grammar, unlaid
 from ..tags import Tag
 from .tagged import body_of, given, laid_out, spelled
 

@@ -38,9 +38,9 @@ from ..events import (
     TurnFailed,
     TurnStarted,
 )
-from ..happenings import Happening
+from ..machine.inputs import Happening
+from ..machine.state import TurnState
 from ..observer import Observer
-from ..state import TurnState
 from .changes import changes
 from .database import Database
 from .parts import Parts

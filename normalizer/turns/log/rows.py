@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ..events import CallProgress, TurnBlock, TurnEvent
-from ..state import CallState, RoundState, TurnState
+from ..machine.state import CallState, RoundState, TurnState
 from .parts import unpack
 
 _UNSAYABLE = re.compile("[\x00\ud800-\udfff]")

@@ -28,9 +28,9 @@ from ..events import (
     RoundStarted,
     TurnEvent,
 )
-from ..happenings import Acknowledging, Closed, Grew, Happening, Opened, Progressed, Replaced, Settled
+from ..machine.inputs import Acknowledging, Closed, Grew, Happening, Opened, Progressed, Replaced, Settled
+from ..machine.state import dump, load
 from ..orchestration.recording import head_line, step_line
-from ..state import dump, load
 from .changes import applied
 from .rows import EventRow
 

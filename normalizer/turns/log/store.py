@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from sqlalchemy import URL, Connection
 
 from ...errors import InvalidState, TurnHeld, UnknownTurn
-from ..effects import Tell
 from ..events import TurnBlock, TurnFailed
-from ..happenings import Cancelled, Resumed
-from ..machine import step
-from ..state import TurnState
-from .bells import Bells
+from ..machine.effects import Tell
+from ..machine.inputs import Cancelled, Resumed
+from ..machine.state import TurnState
+from ..machine.table import step
 from .database import Clock, Database
 from .engine import PATIENCE, make_engine
 from .migrate import migrate
+from .notify import Bells
 from .parts import unpack
 from .recorder import Recorder
 from .rows import CallRow, EventRow, block_of

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from ... import json_codec
-from ..state import TurnState, load
+from ..machine.state import TurnState, load
 from .changes import applied
 from .parts import references, unpack
 from .tables import parts, states

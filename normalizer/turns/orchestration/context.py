@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...conversation import Assistant, Request, Results, System, TextPart, Turn, User
 from ...model import Choice, Response, Text, ToolCall
-from ..cancelling import is_failure
-from ..raised import described
+from ..execution.cancellation import is_failure
+from ..execution.exception_text import described
 from .memory import RoundMemory, Session, blocks_of, session_of
 from .summaries import Counter, Summarise, digest, estimated, fitting, quoted
 

@@ -26,13 +26,14 @@ from msgspec.structs import replace
 from ...conversation import Assistant, Request
 from ...errors import PolicyError, TurnMisused
 from ...model import Error, ToolCall
-from ..asking import Prepare
 from ..backoff import DEFAULT, Backoff, ran_elsewhere
-from ..cancelling import is_failure
-from ..effects import Ask, Effect, Tell, Wait
 from ..events import ResultNeeded, TurnEvent
-from ..execution import Executor
-from ..happenings import (
+from ..execution.cancellation import is_failure
+from ..execution.executor import Executor
+from ..execution.tool_results import MOST
+from ..execution.tools import Tool, Tools
+from ..machine.effects import Ask, Effect, Tell, Wait
+from ..machine.inputs import (
     Again,
     Answered,
     Begun,
@@ -47,13 +48,12 @@ from ..happenings import (
     Resumed,
     Settled,
 )
-from ..machine import step
+from ..machine.lookup import chosen
+from ..machine.state import TurnState
+from ..machine.table import step
+from ..model_call import Prepare
 from ..outcome import outcome_of
-from ..outcomes import MOST
-from ..places import chosen
 from ..provider import Provider
-from ..state import TurnState
-from ..tools import Tool, Tools
 from ..turn import Turn
 from .assembler import Orchestrated, assembled
 from .breakers import Breakers

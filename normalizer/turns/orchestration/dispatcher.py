@@ -15,13 +15,13 @@ from ... import json_codec
 from ...conversation import Part, TextPart
 from ...errors import CircuitOpen, InvalidTool
 from ...model import ToolCall
-from ..blocks import result_content
-from ..cancelling import is_failure
-from ..execution import Ran, Run
-from ..outcomes import failure
-from ..raised import described
-from ..state import TOOL_FAILURES
-from ..tools import Fallback, Tool
+from ..block_rows import result_content
+from ..execution.cancellation import is_failure
+from ..execution.exception_text import described
+from ..execution.executor import Ran, Run
+from ..execution.tool_results import failure
+from ..execution.tools import Fallback, Tool
+from ..machine.state import TOOL_FAILURES
 from .breakers import Breakers
 
 #: Called with the call id, the name of the fallback that ran, and the reason.

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from ...errors import OutOfTime
-from ..asking import close
+from ..model_call import close
 from ..provider import Provider
 from .breakers import Breakers
 

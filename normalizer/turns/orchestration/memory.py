@@ -17,7 +17,7 @@ from ... import json_codec
 from ...conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
 from ...model import Block, Reasoning, Refusal, Text, ToolCall
 from ...pairing import paired
-from ..blocks import result_content
+from ..block_rows import result_content
 
 
 class CallMemory(Struct, frozen=True):

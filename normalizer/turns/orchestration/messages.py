@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from ... import json_codec
 from .. import events
-from ..effects import Ask, Effect, Stop, Tell
 from ..events import CallsKnown, RoundFinished
-from ..happenings import Noted
-from ..state import TurnState
+from ..machine.effects import Ask, Effect, Stop, Tell
+from ..machine.inputs import Noted
+from ..machine.state import TurnState
 
 #: Levels of recovery, in ascending order: a fallback tool, a retry of the round with a shorter request, a last answer
 #: without tools, an answer that the program assembles from the results.

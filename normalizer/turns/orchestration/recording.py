@@ -22,12 +22,12 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...errors import InvalidState, ToolparityError
-from ..effects import Save, Tell
 from ..events import TurnEvent
-from ..happenings import Begun, Bounded, Happening
-from ..machine import step
+from ..machine.effects import Save, Tell
+from ..machine.inputs import Begun, Bounded, Happening
+from ..machine.state import TurnState, dump, load
+from ..machine.table import step
 from ..observer import Observer
-from ..state import TurnState, dump, load
 from .messages import Phase, phases
 
 VERSION = 1

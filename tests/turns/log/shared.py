@@ -11,11 +11,11 @@ from sqlalchemy import URL
 from tests.turns.playing import Counting, Emulated, Say, Think, call, script
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.events import TurnEvent
-from toolparity.normalizer.turns.happenings import Happening
 from toolparity.normalizer.turns.log import KeptTurn, Log, Recorder
 from toolparity.normalizer.turns.log.engine import make_engine
+from toolparity.normalizer.turns.machine.inputs import Happening
+from toolparity.normalizer.turns.machine.state import TurnState
 from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.state import TurnState
 from toolparity.normalizer.turns.turn import Turn, outcome_of
 
 #: Two rounds of calls, three calls, and an answer.

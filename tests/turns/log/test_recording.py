@@ -14,17 +14,17 @@ from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, Result, TextPart, User
 from toolparity.normalizer.errors import InvalidState, LogFailed, UnknownTurn
-from toolparity.normalizer.turns.acknowledge import acknowledge
-from toolparity.normalizer.turns.effects import Save, Tell
 from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
-from toolparity.normalizer.turns.happenings import Answered, Begun, Finished, Grew, Happening, Opened, Starting
+from toolparity.normalizer.turns.execution.invoke import current_call
+from toolparity.normalizer.turns.execution.tools import Tool
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.machine.effects import Save, Tell
+from toolparity.normalizer.turns.machine.inputs import Answered, Begun, Finished, Grew, Happening, Opened, Starting
+from toolparity.normalizer.turns.machine.state import TurnState, dump
+from toolparity.normalizer.turns.machine.table import step
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits, replay
 from toolparity.normalizer.turns.orchestration.recording import Replayed
-from toolparity.normalizer.turns.running import current_call
-from toolparity.normalizer.turns.state import TurnState, dump
-from toolparity.normalizer.turns.tools import Tool
 from toolparity.normalizer.turns.turn import Turn
 
 WAITS = script([call("look", city="Ulm"), call("post", text="hello"), call("mail")], [Say("Done.")])

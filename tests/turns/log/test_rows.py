@@ -24,8 +24,8 @@ from toolparity.normalizer.turns.events import (
     TurnBlock,
     TurnStarted,
 )
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.tools import Tool, Tools
 from toolparity.normalizer.turns.turn import Turn
 
 BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks ORDER BY sequence"

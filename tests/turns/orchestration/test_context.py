@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.turns.playing import WIRES, Emulated, at_once, script
 from toolparity.normalizer.conversation import Request, Result, Results, System, TextPart, Tool, Turn, User
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns.opening import opening
 from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
 from toolparity.normalizer.turns.orchestration.context import HEAD, Built
 from toolparity.normalizer.turns.orchestration.memory import RoundMemory
 from toolparity.normalizer.turns.orchestration.summaries import digest, estimated
+from toolparity.normalizer.turns.request import opening
 
 from .staging import said, words
 

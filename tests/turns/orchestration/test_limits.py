@@ -9,8 +9,8 @@ import pytest
 
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.normalizer.turns.events import CallStarted
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from toolparity.normalizer.turns.tools import Tool, Tools
 
 from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed
 

@@ -13,10 +13,10 @@ from tests.turns.playing import WIRES, Say, call, rows, script
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.events import Noted, RoundStarted, TurnEvent
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import Coordinator, replay
 from toolparity.normalizer.turns.orchestration.messages import FinalResponse, Recovery, message_of
-from toolparity.normalizer.turns.state import TurnState, dump
 
 from .staging import LONG, Counting, Sequenced, assert_answered
 

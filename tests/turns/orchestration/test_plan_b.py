@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from tests.turns.playing import WIRES, Round, Say, call, script
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns import orchestration
-from toolparity.normalizer.turns.machine import step
+from toolparity.normalizer.turns.execution.tools import Fallback
+from toolparity.normalizer.turns.machine.state import TurnState
+from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
 from toolparity.normalizer.turns.orchestration.messages import (
     FinalResponse,
@@ -24,8 +26,6 @@ from toolparity.normalizer.turns.orchestration.messages import (
     Synthesis,
     ToolExecution,
 )
-from toolparity.normalizer.turns.state import TurnState
-from toolparity.normalizer.turns.tools import Fallback
 
 from .comparing import compared
 from .staging import LONG, Counting, Sequenced, directed, messages, spoken, words
@@ -253,4 +253,4 @@ def test_a_directed_turn_is_the_same_turn() -> None:
     plain = at_once(play(Turn(Sequenced("openai.chat", LONG), Counting().tools(), id="t")))
     unsaid = [replace(one, seq=0) for one in heard if not isinstance(one, told.Noted)]
     assert unsaid == [replace(one, seq=0) for one in plain]
-    assert step.__module__ == "toolparity.normalizer.turns.machine"
+    assert step.__module__ == "toolparity.normalizer.turns.machine.table"

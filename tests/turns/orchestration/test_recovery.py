@@ -9,7 +9,7 @@ import pytest
 from tests.turns.playing import WIRES, Fault, Round, Say, at_once, call, script
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.model import Error, Response
-from toolparity.normalizer.turns.happenings import Happening
+from toolparity.normalizer.turns.machine.inputs import Happening
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator
 

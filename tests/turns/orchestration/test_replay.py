@@ -10,8 +10,8 @@ import pytest
 from tests.turns.playing import WIRES, Emulated, Told, at_once, call, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import InvalidState
+from toolparity.normalizer.turns.machine.state import dump
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits, record, replay
-from toolparity.normalizer.turns.state import dump
 from toolparity.normalizer.turns.turn import Turn
 
 from .staging import LONG, Counting, Sequenced, directed, messages

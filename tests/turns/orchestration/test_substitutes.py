@@ -11,9 +11,9 @@ import pytest
 
 from tests.turns.playing import Say, at_once, call, script
 from toolparity.normalizer.turns.events import CallStarted
+from toolparity.normalizer.turns.execution.tool_results import ToolFailed
+from toolparity.normalizer.turns.execution.tools import Fallback, Tool
 from toolparity.normalizer.turns.orchestration import Breakers, Coordinator
-from toolparity.normalizer.turns.outcomes import ToolFailed
-from toolparity.normalizer.turns.tools import Fallback, Tool
 
 from .staging import LONG, Clock, Counting, Sequenced, directed
 
@@ -165,10 +165,10 @@ def test_a_fallback_that_cannot_be_one_is_refused_before_anything_runs(tools: li
 def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
     from toolparity.normalizer.conversation import Result
     from toolparity.normalizer.model import ToolCall
-    from toolparity.normalizer.turns.execution import Executor
+    from toolparity.normalizer.turns.execution.executor import Executor
+    from toolparity.normalizer.turns.execution.threads import Threads
+    from toolparity.normalizer.turns.execution.tools import Tools
     from toolparity.normalizer.turns.orchestration.dispatcher import Dispatcher
-    from toolparity.normalizer.turns.threads import Threads
-    from toolparity.normalizer.turns.tools import Tools
 
     running: list[int] = []
     most: list[int] = []

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from toolparity.normalizer.turns.state import dump, load
+from toolparity.normalizer.turns.machine.state import dump, load
 
 revision = "0003"
 down_revision = "0002"

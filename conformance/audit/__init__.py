@@ -1,0 +1,1 @@
+"""The audit: what each policy does to recorded traffic."""

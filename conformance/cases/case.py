@@ -1,0 +1,66 @@
+"""The evidence that a law checks: the answers of one subject in one case, and related cases on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from toolparity.normalizer.model import Policy
+
+from ..answer import Answer
+from ..subjects import Ask, Next, Subject
+from .expected import Expected, Split
+
+
+class Case(NamedTuple):
+    """One scenario on one surface (see `toolparity.cassettes.surfaces`), plain or streamed, under one policy."""
+
+    scenario: str
+    surface: str
+    mode: str
+    policy: Policy
+
+    @property
+    def id(self) -> str:
+        """The id that pytest shows: ``parallel-three[anthropic.messages-stream-first]``."""
+        return f"{self.scenario}[{self.surface}-{self.mode}-{self.policy}]"
+
+    @property
+    def stream(self) -> bool:
+        return self.mode == "stream"
+
+
+class Round(Struct, frozen=True):
+    """One response of the provider, the expected result, and the subject's answer.
+
+    ``following``: the request that was recorded after the response. It is None after the last response.
+    """
+
+    number: int
+    ask: Ask
+    expected: Expected
+    answer: Answer
+    following: Any = None
+
+    @property
+    def split(self) -> Split:
+        """The calls that the policy must keep, drop and reject."""
+        return self.expected.split(self.ask.policy, self.ask.limit)
+
+
+class Evidence(Struct):
+    """What a law needs to check one case.
+
+    ``surfaces``: the surfaces of the scenario. ``sibling(case, cut)`` returns the rounds of another case of the
+    scenario, or of the same case with its bytes split differently; None if there is no such case or the subject does
+    not support it. ``make(next)`` lets the subject build a request.
+    """
+
+    case: Case
+    subject: Subject
+    rounds: list[Round]
+    surfaces: list[str]
+    sibling: Callable[[Case, str | None], list[Round] | None]
+    make: Callable[[Next], Any]

@@ -1,0 +1,101 @@
+"""The trace: which scenarios guard against each known failure, or why none does.
+
+    python -m toolparity.conformance.cases.coverage > docs/trace.md
+
+Failures are identified by ids. The ids that must be traced are listed in `conformance/situations/failures.txt`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from functools import cache
+
+from msgspec import Struct
+
+from toolparity.normalizer.errors import InvalidScenario
+
+from .scenarios import FOLDER, LEFT_OUT, guarded, scenarios
+
+HEAD = """\
+# Trace
+
+Every failure that somebody met in the field has scenarios that guard against it, or a reason why none does. This page
+is written by `python -m toolparity.conformance.cases.coverage > docs/trace.md`, from the `guards` of the situations
+(`conformance/situations/*.toml`) and from `conformance/situations/left_out.toml`.
+
+"""
+
+
+class Trace(Struct, frozen=True):
+    """``guards``: failure -> scenarios, in the order of the failure ids. ``left_out``: failure -> reason."""
+
+    guards: dict[str, list[str]]
+    left_out: dict[str, str]
+
+    @property
+    def ids(self) -> list[str]:
+        """All traced failures, in order."""
+        return sorted({*self.guards, *self.left_out}, key=place)
+
+
+def place(id: str) -> tuple[str, int]:
+    """Return the sort key of a failure id: ``IDX-2`` comes before ``IDX-10``."""
+    kind, _, number = id.rpartition("-")
+    return kind, int(number)
+
+
+@cache
+def failures() -> tuple[str, ...]:
+    """Return the ids of all known failures, in order.
+
+    Raises InvalidScenario for an id that is malformed, repeated or misplaced.
+    """
+    ids = (FOLDER / "failures.txt").read_text("utf-8").split()
+    for id in ids:
+        if not re.fullmatch(r"[A-Z][A-Z0-9]*-[0-9]+", id):
+            raise InvalidScenario(f"{id!r} is no id of a failure", where="failures.txt", hint="like IDX-01")
+    if ids != sorted(set(ids), key=place):
+        raise InvalidScenario("the ids are not in order, or one stands twice", where="failures.txt")
+    return tuple(ids)
+
+
+@cache
+def trace() -> Trace:
+    """Return the trace.
+
+    Raises InvalidScenario if a failure is unknown, or has neither or both of scenarios and a reason.
+    """
+    table = guarded()
+    left_out: dict[str, str] = tomllib.loads((FOLDER / LEFT_OUT).read_text("utf-8"))["left_out"]
+    problems = [
+        *(f"{id} is no known failure" for id in sorted({*table, *left_out} - set(failures()))),
+        *(f"{id} has neither a scenario nor a reason" for id in failures() if id not in table and id not in left_out),
+        *(f"{id} has scenarios ({', '.join(table[id])}) and a reason" for id in left_out if id in table),
+    ]
+    if problems:
+        raise InvalidScenario("; ".join(problems), where="trace", hint="see conformance/situations/left_out.toml")
+    return Trace({id: table[id] for id in failures() if id in table}, left_out)
+
+
+def page() -> str:
+    """Return the Markdown page: the counts, the table, the reasons."""
+    found = trace()
+    guarding = {scenario for names in found.guards.values() for scenario in names}
+    told = (
+        f"{len(found.ids)} failures: {len(found.guards)} guarded by {len(guarding)} of {len(scenarios())} scenarios, "
+        f"{len(found.left_out)} left out. The other scenarios hold what nobody was seen to fail yet.\n\n"
+    )
+    rows = "".join(
+        f"| {id} | {', '.join(f'`{name}`' for name in found.guards[id])} |\n" for id in found.ids if id in found.guards
+    )
+    reasons = "".join(f"| {id} | {found.left_out[id]} |\n" for id in found.ids if id in found.left_out)
+    return (
+        f"{HEAD}{told}| failure | scenarios |\n|---|---|\n{rows}"
+        f"\n## Left out\n\n| failure | why no scenario shows it |\n|---|---|\n{reasons}"
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(page().encode())

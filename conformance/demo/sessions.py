@@ -1,0 +1,268 @@
+"""Starts, resumes and cancels the turns of the demo. The page reads their events from the log only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec import Struct
+
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.recorder.script_driver import opening as scripted
+from toolparity.cassettes.scripts import Script
+from toolparity.cassettes.surfaces import Surface, surface, surface_of
+from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.errors import TurnMisused
+from toolparity.normalizer.turns.clients import SdkClient, client
+from toolparity.normalizer.turns.events import TurnEvent
+from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
+from toolparity.normalizer.turns.narration.narrating_provider import Narrated
+from toolparity.normalizer.turns.narration.narrator import Narrator
+from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.outcome import outcome_of
+from toolparity.normalizer.turns.provider import Provider
+from toolparity.normalizer.turns.request import opening
+from toolparity.normalizer.turns.turn import Turn
+
+from .narrating import Library, Telling, last_words
+from .throttle import Pace
+from .tools import Returning
+from .wire_log import Spoken, Tapped
+
+_log = logging.getLogger("toolparity")
+
+#: The number of turns whose wire excerpts are kept.
+_REMEMBERED = 200
+_CANCELLED = "the user cancelled"
+_NO_SCRIPT = Script("none", "What no script knows", [])
+
+
+class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+    """The request of the page to start a turn.
+
+    ``after``: the turn whose conversation continues. ``approval``: require approval of every call.
+    """
+
+    message: str
+    surface: str = "openai.chat"
+    policy: str = "all"
+    limit: int | None = None
+    approval: bool = False
+    narrator: bool = False
+    after: str | None = None
+
+
+class Desk:
+    """Holds the clients and the running turns. Create, use and close it in one event loop."""
+
+    def __init__(self, servers: Servers, log: Log, library: Library, pace: Pace) -> None:
+        self.log = log
+        self._servers = servers
+        self._library = library
+        self._pace = pace
+        self._clients: dict[str, SdkClient] = {}
+        self._asked: dict[str, Asked] = {}
+        self._wires: dict[str, list[Spoken]] = {}
+        self._turns: dict[str, Turn] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._decided: set[str] = set()
+
+    async def start(self, asked: Asked) -> str:
+        """Start a turn. Return its id as soon as the log has its first event. Raises ToolparityError."""
+        at = surface(asked.surface)
+        request = await self._request(asked, at)
+        id = uuid.uuid4().hex
+        self._remember(id, asked)
+        begun = _Begun()
+
+        def make(recorder: Observer) -> Turn:
+            settings: dict[str, Any] = {"policy": asked.policy, "limit": asked.limit}
+            if asked.narrator:
+                settings["on_all_failed"] = "answer"  # the narrator reports the failure, too
+            return self._turn(id, request, recorder, begun, **settings)
+
+        self._spawn(id, self._first(id, make, request), begun)
+        await begun.wait()
+        return id
+
+    async def decide(self, id: str, call_id: str, approved: bool, reason: str | None = None) -> None:
+        """Approve or deny a call of a turn; a turn that is not running is resumed. Raises ToolparityError."""
+        self._decided.add(id)
+        if id in self._turns:
+            self._turns[id].decide(call_id, approved, reason)
+        else:
+            await self.resume(id, (call_id, approved, reason))
+
+    async def resume(self, id: str, decision: tuple[str, bool, str | None] | None = None) -> None:
+        """Resume a turn that waits for a decision, or that a crash interrupted. Raises ToolparityError."""
+        if id in self._tasks:
+            await asyncio.wait([self._tasks[id]])
+        kept = await self.log.turn(id)
+        if kept.state is None or kept.status == "over":
+            raise TurnMisused("the turn is over", where=id)
+        waiting = [call.id for call in kept.state.waiting]
+        if decision is not None and decision[0] not in waiting:
+            raise TurnMisused(f"{decision[0]!r} waits for no decision", where=id)
+        begun = _Begun()
+        self._spawn(id, self._again(id, decision, begun), begun)
+        await begun.wait()
+
+    async def cancel(self, id: str) -> bool:
+        """Cancel a turn; every call gets a result. Return False if the turn is over. Raises ToolparityError."""
+        turn = self._turns.get(id)
+        if turn is None:  # it waits, or a crash interrupted it
+            if id in self._tasks:
+                await asyncio.wait([self._tasks[id]])
+            if (await self.log.turn(id)).status == "over":
+                return False
+            await self.log.close(id, _CANCELLED)
+            return True
+        if turn.state.phase == "over":
+            return False
+        turn.cancel(_CANCELLED)
+        return True
+
+    def wire(self, id: str) -> list[Spoken] | None:
+        """Return the wire excerpts of a turn, or None if they are no longer kept."""
+        return self._wires.get(id)
+
+    async def aclose(self) -> None:
+        """Cancel the running turns, and close the clients."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for one in self._clients.values():
+            await one.aclose()
+
+    # running turns
+
+    async def _first(self, id: str, make: Callable[[Observer], Turn], request: Request) -> None:
+        async with self.log.record() as recorder:
+            await self._run(id, make(recorder), request)
+
+    async def _again(self, id: str, decision: tuple[str, bool, str | None] | None, begun: Observer) -> None:
+        async with self.log.take(id) as recorder:
+            state = recorder.state
+            assert state is not None  # `take` raises otherwise
+            turn = self._turn(id, state.request, recorder, begun, state=state)
+            if decision is not None:
+                turn.decide(*decision)
+            await self._run(id, turn, None)
+
+    async def _run(self, id: str, turn: Turn, request: Request | None) -> None:
+        """Run the turn until it is over, or waits and no decision arrived in the meantime."""
+        self._turns[id] = turn
+        try:
+            while True:
+                self._decided.discard(id)
+                outcome = await turn.run(request)
+                request = None
+                if not outcome.waiting or id not in self._decided:
+                    return
+        finally:
+            del self._turns[id]
+
+    def _spawn(self, id: str, work: Coroutine[Any, Any, None], begun: _Begun) -> None:
+        task = self._tasks[id] = asyncio.create_task(work, name=f"turn {id}")
+
+        def done(task: asyncio.Task[None]) -> None:
+            if self._tasks.get(id) is task:
+                del self._tasks[id]
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                _log.error("turn %s stopped", id, exc_info=error)
+            begun.over(error)
+
+        task.add_done_callback(done)
+
+    def _turn(self, id: str, request: Request, *observers: Observer, **settings: Any) -> Turn:
+        asked = self._asked.get(id) or _asked_before(request)
+        at = surface(asked.surface)
+        script = self._script(request) or _NO_SCRIPT
+        tools = Returning(script, self._pace, approval=asked.approval).tools
+        spoken = self._wires.setdefault(id, [])
+        reached = self._client(at)
+        provider: Provider = Tapped(reached, spoken, self._pace)
+        if asked.narrator:
+            told: Provider = Telling(reached, self._library, last_words(script) or "That is all.")
+            provider = Narrated(provider, Narrator(Tapped(told, spoken, self._pace)), tools)
+        return Turn(provider, tools, acknowledge=acknowledge, id=id, observers=observers, **settings)
+
+    def _client(self, at: Surface) -> SdkClient:
+        found = self._clients.get(at.name)
+        if found is None:
+            base = self._servers.base(at)
+            options: dict[str, Any] = {"base_url": base, "max_retries": 0}
+            if at.wire == "xai.grpc":
+                options = {"api_host": base, "use_insecure_channel": True}
+            made = client(at.wire, at.model, provider=at.provider, api_key="emulated", **options)
+            found = self._clients[at.name] = made
+        return found
+
+    # requests
+
+    async def _request(self, asked: Asked, at: Surface) -> Request:
+        if asked.after is not None:
+            kept = await self.log.turn(asked.after)
+            if kept.state is None or kept.status != "over":
+                raise TurnMisused("the turn before is not over", where=asked.after)
+            return outcome_of(kept.state).next(asked.message)
+        script = self._script(asked.message)
+        if script is not None and at.plays(script):
+            return scripted(script, at, stream=True)
+        return opening(asked.message, self._client(at))
+
+    def _script(self, asked: Request | str) -> Script | None:
+        """Return the script that begins with this message, or with the first message of the conversation."""
+        words = asked if isinstance(asked, str) else _first_words(asked)
+        return next((script for script in self._library.values() if script.ask == words), None)
+
+    def _remember(self, id: str, asked: Asked) -> None:
+        self._asked[id] = asked
+        self._wires[id] = []
+        for remembered in (self._asked, self._wires):
+            while len(remembered) > _REMEMBERED:
+                del remembered[next(iter(remembered))]
+
+
+class _Begun(Observer):
+    """Signals that the log has the first event of a turn.
+
+    Observers run in order, and the log's recorder comes first.
+    """
+
+    def __init__(self) -> None:
+        self._known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def event(self, event: TurnEvent) -> None:
+        self.over(None)
+
+    def over(self, error: BaseException | None) -> None:
+        """Resolve the signal, with the error if there is one."""
+        if self._known.done():
+            return
+        if error is None:
+            self._known.set_result(None)
+        else:
+            self._known.set_exception(error)
+
+    async def wait(self) -> None:
+        """Wait for the first event. Raises the error that prevented the turn from starting."""
+        await self._known
+
+
+def _first_words(request: Request) -> str:
+    user = next((turn for turn in request.turns if isinstance(turn, User)), None)
+    return "".join(part.text for part in user.parts if isinstance(part, TextPart)) if user is not None else ""
+
+
+def _asked_before(request: Request) -> Asked:
+    """Return the settings of a turn that another process started."""
+    at = surface_of(request.provider, request.wire)
+    return Asked(_first_words(request), at.name if at is not None else request.wire)

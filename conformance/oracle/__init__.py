@@ -1,0 +1,1 @@
+"""Independent readings of requests and token counts, against which laws compare a subject."""

@@ -1,0 +1,1 @@
+"""The suite as pytest items, and the results of a pytest run."""

@@ -1,0 +1,142 @@
+"""The cases of a subject as pytest items (`toolparity.conformance.pytest_plugin` adds them)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports.results import BAD, Result, Seen, Tested, Traffic, Verdict
+
+from ..cases.case import Case
+from ..laws import LAWS
+from ..runner import baseline
+from ..runner.judge import Bench, Choice
+from ..runner.release import held
+from ..subjects import subject as found
+
+
+class Suite(pytest.Collector):
+    """Collects the cases of one subject. Raises pytest.UsageError for a subject or baseline that cannot be loaded."""
+
+    def __init__(self, *, told: dict[str, Any], subject: str, **given: Any) -> None:
+        super().__init__(**given)
+        try:
+            made = found(subject)
+            file: Path = told["baseline"] or baseline.SHIPPED / f"{subject}.yaml"
+            self.known = baseline.read(file)
+        except ToolparityError as error:
+            raise pytest.UsageError(str(error)) from None
+        self.bench = Bench(made, called=subject)
+        self.unreleased: bool = told["unreleased"]
+        self.choice = Choice(
+            scenarios=tuple(told["scenarios"]),
+            providers=tuple(told["providers"]),
+            wires=tuple(told["wires"]),
+            policies=tuple(told["policies"]),
+            modes=tuple(told["modes"]),
+            surfaces=tuple(told["surfaces"]),
+        )
+        self._several = len(told["subjects"]) > 1
+        self._scenario = ""
+        self._stale: dict[baseline.Known, bool] = {}
+
+    def collect(self) -> Iterator[pytest.Item]:
+        for case in self.choice.cases():
+            name = f"{self.bench.subject.name}:{case.id}" if self._several else case.id
+            item: CaseItem = CaseItem.from_parent(self, name=name, case=case)
+            for mark in ("parity", f"parity_{case.mode}", f"parity_{case.policy}"):
+                item.add_marker(mark)
+            yield item
+
+    def result(self, case: Case) -> tuple[Result, Traffic | None]:
+        """Return the verdicts of a case, and its wire excerpt.
+
+        The baseline and the requirements of the release are applied to the verdicts.
+        """
+        (result,) = held(baseline.applied([self._raw(case)], self.known), unreleased=self.unreleased)
+        traffic = self.bench.traffic(case)
+        verdicts = [self._seen_whole(result, one) if one.outcome == "stale" else one for one in result.verdicts]
+        return replace(result, verdicts=verdicts), traffic
+
+    def _seen_whole(self, result: Result, verdict: Verdict) -> Verdict:
+        """Return a "stale" verdict only if no case that its baseline entry matches fails; otherwise return a pass."""
+        entry = next(one for one in self.known if one.names(result, verdict))
+        if entry not in self._stale:
+            named = (case for case in Choice().cases() if _may_name(entry, case))
+            self._stale[entry] = baseline.stale(entry, map(self._raw, named))
+        return verdict if self._stale[entry] else Verdict(verdict.check, "pass")
+
+    def _raw(self, case: Case) -> Result:
+        if case.scenario != self._scenario:
+            self.bench.forget()  # laws compare cases of one scenario only
+            self._scenario = case.scenario
+        return self.bench.result(case)
+
+    def close(self) -> None:
+        """Close the subject if it can be closed."""
+        if hasattr(self.bench.subject, "close"):
+            self.bench.subject.close()
+
+
+def _may_name(entry: baseline.Known, case: Case) -> bool:
+    members = ("scenario", "surface", "mode", "policy")
+    return all(fnmatchcase(getattr(case, member), getattr(entry, member)) for member in members)
+
+
+class CaseItem(pytest.Item):
+    """One case. It passes if no law that applies is broken."""
+
+    parent: Suite
+
+    def __init__(self, *, case: Case, **given: Any) -> None:
+        super().__init__(**given)
+        self.case = case
+        self.result: Result | None = None
+        self.traffic: Traffic | None = None
+
+    def runtest(self) -> None:
+        self.result, self.traffic = result, seen = self.parent.result(self.case)
+        if bad := [verdict for verdict in result.verdicts if verdict.outcome in BAD]:
+            raise LawBroken(result, bad, [] if seen is None else seen.rounds)
+        if excused := [verdict for verdict in result.verdicts if verdict.outcome in ("expected", "new")]:
+            pytest.xfail("; ".join(f"{verdict.check}: {verdict.reason}" for verdict in excused))
+        if all(verdict.outcome == "unsupported" for verdict in result.verdicts):
+            pytest.skip(result.verdicts[0].reason if result.verdicts else "no law applies")
+
+    @property
+    def tested(self) -> Tested:
+        """The subject, as a report describes it."""
+        one = self.parent.bench.subject
+        return Tested(one.name, one.version, sorted(one.claims), None if one.wires is None else sorted(one.wires))
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        if isinstance(excinfo.value, LawBroken):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, self.name
+
+
+class LawBroken(AssertionError):
+    """The failing verdicts of a case, as the message of the pytest failure."""
+
+    def __init__(self, result: Result, verdicts: list[Verdict], rounds: list[Seen]) -> None:
+        self.verdicts = verdicts
+        super().__init__("\n\n".join(_told(result, verdict, rounds) for verdict in verdicts))
+
+
+def _told(result: Result, verdict: Verdict, rounds: list[Seen]) -> str:
+    law = LAWS[verdict.check].sentence if verdict.check in LAWS else ""
+    lines = [f"{verdict.check}: {verdict.reason}", f"  the law:  {law}"]
+    lines += [f"  {label:9} {text}" for label, text in (("expected:", verdict.expected), ("got:", verdict.got)) if text]
+    if verdict.round is not None and verdict.round < len(rounds):
+        lines.append(f"  on wire:  {' '.join(rounds[verdict.round].excerpt.split())[:300]}")
+    lines.append(f"  again:    {result.repeat}")
+    return "\n".join(lines)

@@ -1,0 +1,92 @@
+"""Collects the results of a pytest run from all its processes and writes them as `toolparity check --json` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolparity import __version__
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.policies import policy_name
+from toolparity.reports import results
+
+from ..cases.case import Case
+from ..runner.judge import Choice
+from ..runner.provenance import sources
+from ..runner.suite import described, environment, laws, now
+from .cases import CaseItem
+
+
+class Part(Struct, frozen=True):
+    """The result of one case, with its subject and its wire excerpt."""
+
+    tested: results.Tested
+    result: results.Result
+    traffic: results.Traffic | None
+
+
+class Giving:
+    """Attaches the result of a case to its pytest report, so that the result also arrives from a worker process."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.when == "call" and isinstance(item, CaseItem) and item.result is not None:
+            part = Part(item.tested, item.result, item.traffic)
+            report.toolparity = json_codec.text(part)  # type: ignore[attr-defined] # xdist transfers attributes
+        return report
+
+
+class Gathering:
+    """Collects the results and writes the file when the session ends, whatever the outcome."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._began, self._date = time.monotonic(), now()
+        self._parts: list[Part] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told = getattr(report, "toolparity", None)
+        if told is not None:
+            self._parts.append(msgspec.json.decode(told, type=Part))
+
+    def pytest_sessionfinish(self) -> None:
+        try:
+            self._path.write_bytes(results.write(self._run()))
+        except OSError as error:  # end the session with one line instead of a traceback
+            pytest.exit(f"{self._path}: {error.strerror or error}", returncode=pytest.ExitCode.INTERNAL_ERROR)
+
+    def _run(self) -> results.Run:
+        order = {case: place for place, case in enumerate(Choice().cases())}
+        parts = sorted(self._parts, key=lambda part: (part.result.subject, order[_case(part.result)]))
+        cases = [_case(part.result) for part in parts]
+        tested: dict[str, results.Tested] = {}
+        for part in parts:
+            before = tested.get(part.tested.name)
+            seconds = part.result.seconds + (before.seconds if before is not None else 0)
+            tested[part.tested.name] = replace(part.tested, seconds=round(seconds, 3))
+        traffic = {(one.scenario, one.surface, one.mode): one for part in parts if (one := part.traffic) is not None}
+        return results.Run(
+            __version__,
+            self._date,
+            environment(),
+            list(tested.values()),
+            laws(),
+            described(cases),
+            [part.result for part in parts],
+            list(traffic.values()),
+            sources(cases),
+            seconds=round(time.monotonic() - self._began, 3),
+        )
+
+
+def _case(result: results.Result) -> Case:
+    return Case(result.scenario, result.surface, result.mode, policy_name(result.policy))

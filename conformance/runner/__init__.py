@@ -1,0 +1,1 @@
+"""Runs of the suite: cases in, verdicts out, on all cores."""

@@ -1,0 +1,41 @@
+"""The sources of a run's traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolparity.cassettes.library import RECORDED, load, path_for
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports.results import Source
+
+from ..cases.case import Case
+from ..cases.scenarios import scenarios
+
+
+def source_path(case: Case) -> str:
+    """Return the file that holds the traffic of a case, relative to its package."""
+    scenario = scenarios()[case.scenario]
+    if scenario.script is not None:
+        return f"recorded/{path_for(case.surface, case.scenario, case.stream).relative_to(RECORDED).as_posix()}"
+    bodies = scenario.situation.bodies
+    body = next(body for body in bodies if (body.surface, body.stream) == (case.surface, case.stream))
+    return f"situations/{body.file or f'{scenario.id}.toml'}"
+
+
+def sources(cases: Iterable[Case]) -> list[Source]:
+    """Return one source for each cassette and each handwritten body that the cases need, in their order."""
+    found: dict[str, Source] = {}
+    for case in cases:
+        path = source_path(case)
+        if path in found:
+            continue
+        if scenarios()[case.scenario].script is None:
+            found[path] = Source(path, "written")
+            continue
+        try:
+            told = load(path_for(case.surface, case.scenario, case.stream)).provenance
+        except ToolparityError:
+            continue  # the verdicts of the cases report it
+        sdk = f"{told.sdk} {told.sdk_version}"
+        found[path] = Source(path, told.origin, str(told.date), told.provider, told.model or "", sdk)
+    return list(found.values())

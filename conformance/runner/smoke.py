@@ -1,0 +1,65 @@
+"""A quick check of a subject: one simple call on each wire, plain and streamed, each read twice.
+
+The result says what to fix: the plug (the suite cannot read the answer's form), or the implementation (the answer was
+read and is wrong).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import BadAnswer
+
+from ..cases.case import Case, Evidence
+from ..cases.scenarios import scenarios
+from ..laws import LAWS
+from ..subjects import Subject
+from .judge import Bench, Unstable
+
+#: A scenario with one call and one argument, which every provider can send.
+SCENARIO = "single-call"
+#: The first surface of each wire.
+_HOMES = {surface.wire: name for name, surface in reversed(SURFACES.items())}
+
+
+class Probe(Struct, frozen=True):
+    """The result of one check. ``blame``: what to fix, "" if nothing. ``told``: the calls or the problem, in words."""
+
+    wire: str
+    mode: str
+    blame: Literal["", "plug", "implementation"]
+    told: str
+
+
+def probes(subject: Subject) -> Iterator[Probe]:
+    """Check each wire that the subject reads: plain, and streamed if the subject claims it.
+
+    Raises UnreadableSource if the traffic of the suite is missing.
+    """
+    scenario = scenarios()[SCENARIO]
+    for wire, surface in sorted(_HOMES.items()):
+        if surface not in scenario.surfaces or (subject.wires is not None and wire not in subject.wires):
+            continue
+        for mode in scenario.modes(surface):
+            if mode == "plain" or "stream" in subject.claims:
+                blame, told = _probed(subject, Case(SCENARIO, surface, mode, "all"))
+                yield Probe(wire, mode, blame, told)
+
+
+def _probed(subject: Subject, case: Case) -> tuple[Literal["", "plug", "implementation"], str]:
+    try:
+        rounds = Bench(subject).rounds(case)
+    except BadAnswer as error:
+        return "plug", str(error)
+    except Unstable as error:
+        return "implementation", str(error)
+    evidence = Evidence(case, subject, rounds, [], lambda case, how: None, lambda ask: None)
+    for law in (LAWS["conservation"], LAWS["arguments"]):
+        if (failure := next(law.check(evidence), None)) is not None:
+            return "implementation", f"{law.id}: {failure.reason}"
+    calls = [str(call) for one in rounds for call in one.answer.calls]
+    return "", ", ".join(calls) or "no call"

@@ -1,0 +1,1 @@
+"""Parsers of the notations in which models write calls, shared by the dialects."""

@@ -1,0 +1,59 @@
+"""Interfaces between the scanner and the parsers of calls."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from ..scan_events import Ended
+from .json_scan import Site as CallSite
+
+#: Superfluous brackets and quotes that models write between the end of the JSON and the closing tag.
+LEFT_OVER = re.compile(r"[\s}\]\",;`]{1,64}")
+
+
+class Site(CallSite, Protocol):
+    """Receiver of the results of a body; the scanner implements it."""
+
+    def admit(self, name: str) -> bool:
+        """Count a new call and return True; return False if the limit is reached, after which parsing stops."""
+
+    def end(self, ended: Ended) -> None: ...
+    def note(self, code: str, message: str) -> None: ...
+
+    def doubt(self, message: str) -> None:
+        """Mark each later call as uncertain when it ends, together with all calls before it."""
+
+    def unread(self, text: str) -> None:
+        """Withdraw the call: the opening tag and ``text`` after it are plain text."""
+
+    def mistrust(self, message: str) -> None:
+        """Mark the calls that ended before this place as uncertain."""
+
+
+class Body(Protocol):
+    """Parser of the content of a call, or of several calls that share their tags."""
+
+    done: bool
+
+    def feed(self, buf: str, at: int, final: bool) -> int:
+        """Parse from an index and return the index after the consumed text.
+
+        The body leaves text unconsumed if it ended or if the next chunk has to decide.
+        """
+
+    def finish(self) -> None:
+        """Report the open call at the end of the text."""
+
+    def awaits(self, tag: str, held: str) -> bool:
+        """Return whether only this closing tag is missing, because a stop sequence cut it off.
+
+        ``held``: the text that arrived and is not consumed yet.
+        """
+
+
+def broken(ended: Ended) -> Ended:
+    """Return the call with the status "invalid", because its markup is malformed."""
+    return replace(ended, status="invalid")

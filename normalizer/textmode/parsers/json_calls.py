@@ -1,0 +1,179 @@
+"""Parser of calls as JSON objects, ``{"name": …, "arguments": …}``, consecutive or in a list."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..scan_events import Ended
+from ..tags import HOLD, finder, gap, literal, past_space
+from .call_parser import LEFT_OVER, Site, broken
+from .json_scan import CallObject
+
+
+class Objects:
+    """Parser of JSON objects up to ``closer``, or up to the end of the JSON if it is "".
+
+    ``again``: the separator between two objects. ``opening``: the opening tag. If neither JSON nor ``closer`` follows
+    before the next opening tag, the tag was plain text.
+    """
+
+    def __init__(self, site: Site, closer: str = "", again: str = "", opening: str = "") -> None:
+        self._site = site
+        self._closer = closer
+        self._again = again
+        self._opening = opening
+        self._phase = "first"
+        self._listed = False
+        self._object: CallObject | None = None
+        self._ended: Ended | None = None
+        self._junk: list[str] = []
+        self._wrong = finder(closer, opening or closer) if closer else None
+        self.done = False
+
+    def feed(self, buf: str, at: int, final: bool) -> int:
+        size = len(buf)
+        while at < size and not self.done:
+            if self._phase == "object" and self._object is not None:
+                at = self._object.feed(buf, at, final)
+                if not self._object.done:
+                    return at
+                self._finish_object()
+                continue
+            if self._phase == "junk":
+                return self._skip_junk(buf, at, final)
+            if self._phase != "tail":
+                space, at = at, past_space(buf, at)
+                self._junk += [buf[space:at]] if self._phase == "first" else []
+            ahead = gap(buf, at, final)
+            if ahead is HOLD or at == size:
+                return at
+            new = self._next(buf, ahead, final) if isinstance(ahead, int) and ahead < size else self._unclosed()
+            if new is None:
+                return at
+            at = new if new >= 0 else at
+        return at
+
+    def _next(self, buf: str, at: int, final: bool) -> int | None:
+        """Process the character between two objects and return the index after it.
+
+        Return None if the next chunk decides, and -1 if the character is not consumed.
+        """
+        char, phase = buf[at], self._phase
+        another = phase == "tail" and not self._listed and bool(self._closer or self._again)
+        if char == "{" and (phase in ("first", "item") or another):
+            return self._open(at)
+        if phase == "first" and char == "[" and not self._listed:
+            self._listed, self._phase = True, "item"
+            return at + 1
+        if phase == "item" and char == "]":
+            self._phase = "tail"
+            return at + 1
+        if phase == "behind":
+            if char in ",]":
+                self._phase = "item" if char == "," else "tail"
+                return at + 1
+            return self._unclosed()
+        if self._phase == "tail" and char == self._again and not self._listed:
+            self._phase = "item"
+            return at + 1
+        return self._close(buf, at, final)
+
+    def _open(self, at: int) -> int:
+        self._flush(unclosed=False)
+        if not self._site.admit(""):
+            self.done = True
+            return at
+        self._phase, self._object = "object", CallObject(self._site, self._closer)
+        return at
+
+    def _close(self, buf: str, at: int, final: bool) -> int | None:
+        if not self._closer:
+            self.done = True
+            self._flush(unclosed=False)
+            return -1
+        closed = literal(self._closer, buf, at, final)
+        if closed is HOLD:
+            return None
+        if closed:
+            self.done = True
+            if self._phase == "first":
+                self._site.begin(None, None)
+                self._site.end(Ended("", None, "", "invalid"))
+            self._flush(unclosed=False)
+            return at + len(self._closer)
+        left = LEFT_OVER.match(buf, at)
+        if left is not None and self._ended is not None:
+            after = literal(self._closer, buf, left.end(), final)
+            if left.end() == len(buf) or after is HOLD:
+                return None if not final else self._unclosed()
+            if after:
+                self._ended = broken(self._ended)
+                return left.end()
+        if self._ended is None:  # no JSON
+            if not self._site.admit(""):
+                self.done = True
+                return at
+            if self._phase != "first" or not self._opening:
+                self._opening = ""
+                self._site.begin(None, None)
+            self._phase = "junk"
+            return at
+        return self._unclosed()
+
+    def _unclosed(self) -> int:
+        self.done = True
+        self._flush(unclosed=self._lacks)
+        return -1
+
+    @property
+    def _lacks(self) -> bool:
+        """Whether a missing closing tag or bracket makes the last call unclosed."""
+        return bool(self._closer) or (self._listed and self._phase != "tail")
+
+    def _skip_junk(self, buf: str, at: int, final: bool) -> int:
+        assert self._wrong is not None
+        place, found = self._wrong.find(buf, at, final)
+        self._junk.append(buf[at:place])
+        if not found:
+            return place
+        self.done = True
+        if found != self._closer:
+            self._site.unread("".join(self._junk))
+            return place
+        if self._opening:
+            self._site.begin(None, None)
+        self._site.end(Ended("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
+        return place + len(found)
+
+    def _finish_object(self) -> None:
+        given = self._object
+        assert given is not None
+        self._phase, self._object = "behind" if self._listed else "tail", None
+        ended = Ended(given.name or "", given.id, given.text)
+        self._ended = broken(ended) if given.broken else ended
+
+    def _flush(self, unclosed: bool) -> None:
+        if self._ended is not None:
+            made, self._ended = self._ended, None
+            if unclosed:
+                made = replace(made, unclosed=True)
+            self._site.end(made)
+
+    def finish(self) -> None:
+        if self._object is not None:
+            given = self._object
+            given.begin()
+            self._site.end(Ended(given.name or "", given.id, given.text, "truncated", unclosed=True))
+        elif self._phase == "junk" and self._opening:
+            self._site.unread("".join(self._junk))
+        elif self._phase == "junk":
+            self._site.end(Ended("", None, "".join(self._junk), "truncated", unclosed=True, corrected=True))
+        elif self._phase == "first":
+            self._site.begin(None, None)
+            self._site.end(Ended("", None, "", "truncated", unclosed=True))
+        else:
+            self._flush(unclosed=self._lacks)
+        self.done = True
+
+    def awaits(self, tag: str, held: str) -> bool:
+        return self._phase == "tail" and tag == self._closer

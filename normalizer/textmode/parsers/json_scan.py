@@ -1,0 +1,235 @@
+"""Incremental scanning of JSON: the end of a value, and the members of a call object.
+
+The scanner tracks brackets and strings and parses only complete names, ids and keys. It never reads text twice, so its
+time is linear in the length of the text for any chunk sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+from ... import json_codec
+from ..tags import HOLD, literal, past_space
+
+_IN_STRING = re.compile(r'["\\]')
+_SCALAR_END = re.compile(r"[,\]}\s;<]")
+NAMES = ("name",)
+ARGUMENTS = ("arguments", "parameters")
+IDS = ("id", "call_id")
+_LONGEST_KEY = 4096
+
+
+class Value:
+    """Scanner of one value from its first character on. ``closer``: a string that ends it anywhere outside strings."""
+
+    __slots__ = ("_closer", "_depth", "_escaped", "_search", "_string", "broken", "compound", "done")
+
+    def __init__(self, closer: str = "", depth: int = 0) -> None:
+        self._closer = closer
+        self._depth = depth
+        self._string = False
+        self._escaped = False
+        self._search = re.compile(r'["{}\[\]' + re.escape(closer[:1]) + "]").search
+        self.compound: bool | None = True if depth else None
+        self.done = False
+        self.broken = False
+
+    @property
+    def in_string(self) -> bool:
+        return self._string
+
+    def feed(self, buf: str, at: int, final: bool = False) -> int:
+        """Consume the text of the value and return the index after it."""
+        size = len(buf)
+        if self.compound is None and at < size:
+            self.compound = buf[at] in "{["
+            if buf[at] == '"':
+                self._string = True
+                at += 1
+        while at < size and not self.done:
+            if self._string:
+                at = self._in_string(buf, at)
+            elif self.compound:
+                found = self._search(buf, at)
+                if found is None:
+                    return size
+                at = found.start()
+                if self._closer and buf[at] == self._closer[0]:
+                    ends = literal(self._closer, buf, at, final)
+                    if ends is HOLD:
+                        return at
+                    if ends:
+                        self.done = self.broken = True
+                        return at
+                at = self._bracket(buf, at)
+            else:
+                found = _SCALAR_END.search(buf, at)
+                self.done = found is not None
+                at = size if found is None else found.start()
+        return at
+
+    def _in_string(self, buf: str, at: int) -> int:
+        if self._escaped:
+            self._escaped = False
+            return at + 1
+        found = _IN_STRING.search(buf, at)
+        if found is None:
+            return len(buf)
+        if found.group() == "\\":
+            self._escaped = True
+        else:
+            self._string = False
+            self.done = not self.compound
+        return found.end()
+
+    def _bracket(self, buf: str, at: int) -> int:
+        char = buf[at]
+        if char == '"':
+            self._string = True
+        elif char in "{[":
+            self._depth += 1
+        elif char in "}]":
+            self._depth -= 1
+            self.done = self._depth <= 0
+        return at + 1
+
+
+class Site(Protocol):
+    """Receiver of the results of a call object."""
+
+    def begin(self, name: str | None, id: str | None) -> None: ...
+    def grow(self, text: str) -> None: ...
+
+
+class CallObject:
+    """Scanner of one call object, ``{"name": …, "arguments": …}``, with its members in any order.
+
+    ``name``, ``id`` and ``text`` (the exact argument text) are the members found so far. ``broken``: the object is not
+    valid JSON, or has two names or arguments.
+    """
+
+    def __init__(self, site: Site, closer: str = "") -> None:
+        self._site = site
+        self._closer = closer
+        self._phase = "open"
+        self._value: Value | None = None
+        self._key: list[str] | None = None
+        self._member = ""
+        self._taken: list[str] = []
+        self._arguments: list[str] = []
+        self._seen: set[str] = set()
+        self._began = False
+        self.name: str | None = None
+        self.id: str | None = None
+        self.done = False
+        self.broken = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self._arguments).rstrip()
+
+    @property
+    def in_string(self) -> bool:
+        return self._value is not None and self._value.in_string
+
+    def feed(self, buf: str, at: int, final: bool) -> int:
+        """Consume the text of the object and return the index after it."""
+        size = len(buf)
+        while at < size and not self.done:
+            if self._value is not None:
+                new = self._value.feed(buf, at, final)
+                self._take(buf[at:new])
+                if not self._value.done:
+                    return new
+                at = new
+                self._finish_value(self._value.broken)
+                continue
+            at = past_space(buf, at)
+            if at < size:
+                at = self._token(buf[at], at)
+        return at
+
+    def _token(self, char: str, at: int) -> int:
+        phase = self._phase
+        if phase == "open":
+            self._phase = "key"
+        elif phase in ("key", "more") and char == '"':
+            self._phase, self._key, self._value = "colon", [], Value()
+            return at
+        elif phase in ("key", "comma") and char == "}":
+            self._end()
+        elif phase == "colon" and char == ":":
+            self._phase = "value"
+        elif phase == "value" and char not in ",}]:":
+            self._phase, self._value = "comma", Value(self._closer)
+            self._begin_value()
+            return at
+        elif phase == "comma" and char == ",":
+            self._phase = "more"
+        else:
+            self._rest()
+            return at
+        return at + 1
+
+    def _rest(self) -> None:
+        """Mark the object as broken and skip the rest of it."""
+        self.broken = True
+        self._phase, self._member, self._value = "rest", "", Value(self._closer, depth=1)
+
+    def _begin_value(self) -> None:
+        member = self._member
+        self._taken = []
+        meaning = next((kind for kind in (NAMES, ARGUMENTS, IDS) if member in kind), None)
+        if meaning is not None and meaning is not IDS:
+            self.broken = self.broken or meaning[0] in self._seen
+            self._seen.add(meaning[0])
+        if member in ARGUMENTS:
+            self.begin()
+
+    def begin(self) -> None:
+        """Report the beginning of the call once."""
+        if not self._began:
+            self._began = True
+            self._site.begin(self.name, self.id)
+
+    def _take(self, text: str) -> None:
+        if self._key is not None:
+            self._key.append(text)
+        elif self._phase == "comma" and self._member in ARGUMENTS:
+            self._arguments.append(text)
+            self._site.grow(text)
+        elif self._phase == "comma" and self._member in NAMES + IDS:
+            self._taken.append(text)
+
+    def _finish_value(self, broken: bool) -> None:
+        self._value = None
+        if broken or self._phase == "rest":
+            self._end(broken=True)
+        elif self._key is not None:
+            key = _text("".join(self._key)[:_LONGEST_KEY])
+            self._member = key if isinstance(key, str) else ""
+            self.broken = self.broken or not isinstance(key, str)
+            self._key = None
+        elif self._member in NAMES + IDS:
+            said = _text("".join(self._taken).strip())
+            if self._member in NAMES:
+                self.broken = self.broken or not isinstance(said, str)
+            if isinstance(said, str):
+                if self._member in NAMES:
+                    self.name = said
+                    self.begin()
+                else:
+                    self.id = self.id or said
+
+    def _end(self, broken: bool = False) -> None:
+        self.done = True
+        self.broken = self.broken or broken
+        self.begin()
+
+
+def _text(spelled: str) -> Any:
+    try:
+        return json_codec.decode(spelled)
+    except ValueError:
+        return None

@@ -1,0 +1,83 @@
+"""Parser of calls in Python syntax: ``name.call(key="value")``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from ... import json_codec
+from ..scan_events import Ended
+from .call_parser import Site
+
+_QUOTE_OR_PAREN = re.compile(r"""['"()\\]""")
+
+
+class Parens:
+    """Parser of literal keyword arguments in Python syntax, up to the closing parenthesis."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        self._site = site
+        self._name = name
+        self._text: list[str] = []
+        self._quote = ""
+        self._escaped = False
+        self._depth = 1
+        self.done = False
+        site.begin(name, None)
+
+    def feed(self, buf: str, at: int, final: bool) -> int:
+        start = at
+        while at < len(buf) and self._depth:
+            if self._escaped:
+                self._escaped = False
+                at += 1
+                continue
+            found = _QUOTE_OR_PAREN.search(buf, at)
+            if found is None:
+                at = len(buf)
+                break
+            at = found.end()
+            char = found.group()
+            if char == "\\":
+                self._escaped = bool(self._quote)
+            elif self._quote:
+                self._quote = "" if char == self._quote else self._quote
+            elif char in "'\"":
+                self._quote = char
+            else:
+                self._depth += 1 if char == "(" else -1
+        self._text.append(buf[start:at])
+        if not self._depth:
+            self.done = True
+            written = "".join(self._text)[:-1]
+            given = keywords(written)
+            if given is None:
+                self._site.end(Ended(self._name, None, written, "invalid", corrected=True))
+            else:
+                text = json_codec.text(given)
+                self._site.grow(text)
+                self._site.end(Ended(self._name, None, text, respelled=True))
+        return at
+
+    def finish(self) -> None:
+        self._site.end(Ended(self._name, None, "".join(self._text), "truncated", unclosed=True, corrected=True))
+        self.done = True
+
+    def awaits(self, tag: str, held: str) -> bool:
+        return False
+
+
+def keywords(written: str) -> dict[str, Any] | None:
+    """Return the keyword arguments of a Python call; None unless all are JSON-serializable literals."""
+    try:
+        call = ast.parse(f"f({written})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            return None
+        given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
+        if len(given) < len(call.keywords):
+            return None
+        made = json_codec.decode(json_codec.encode(given))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    return made if isinstance(made, dict) else None

@@ -1,0 +1,369 @@
+"""Parser of calls with one tag per parameter: ``<call><parameter>value</parameter></call>`` and its variants.
+
+Values are not escaped, so a closing tag in a value looks like its end. These rules apply to all such dialects (failures
+TXT-03, TXT-04, TXT-05):
+
+- A closing tag ends a value only if another parameter, another call or the end of this call follows directly.
+- Parameters that open inside a value are part of it, together with their closing tags.
+- If this is ambiguous (a value without an end; a parameter that the tool does not declare, or that occurs twice), the
+  call is invalid, its argument text is its whole content, and nothing inside it counts as a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from ... import json_codec
+from ...model import CallStatus
+from ..scan_events import Ended
+from ..tags import HOLD, Finder, Hit, Hold, Tag, any_literal, finder, gap, past_space
+from .call_parser import Site
+from .coercion import Tools, value_of
+from .json_scan import Value
+
+
+class Grammar(Struct, frozen=True):
+    """The tags of one dialect.
+
+    ``call`` and ``parameter``: the opening tags. ``ends``: returns the closing tags of a call, by its name.
+    ``closers``: returns the closing tags of a parameter, by its name. ``shell``: tags around each single call.
+    ``sections``: variants of the tags around all calls. ``json``: whether one JSON object may replace all parameters.
+    ``named_closers``: whether the closing tag of a parameter contains its name. ``layout``: which line breaks next to
+    the tags do not belong to the value: "none", "pair" (only if one is on both sides) or "each" (on either side).
+    """
+
+    call: Tag
+    ends: Callable[[str], tuple[str, ...]]
+    parameter: Tag
+    closers: Callable[[str], tuple[str, ...]]
+    shell: tuple[str, str] | None = None
+    sections: tuple[tuple[str, str], ...] = ()
+    json: bool = False
+    named_closers: bool = False
+    layout: Literal["none", "pair", "each"] = "none"
+
+
+class Parameters:
+    """Parser of the content of one call. ``empty``: its opening tag is also its closing tag (``<call/>``)."""
+
+    def __init__(
+        self, site: Site, grammar: Grammar, name: str, tools: Tools, wrapped: bool = False, empty: bool = False
+    ) -> None:
+        self._site = site
+        self._grammar = grammar
+        self._name = name
+        self._tools = tools
+        self._wrapped = wrapped
+        self._ends = grammar.ends(name)
+        around = grammar.sections if grammar.shell is None else (grammar.shell,)
+        self._opens, self._shuts = tuple(tags[0] for tags in around), tuple(tags[1] for tags in around)
+        self._closers = () if grammar.named_closers else grammar.closers("")
+        self._between = finder(grammar.parameter.head, grammar.call.head, *self._ends, *self._closers, *self._opens)
+        self._phase = "between"
+        self._raw: list[str] = []
+        self._given: dict[str, list[str]] = {}
+        self._plain: dict[str, bool] = {}
+        self._shown: list[str] = []
+        self._trouble: list[tuple[str, str]] = []
+        self._json: Value | None = None
+        # the open parameter
+        self._key = ""
+        self._value: list[str] = []
+        self._nested = 0
+        self._inside: list[str] = []
+        self._find: Finder | None = None
+        self._preview = False
+        self._first = False
+        self._newline = False
+        self.done = False
+        site.begin(name, None)
+        if empty:
+            self._end()
+
+    def feed(self, buf: str, at: int, final: bool) -> int:
+        while at < len(buf) and not self.done:
+            new: int | None = getattr(self, f"_in_{self._phase}")(buf, at, final)
+            if new is None:
+                return at
+            self._raw.append(buf[at:new])
+            at = new
+        return at
+
+    # between parameters
+
+    def _in_between(self, buf: str, at: int, final: bool) -> int | None:
+        ahead = past_space(buf, at)
+        if ahead > at:
+            return ahead
+        hit = self._grammar.parameter.match(buf, at, final)
+        if isinstance(hit, Hit):
+            self._open(hit)
+            return hit.end
+        end = self._call_end(buf, at, final)
+        if hit is HOLD or end is HOLD:
+            return None
+        if isinstance(end, int):
+            self._end()
+            return end
+        another = self._another(buf, at, final)
+        if another is HOLD:
+            return None
+        if another:
+            self._site.doubt(f"it begins where {self._name} is not closed, and may be its text")
+            self._end(unclosed=True)
+            return at
+        if self._grammar.json and buf[at] == "{" and not self._given and not self._trouble:
+            self._phase, self._json = "json", Value(self._ends[0])
+            return at
+        return self._stray(buf, at, final)
+
+    def _another(self, buf: str, at: int, final: bool) -> bool | Hold:
+        """Return whether another call begins at an index."""
+        grammar = self._grammar
+        call = grammar.call.match(buf, at, final)
+        outer = any_literal(self._opens, buf, at, final)
+        return True if isinstance(call, Hit) or isinstance(outer, int) else HOLD if HOLD in (call, outer) else False
+
+    def _stray(self, buf: str, at: int, final: bool) -> int | None:
+        """Process text in place of a parameter, which makes the call unreliable.
+
+        A closing tag in this text may be the real end of a value in an earlier call, so that is marked as uncertain.
+        """
+        closer = any_literal(self._closers, buf, at, final)
+        if closer is HOLD:
+            return None
+        if not self._trouble or self._trouble[-1][0] != "markup-malformed":
+            self._trouble.append(("markup-malformed", "words stand between its parameters"))
+        if isinstance(closer, int):
+            self._site.mistrust(f"{buf[at:closer]} closes nothing in a later call: it may have ended there")
+            return closer
+        place, _ = self._between.find(buf, at + 1, final)
+        return place if place > at else None
+
+    def _call_end(self, buf: str, at: int, final: bool) -> int | Hold | None:
+        """Return the index after the closing tag of the call at an index; None if there is none."""
+        grammar = self._grammar
+        end = any_literal(self._ends, buf, at, final)
+        if not isinstance(end, int) or not self._shuts or not self._wrapped:
+            return end
+        ahead = gap(buf, end, final)
+        if not isinstance(ahead, int) or ahead == len(buf):
+            return end if isinstance(ahead, int) else ahead
+        closed = any_literal(self._shuts, buf, ahead, final)
+        if isinstance(closed, int):
+            return end if grammar.shell is None else closed
+        another = grammar.call.match(buf, ahead, final) if grammar.shell is None else None
+        if closed is HOLD or another is HOLD:
+            return HOLD
+        return end if another is not None else None
+
+    def _in_json(self, buf: str, at: int, final: bool) -> int | None:
+        assert self._json is not None
+        new = self._json.feed(buf, at, final)
+        if new > at:
+            self._value.append(buf[at:new])
+            self._site.grow(buf[at:new])
+        if self._json.done:
+            self._phase = "behind"
+        return new if new > at or self._json.done else None
+
+    def _in_behind(self, buf: str, at: int, final: bool) -> int | None:
+        """Parse the text after the JSON that replaces all parameters, up to the end of the call."""
+        ahead = past_space(buf, at)
+        if ahead > at:
+            return ahead
+        end = self._call_end(buf, at, final)
+        if end is HOLD:
+            return None
+        if isinstance(end, int):
+            text = "".join(self._value)
+            bad = bool(self._trouble) or (self._json is not None and self._json.broken)
+            self._site.end(Ended(self._name, None, text, "invalid" if bad else "complete"))
+            self.done = True
+            return end
+        return self._stray(buf, at, final)
+
+    # inside a value
+
+    def _open(self, hit: Hit) -> None:
+        self._key, self._value, self._nested, self._inside = hit.name, [], 0, []
+        if hit.more:
+            self._plain[hit.name] = hit.more == "true"
+        closers = self._grammar.closers(hit.name)
+        self._find = finder(self._grammar.parameter.head, *closers)
+        self._phase = "value"
+        self._begin_preview()
+
+    def _in_value(self, buf: str, at: int, final: bool) -> int | None:
+        assert self._find is not None
+        place, found = self._find.find(buf, at, final)
+        if place > at:
+            self._keep(buf[at:place])
+            return place
+        if not found:
+            return None
+        if found == self._grammar.parameter.head:
+            hit = self._grammar.parameter.match(buf, at, final)
+            if hit is HOLD:
+                return None
+            if isinstance(hit, Hit):
+                self._inside.append(hit.name)
+                if not self._grammar.named_closers or hit.name == self._key:
+                    self._nested += 1
+            end = hit.end if isinstance(hit, Hit) else at + len(found)
+            self._keep(buf[at:end])
+            return end
+        end = at + len(found)
+        if self._nested:
+            self._nested -= 1
+            self._keep(found)
+            return end
+        follows = self._follows(buf, end, final)
+        if follows is HOLD:
+            return None
+        if follows:
+            self._close()
+            self._phase = "between"
+        else:
+            self._keep(found)
+            self._inside.append(found)
+        return end
+
+    def _follows(self, buf: str, at: int, final: bool) -> bool | Hold:
+        """Return whether a closing tag ends the value: a parameter, a call or the end of the call or text follows."""
+        ahead = gap(buf, at, final)
+        if not isinstance(ahead, int):
+            return HOLD if ahead is HOLD else False
+        if ahead == len(buf):
+            return True
+        hit = self._grammar.parameter.match(buf, ahead, final)
+        end = self._call_end(buf, ahead, final)
+        if hit is HOLD or end is HOLD:
+            return HOLD
+        if isinstance(hit, Hit) and not self._tools.takes(self._name, hit.name):
+            self._trouble.append(
+                ("markup-ambiguous", f"{hit.name!r}, which it does not declare, may be text of {self._key!r}")
+            )
+        if isinstance(hit, Hit) or isinstance(end, int):
+            return True
+        return self._another(buf, ahead, final)
+
+    def _keep(self, text: str) -> None:
+        self._value.append(text)
+        if not self._preview:
+            return
+        if self._grammar.layout != "none":
+            if self._first:
+                self._first, text = False, text.removeprefix("\n")
+            if self._newline:
+                text, self._newline = "\n" + text, False
+            if text.endswith("\n"):  # a line break before a closing tag is layout
+                text, self._newline = text[:-1], True
+        if text:
+            self._show(json_codec.text(text)[1:-1])
+
+    def _begin_preview(self) -> None:
+        head = "{" if not self._shown else ","
+        self._preview = self._tools.is_text(self._name, self._key) and self._plain.get(self._key, True)
+        self._show(f"{head}{json_codec.text(self._key)}:" + ('"' if self._preview else ""))
+        self._first, self._newline = True, False
+
+    def _show(self, text: str) -> None:
+        self._shown.append(text)
+        self._site.grow(text)
+
+    def _close(self) -> None:
+        text = unlaid("".join(self._value), self._grammar.layout)
+        self._given.setdefault(self._key, []).append(text)
+        if self._inside:
+            self._site.note(
+                "markup-ambiguous", f"{self._key!r} of {self._name} holds tags; they were taken as its text"
+            )
+        if self._preview:
+            self._show('"')
+        else:
+            value, _ = value_of(self._tools, self._name, self._key, [text], self._plain.get(self._key))
+            self._show(json_codec.text(value))
+        self._find = None
+
+    # the end
+
+    def _end(self, unclosed: bool = False) -> None:
+        """Report the call, which is complete except perhaps for its closing tag."""
+        arguments: dict[str, object] = {}
+        given: dict[str, list[str]] = {}
+        for key, texts in self._given.items():
+            given.setdefault(self._tools.plural(self._name, key), []).extend(texts)
+        for name, texts in given.items():
+            value, trouble = value_of(self._tools, self._name, name, texts, self._plain.get(name))
+            arguments[name] = value
+            for code, message in trouble:
+                told = f"{name!r} of {self._name}: {message}"
+                if code == "markup-ambiguous":
+                    self._trouble.append((code, told))
+                else:
+                    self._site.note(code, told)
+        self.done = True
+        if self._trouble:
+            self._broken("invalid", unclosed)
+            return
+        text = json_codec.text(arguments)
+        status: CallStatus = "truncated" if unclosed else "complete"
+        if not self._shown or "".join(self._shown) + "}" != text:
+            if self._shown:
+                self._site.end(Ended(self._name, None, text, status, True, unclosed, corrected=True))
+                return
+            self._site.grow(text)
+        else:
+            self._site.grow("}")
+        self._site.end(Ended(self._name, None, text, status, True, unclosed))
+
+    def _broken(self, status: CallStatus, unclosed: bool) -> None:
+        for code, message in dict.fromkeys(self._trouble):
+            self._site.note(code, f"{self._name}: {message}")
+        raw = "".join(self._raw)
+        self._site.end(Ended(self._name, None, raw, status, unclosed=unclosed, corrected=True))
+
+    def finish(self) -> None:
+        self.done = True
+        if self._phase == "value":
+            value = "".join(self._value)
+            inside = ", ".join(dict.fromkeys([*self._inside, *(end for end in self._ends if end in value)]))
+            if inside:
+                self._trouble.append(("markup-malformed", f"{self._key!r} does not end; inside it stand {inside}"))
+                self._broken("invalid", True)
+            else:
+                self._broken("truncated", True)
+        elif self._phase == "between" and self._given and not self._trouble:
+            self._end(unclosed=True)
+        else:
+            self._broken("invalid" if self._trouble else "truncated", True)
+
+    def awaits(self, tag: str, held: str) -> bool:
+        if self._phase == "value":  # its closing tag may have arrived: the text after it decides
+            if self._nested or held.rstrip() not in self._grammar.closers(self._key):
+                return False
+        elif self._phase == "json":
+            return False
+        return tag in self._ends or (self._grammar.shell is not None and tag == self._grammar.shell[1])
+
+
+_BEFORE = re.compile(r"\r?\n")
+_BEHIND = re.compile(r"\r?\n[ \t]*\Z")
+
+
+def unlaid(text: str, layout: str) -> str:
+    """Return a value without the line breaks that separate it from its tags, by the grammar's ``layout``."""
+    if layout == "none":
+        return text
+    before = _BEFORE.match(text)
+    start = before.end() if before is not None else 0
+    end = text.rfind("\n", start)
+    behind = _BEHIND.search(text, end - (1 if end > start and text[end - 1] == "\r" else 0)) if end >= 0 else None
+    if layout == "pair" and (before is None or behind is None):
+        return text
+    return text[start : behind.start() if behind is not None else len(text)]

@@ -1,0 +1,1 @@
+"""Execution of the calls of a round: tools, invocation, results."""

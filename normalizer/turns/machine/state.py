@@ -1,0 +1,301 @@
+"""The state of a turn: everything that is needed to resume it, in this process or in another.
+
+    text = state.dump(turn_state)       # JSON
+    turn_state = state.load(text)       # the same
+
+It holds no function, no clock and no connection. If the state is saved before each call starts and after each call
+finishes (`observer.Observer`), a resumed turn runs no call twice and leaves no call unanswered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ... import json_codec
+from ...conversation import Assistant, Request, Result, Results, Turn
+from ...errors import InvalidState, PolicyError
+from ...model import Block, Error, Policy, Response, ToolCall, Usage
+from ...policies import Ref, policy_name
+
+#: Version of the JSON. A program reads all earlier versions. A state keeps an earlier number until it holds data that
+#: the earlier version could not read. 2: calls that are handed over (`CallState.deferred`).
+VERSION = 2
+
+Phase = Literal["new", "asking", "acting", "over"]
+OnError = Literal["continue", "stop"]
+OnAllFailed = Literal["stop", "answer", "continue"]
+
+#: Why a turn is over.
+Termination = Literal[
+    "natural_completion",
+    "max_rounds_reached",
+    "all_tools_failed",
+    "refused",
+    "incomplete",
+    "cancelled",
+    "budget_exceeded",
+    "loop_detected",
+    "provider_failed",
+]
+
+#: Status of a call, in this order: it waits for approval, may run, was denied, runs (or ran when the process ended),
+#: was handed over and waits for its result, has its result, was abandoned while it ran, or was never started.
+Status = Literal["waiting_approval", "approved", "denied", "started", "waiting_result", "done", "abandoned", "skipped"]
+
+#: How a call came to its result. The first four ran to their end; ``timeout``, ``cancelled`` and ``unknown_outcome``
+#: were abandoned while they ran; the others never ran.
+How = Literal[
+    "returned",
+    "failed",
+    "raised",
+    "unsayable",
+    "timeout",
+    "cancelled",
+    "unknown_outcome",
+    "unknown_tool",
+    "invalid_arguments",
+    "denied",
+    "skipped",
+]
+
+#: Failures that the tool caused, not the model. If every kept call of a round has one of these, all tools failed.
+TOOL_FAILURES: frozenset[How] = frozenset(("failed", "raised", "unsayable", "timeout"))
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The caller's settings for a turn. The state holds them, so that a resumed turn keeps them.
+
+    ``max_rounds``: how many answers with calls are acted on. Then the model is asked a last time and may not call.
+    ``limit``: maximum kept calls of one answer. ``on_error``: under the policy `batch`, whether the calls after a
+    failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
+    the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
+    default here is "stop", because earlier versions did not write the field.
+    ``budget``: tokens of all rounds; once they are used up, no call runs and no pause is continued. ``loop_after``: the
+    number of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
+    ``max_pauses``: how many pauses of a provider the turn continues from. ``choice``: the index of the choice that the
+    turn acts on.
+    """
+
+    policy: Policy = "all"
+    max_rounds: int = 8
+    limit: int | None = None
+    on_error: OnError = "continue"
+    on_all_failed: OnAllFailed = "stop"
+    budget: int | None = None
+    loop_after: int = 3
+    loop_limit: int | None = None
+    max_pauses: int = 8
+    choice: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises PolicyError for an unknown policy or a negative number."""
+        policy_name(self.policy)
+        for name in ("max_rounds", "limit", "budget", "loop_after", "loop_limit", "max_pauses"):
+            given = getattr(self, name)
+            if given is not None and given < 0:
+                raise PolicyError(f"{name} of {given}", hint="give a number, 0 or more")
+
+
+class CallState(Struct, frozen=True, omit_defaults=True):
+    """A kept call of a round. ``key``: its permanent key (`key_of`). ``block``: the index of its block in the answer.
+
+    ``server``: the MCP server on which the provider asks to run the call; it does not run here. ``given``: the call
+    was passed to the executor. ``deferred``: the call is handed over, and its result comes from outside. ``result``:
+    the tool result, until the round is over and the round's ``turns`` hold it.
+    """
+
+    id: str
+    name: str
+    block: int
+    key: str
+    status: Status = "approved"
+    how: How | None = None
+    result: Result | None = None
+    attempts: int = 0
+    given: bool = False
+    reason: str | None = None
+    server: str | None = None
+    deferred: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the call waits for a decision or a result from outside."""
+        return self.status in ("waiting_approval", "waiting_result")
+
+    @property
+    def settled(self) -> bool:
+        """Whether the call has reached a final status."""
+        return self.status in ("done", "denied", "abandoned", "skipped")
+
+
+class RoundState(Struct, frozen=True, omit_defaults=True):
+    """One answer of the model and its calls.
+
+    ``response``: the answer while its calls are open. After that it is None, unless the history does not contain the
+    answer unchanged (it was incomplete or had an error). ``turns``: the messages that the round adds to the history,
+    empty until it is over. ``first_block``: the sequence number of its first block. ``result_block``: the sequence
+    number of the result of its first call.
+    """
+
+    round_number: int
+    attempt: int = 1
+    last: bool = False
+    first_block: int = 0
+    result_block: int = 0
+    response: Response | None = None
+    calls: list[CallState] = []
+    dropped: list[Ref] = []
+    rejected: list[Ref] = []
+    turns: list[Turn] = []
+    usage: Usage | None = None
+    termination_reason: Termination | None = None
+
+    @property
+    def answered(self) -> Response | None:
+        """The model's answer, None before it has arrived."""
+        if self.response is None and self.turns and isinstance(self.turns[0], Assistant):
+            return self.turns[0].response
+        return self.response
+
+    @property
+    def ai_response_content(self) -> list[Block]:
+        """The blocks of the answer's first choice, empty if there is none."""
+        response = self.answered
+        return response.choices[0].blocks if response is not None and response.choices else []
+
+    @property
+    def tools_used(self) -> list[str]:
+        """The names of the tools whose calls started, here or elsewhere: one entry for each call, in call order."""
+        return [call.name for call in self.calls if call.attempts]
+
+    @property
+    def tool_results(self) -> list[Result]:
+        """The tool results in call order. While the round is open, only the results known so far."""
+        for turn in self.turns:
+            if isinstance(turn, Results):
+                return turn.results
+        return [call.result for call in self.calls if call.result is not None]
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether there were client calls and each failed in a way of `TOOL_FAILURES`."""
+        own = [call for call in self.calls if call.server is None]
+        return bool(own) and all(call.how in TOOL_FAILURES for call in own)
+
+    def call(self, id: str) -> CallState | None:
+        """Return the kept call with this id, or None."""
+        return next((call for call in self.calls if call.id == id), None)
+
+
+class Note(Struct, frozen=True):
+    """A record of what the ``direct`` middleware of a turn did in a round. The middleware defines ``data``."""
+
+    round: int
+    note: str
+    data: dict[str, Any] = {}
+
+
+class TurnState(Struct, frozen=True):
+    """The immutable state of a turn. ``wire``: the wire of its provider. ``request``: the first request, of any wire.
+    The rounds hold the messages that were added since (`history`).
+
+    ``seq`` and ``block``: the numbers of the next event and of the next block. ``repeats``: how often each call was
+    made, by `likeness`. ``ending``: why the model is asked a last time. ``notes``: data that the ``direct`` middleware
+    needs when the turn is resumed. ``text``: the answer of a turn that is over. ``written``: whether the model wrote
+    it.
+    """
+
+    id: str
+    wire: str
+    request: Request
+    settings: Settings = Settings(on_all_failed="continue")
+    version: int = VERSION
+    phase: Phase = "new"
+    rounds: list[RoundState] = []
+    usage: Usage | None = None
+    seq: int = 0
+    block: int = 0
+    repeats: dict[str, int] = {}
+    pauses: int = 0
+    notes: list[Note] = []
+    ending: Termination | None = None
+    termination: Termination | None = None
+    error: Error | None = None
+    text: str = ""
+    written: bool = True
+
+    @property
+    def round(self) -> RoundState | None:
+        """The current or last round, None before the first one."""
+        return self.rounds[-1] if self.rounds else None
+
+    @property
+    def waiting(self) -> list[CallState]:
+        """The calls that wait for approval or for a result from outside (see their ``status``)."""
+        return [call for call in self.rounds[-1].calls if call.waits] if self.rounds else []
+
+    def history(self) -> list[Turn]:
+        """Return the conversation up to the last round that is over. Every call in it has a result.
+
+        Each call returns the same message objects, so that `normalizer.requests.RequestWriter` encodes only new ones.
+        """
+        return [*self.request.turns, *(turn for round in self.rounds for turn in round.turns)]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(TurnState)
+
+
+def dump(state: TurnState) -> bytes:
+    """Return the state as JSON."""
+    return json_codec.encode(state)
+
+
+def load(data: bytes | str) -> TurnState:
+    """Return the state from JSON. Raises InvalidState for invalid JSON, an invalid state, or a later version."""
+    try:
+        head = json_codec.decode(data)
+        version = head.get("version", VERSION) if isinstance(head, dict) else None
+        if not isinstance(version, int) or version > VERSION:
+            raise InvalidState(f"version {version!r} of a turn's state", hint=f"this program reads up to {VERSION}")
+        return msgspec.convert(head, TurnState)
+    except msgspec.ValidationError as error:
+        raise InvalidState(f"no state of a turn: {error}") from None
+    except ValueError as error:
+        if isinstance(error, InvalidState):
+            raise
+        raise InvalidState(f"no JSON: {error}") from None
+
+
+def key_of(turn: str, round: int, call: ToolCall) -> str:
+    """Return the permanent key of a call: a hash of turn, round, id, name and argument text.
+
+    The round is part of it because providers reuse ids (failure ID-10).
+    """
+    text = "\0".join((turn, str(round), call.id, call.name, call.arguments_text))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def likeness(call: ToolCall) -> str:
+    """Return a fingerprint that is equal for calls of the same tool with the same arguments.
+
+    It ignores the id and, for parsed arguments, spelling and key order.
+    """
+    said: Any = call.arguments if call.arguments is not None else call.arguments_text
+    text = json_codec.text([call.name, msgspec.to_builtins(said, order="deterministic")])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def added(before: Usage | None, more: Usage | None) -> Usage | None:
+    """Return the sum of two usages, field by field. A field that is None in both stays None."""
+    if before is None or more is None:
+        return before if more is None else msgspec.structs.replace(more, raw=None)
+    sums: dict[str, int | None] = {}
+    for name in Usage.__struct_fields__[:-1]:
+        one, other = getattr(before, name), getattr(more, name)
+        sums[name] = (one or 0) + (other or 0) if one is not None or other is not None else None
+    return Usage(**sums)

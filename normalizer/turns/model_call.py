@@ -1,0 +1,163 @@
+"""The exchange of one request with the provider: its answer, or its failure, becomes inputs of the machine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol, cast
+
+from ..conversation import Encoded, Request
+from ..decoder import StreamDecoder
+from ..errors import ToolLimitReached
+from ..events import Event
+from ..model import Error, Response
+from ..requests import RequestWriter
+from ..wires import wire_name
+from .execution.cancellation import is_failure
+from .execution.exception_text import described, message, shortened
+from .listening import Listener
+from .machine.inputs import Broke, Happening
+from .provider import Provider
+from .retry_after import demanded
+
+_log = logging.getLogger("toolparity")
+
+#: Takes inputs and returns when they are processed, so that a fast provider waits for a slow consumer.
+Post = Callable[[list[Happening]], Awaitable[None]]
+
+
+class Decoder(Protocol):
+    """The decoder of an answer: a `StreamDecoder`, or a wrapper around one (`textmode.TextReader`).
+
+    ``feed`` may raise ToolLimitReached to end the answer as whole at that point. If the decoder has a method ``read``
+    (Response in, Response out), it is called for answers that arrive as a Response.
+    """
+
+    def feed(self, data: Any, /) -> list[Event]:
+        """Decode the next chunk and return its events."""
+
+    def finish(self) -> Response:
+        """Return the response at the end of the answer."""
+
+
+#: Changes a request before it is sent, such as to shorten its history or write calls as text. The result must be legal.
+Prepare = Callable[[Request], Request]
+#: Wraps the decoder of an answer. The request is the complete one, with its tools, before `Prepare` changed it.
+Reader = Callable[[StreamDecoder, Request], Decoder]
+
+
+class Asking:
+    """Sends one request and decodes its answer. ``arrived`` returns the partial answer if the turn is cancelled.
+
+    ``choice``: the index of the choice whose blocks become inputs.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        writer: RequestWriter,
+        request: Request,
+        choice: int,
+        prepare: Prepare | None = None,
+        reader: Reader | None = None,
+    ) -> None:
+        self.encoded: Encoded = writer.write(prepare(request) if prepare is not None else request)
+        self._provider = provider
+        decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
+        self._decoder: Decoder = reader(decoder, request) if reader is not None else decoder
+        self._listener = Listener(self.encoded, choice)
+        self._whole: Response | None = None
+        self._response: Response | None = None
+        self._finished = False
+        #: The wait in seconds that an error response demands.
+        self.retry_after: float | None = None
+
+    async def run(self, post: Post) -> Response | list[Happening]:
+        """Post the blocks of the answer as they arrive and return the whole answer.
+
+        If the provider fails, return the inputs that remain to be posted instead. The last one is `Broke`.
+        """
+        pieces: AsyncIterator[Any] | None = None
+        try:
+            pieces = self._provider.ask(self.encoded.body)
+            async for piece in pieces:
+                if isinstance(piece, Response):
+                    self._whole = piece
+                    self.retry_after = demanded(piece)
+                    continue
+                events = [piece] if isinstance(piece, Event) else self._decoder.feed(piece)
+                if happened := self._listener.feed(events):
+                    await post(happened)
+            response = self._finish()
+        except ToolLimitReached as reached:
+            await close(pieces)  # before `post`, which waits for the consumer
+            await post(self._listener.feed(cast(tuple[Event, ...], reached.events)))
+            response = self._finish()
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return self.broke(error)
+        finally:
+            await close(pieces)
+        await post(self._listener.finish(response))
+        return response
+
+    def arrived(self) -> tuple[list[Happening], Response | None]:
+        """Return the inputs that close the open blocks as cut, and the partial answer.
+
+        If the answer has ended already, its inputs were posted before, and the list is empty.
+        """
+        if self._finished:
+            return [], self._response
+        try:
+            response = self._finish()
+        except Exception:
+            return [], None  # the partial answer cannot be decoded
+        return self._listener.finish(response), response
+
+    def broke(self, error: BaseException) -> list[Happening]:
+        """Return the inputs for an answer that this error ended: the open blocks are closed, then `Broke`."""
+        happened, response = self.arrived()
+        return [*happened, Broke(broken(error), response, demanded(error))]
+
+    def _finish(self) -> Response:
+        self._finished = True
+        if self._whole is None:
+            response = self._decoder.finish()
+        else:
+            read = getattr(self._decoder, "read", None)
+            response = read(self._whole) if read is not None else self._whole
+        self._response = self.encoded.restored(response)
+        return self._response
+
+
+async def close(pieces: AsyncIterator[Any] | None) -> None:
+    """Close the connection of an answer. An error of the client is logged."""
+    ending = getattr(pieces, "aclose", None)
+    if ending is None:
+        return
+    try:
+        await ending()
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        _log.warning("closing the provider's answer failed: %s", described(error))
+
+
+def broken(error: BaseException) -> Error:
+    """Convert an exception of a client. ``retryable`` follows from its HTTP status, None if it has none."""
+    status = _status(error)
+    retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None
+    return Error(type(error).__name__, shortened(message(error)), status, retryable)
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status of a client's exception: ``status_code`` (httpx), ``status`` (aiohttp), ``code`` (urllib)."""
+    for name in ("status_code", "status", "code"):
+        try:
+            status = getattr(error, name, None)
+        except Exception:  # a property raised
+            continue
+        if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600:
+            return status
+    return None

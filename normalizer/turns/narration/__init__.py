@@ -1,0 +1,1 @@
+"""Text for the user beside the calls: acknowledgements, narration, streamed text."""

@@ -1,0 +1,46 @@
+"""Signs of the outcomes, readable without colour. The scripts use the same table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import statistics
+from ..results import BROKEN, OUTCOMES
+
+
+class Mark(NamedTuple):
+    """``name`` is also the class in the style sheet. ``sign`` is one character, ``label`` the displayed name."""
+
+    name: str
+    sign: str
+    label: str
+    means: str
+
+
+_SIGNS = {
+    "error": ("!", "error"),
+    "fail": ("✕", "fail"),
+    "stale": ("↺", "stale"),
+    "new": ("+", "new failure"),
+    "expected": ("≈", "expected failure"),
+    "unsupported": ("-", "unsupported"),
+    "pass": ("✓", "pass"),
+}
+
+#: Order of the outcomes in a cell with several, and after them the marks of cells without an outcome.
+WORST = (*statistics.WORST_FIRST, "idle", "unrun", "none")
+
+MARKS: dict[str, Mark] = {
+    **{name: Mark(name, *_SIGNS[name], means) for name, means in OUTCOMES.items()},
+    "idle": Mark("idle", "∘", "no law here", "The cases are there, and the law chosen says nothing of them."),
+    "unrun": Mark("unrun", "○", "not run", "The case is there for others; this subject was not put to it."),
+    "none": Mark("none", "·", "not applicable", "There is no such case: the wire or the mode cannot have it."),
+}
+
+#: Outcomes that need attention.
+NOTABLE = (*BROKEN, "stale")
+
+
+def worst(counts: statistics.Counts) -> Mark:
+    """Return the mark of the worst outcome in a cell."""
+    return MARKS[statistics.worst(counts) or "none"]
