@@ -36,7 +36,7 @@ def main() -> int:
     """Run the benchmark and print the table. Returns 0 whether or not the goals hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
-    turns = parser.parse_args().turns
+    turns = parser.parse_args().messages
     made = made_run()
     data = results.write(made)
     page = formats.render("html", Report(made))

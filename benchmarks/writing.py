@@ -13,7 +13,17 @@ from msgspec.structs import replace
 
 from toolparity import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.conversation import (
+    Assistant,
+    Message,
+    Request,
+    System,
+    TextPart,
+    Tool,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from toolparity.normalizer.requests import RequestWriter, write_request
 
 from .cases import Case
@@ -35,7 +45,7 @@ _FOUND = (
 
 def conversation(wire: str) -> Request:
     """Return 50 rounds of two calls each, with tool results of some hundred characters and text of the model."""
-    turns: list[Turn] = [System([TextPart("You look things up in the archive and quote what you find.")])]
+    turns: list[Message] = [System([TextPart("You look things up in the archive and quote what you find.")])]
     for number in range(ROUNDS):
         calls = []
         for which in ("letters", "ships"):
@@ -45,7 +55,7 @@ def conversation(wire: str) -> Request:
         choice = Choice(0, [said, *calls], Stop("tool_calls"))
         turns.append(User([TextPart(f"What is known of the year {1700 + number}, and who wrote of it?")]))
         turns.append(Assistant(Response(wire, PROVIDERS[wire], f"r{number}", "m", [choice])))
-        turns.append(Results([Result(call.id, [TextPart(_FOUND * 4)], name=call.name) for call in calls]))
+        turns.append(ToolResults([ToolResult(call.id, [TextPart(_FOUND * 4)], name=call.name) for call in calls]))
     schema = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
     tools = [Tool(f"search_{which}", f"Searches the {which} of the archive.", schema) for which in ("letters", "ships")]
     return Request(wire, "m", turns, tools, provider=PROVIDERS[wire], params={"max_tokens": 1000})
@@ -72,7 +82,7 @@ def _one_more(wire: str, provider: str) -> Job:
     """Return a job that writes the last round after all others, each time with a copy of the same writer."""
     whole = conversation(wire)
     writer = RequestWriter(wire, provider=provider)
-    writer.write(replace(whole, turns=whole.turns[:-PER_ROUND]))
+    writer.write(replace(whole, messages=whole.messages[:-PER_ROUND]))
     return lambda: copy(writer).write(whole)
 
 

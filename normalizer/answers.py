@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .arguments import overflows
-from .conversation import Assistant, JsonPart, Part, Result, Results, TextPart, Turn
+from .conversation import Assistant, JsonPart, Message, Part, TextPart, ToolResult, ToolResults
 from .errors import DuplicateAnswer, StripIllegal, UnsayableOutcome
 from .model import Reasoning, Response, ToolCall
 from .pairing import unanswered
@@ -24,7 +24,9 @@ from .policies import Selection
 Outcome = Any
 
 
-def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outcome] | Iterable[Result]) -> list[Turn]:
+def answer(
+    response: Response, selection: Selection, outcomes: Mapping[str, Outcome] | Iterable[ToolResult]
+) -> list[Message]:
     """Return the assistant turn and the turn with the results of its calls, in call order.
 
     ``outcomes``: a mapping from call id to outcome, or Results. A kept call without an outcome gets an error result
@@ -49,9 +51,9 @@ def answer(response: Response, selection: Selection, outcomes: Mapping[str, Outc
         raise DuplicateAnswer(f"outcomes for unknown calls: {', '.join(map(str, given))}")
     if choice is not None and len(response.choices) > 1:
         response = replace(response, choices=[choice])
-    turns: list[Turn] = [Assistant(response)]
+    turns: list[Message] = [Assistant(response)]
     if results:
-        turns.append(Results(results))
+        turns.append(ToolResults(results))
     return turns
 
 
@@ -72,21 +74,21 @@ def strip(response: Response, selection: Selection) -> Response:
     return replace(response, choices=choices)
 
 
-def result_of(call: ToolCall, outcome: Outcome) -> Result:
+def result_of(call: ToolCall, outcome: Outcome) -> ToolResult:
     """Return the result of a call from the outcome of its tool. An exception becomes an error result.
 
     Raises UnsayableOutcome if the outcome is not JSON-serializable.
     """
-    if isinstance(outcome, Result):
+    if isinstance(outcome, ToolResult):
         return replace(outcome, call_id=call.id, name=outcome.name or call.name, kind=call.kind)
     if isinstance(outcome, BaseException):
         text = f"{type(outcome).__name__}: {outcome}" if str(outcome) else type(outcome).__name__
-        return Result(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind)
+        return ToolResult(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind)
     try:
         parts = parts_of(outcome)
     except UnsayableOutcome as error:
         raise UnsayableOutcome(error.what, where=f"{call.name} ({call.id})", hint=error.hint) from error.__cause__
-    return Result(call.id, parts, name=call.name, kind=call.kind, plain=not _is_parts(outcome))
+    return ToolResult(call.id, parts, name=call.name, kind=call.kind, plain=not _is_parts(outcome))
 
 
 def parts_of(outcome: Outcome) -> list[Part]:
@@ -114,7 +116,7 @@ def _is_parts(outcome: Outcome) -> bool:
     return isinstance(outcome, (list, tuple)) and bool(outcome) and all(isinstance(part, Part) for part in outcome)
 
 
-def _by_id(outcomes: Mapping[str, Outcome] | Iterable[Result]) -> dict[str, Outcome]:
+def _by_id(outcomes: Mapping[str, Outcome] | Iterable[ToolResult]) -> dict[str, Outcome]:
     if isinstance(outcomes, Mapping):
         return dict(outcomes)
     given: dict[str, Outcome] = {}

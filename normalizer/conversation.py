@@ -1,8 +1,8 @@
 """Canonical conversation: the types of a history and of the request that sends it.
 
-A conversation is an ordered list of turns. An assistant turn holds a canonical `Response`, of which the first choice
-counts, so that it keeps all data that the provider expects back. `Results` hold the results of its calls. A `Request`
-adds the other members of a request body: tools, tool choice and the provider's parameters.
+A conversation is an ordered list of messages. An assistant message holds a canonical `Response`, of which the first
+choice counts, so that it keeps all data that the provider expects back. `ToolResults` hold the results of its calls. A
+`Request` adds the other members of a request body: tools, tool choice and the provider's parameters.
 
 ``extra`` holds the wire's members that no field represents. ``plain`` is true if the wire held one string instead of a
 list of parts.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .model import Block, Response, ToolCall, Wire
@@ -81,7 +81,7 @@ class Assistant(Struct, tag="assistant", tag_field="type", frozen=True, gc=False
     extra: dict[str, Any] = {}
 
 
-class Result(Struct, frozen=True, gc=False):
+class ToolResult(Struct, frozen=True, gc=False):
     """The result of one call. ``call_id``: the canonical id of the call. ``kind``: the kind of the call.
 
     ``wire_id``: the id of the result's item, on wires that have one.
@@ -97,24 +97,24 @@ class Result(Struct, frozen=True, gc=False):
     extra: dict[str, Any] = {}
 
 
-class Results(Struct, tag="results", tag_field="type", frozen=True, gc=False):
+class ToolResults(Struct, tag="results", tag_field="type", frozen=True, gc=False):
     """The results of the calls in the preceding assistant turn, in call order.
 
     ``extra``: members of the message that held them, on wires that use one message for all results.
     """
 
-    results: list[Result]
+    results: list[ToolResult]
     extra: dict[str, Any] = {}
 
 
-class Other(Struct, tag="other", tag_field="type", frozen=True, gc=False):
+class RawItem(Struct, tag="other", tag_field="type", frozen=True, gc=False):
     """An item of the history without a canonical type: kept unchanged for the wire it came from."""
 
     wire: str
     raw: Any
 
 
-Turn = System | User | Assistant | Results | Other
+Message = System | User | Assistant | ToolResults | RawItem
 
 
 class Tool(Struct, frozen=True, gc=False):
@@ -158,7 +158,7 @@ class Request(Struct, frozen=True, gc=False):
 
     wire: str
     model: str | None
-    turns: list[Turn]
+    messages: list[Message] = field(name="turns")
     tools: list[Tool] = []
     tool_choice: ToolChoice | None = None
     parallel: bool | None = None

@@ -12,14 +12,14 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from .conversation import Assistant, Result, Results, TextPart, Turn
+from .conversation import Assistant, Message, TextPart, ToolResult, ToolResults
 from .model import ToolCall
 
 Report = Callable[[str, str, int], None]
 UNANSWERED = "This call was not executed: the conversation went on without an answer to it."
 
 
-def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
+def paired(turns: Sequence[Message], report: Report) -> list[Message]:
     """Return the turns with exactly one result for every call.
 
     ``report(code, message, turn)`` is called for each fix; ``turn`` is an index in ``turns``. Results that other turns
@@ -28,7 +28,9 @@ def paired(turns: Sequence[Turn], report: Report) -> list[Turn]:
     return [turn for _, turn in placed(turns, report, 0, len(turns))]
 
 
-def placed(turns: Sequence[Turn], report: Report, start: int, stop: int, kept: bool = False) -> list[tuple[int, Turn]]:
+def placed(
+    turns: Sequence[Message], report: Report, start: int, stop: int, kept: bool = False
+) -> list[tuple[int, Message]]:
     """Return the paired turns from ``start`` to ``stop`` (two boundaries, see `is_seam`), each with its index.
 
     Results that were moved or generated get the index after their calls. ``kept``: the provider stores earlier calls
@@ -36,34 +38,34 @@ def placed(turns: Sequence[Turn], report: Report, start: int, stop: int, kept: b
     """
     pairing = _Pairing(turns, start, stop)
     notes = pairing.notes
-    done: list[tuple[int, Turn]] = []
+    done: list[tuple[int, Message]] = []
     for place in range(start, stop):
         turn = turns[place]
-        if type(turn) is Results:
+        if type(turn) is ToolResults:
             if kept and (orphans := pairing.orphans.get(place)):
                 done.append((place, orphans))
             continue
         done.append((place, turn))
         found = pairing.found.get(place)
-        if isinstance(found, Results):
+        if isinstance(found, ToolResults):
             done.append((place + 1, found))
         elif found is not None and place + 1 < len(turns):
-            done.append((place + 1, Results(found.answers(notes), found.extra)))
+            done.append((place + 1, ToolResults(found.answers(notes), found.extra)))
     for place, code, message in sorted(notes, key=_place) if len(notes) > 1 else notes:
         if not (kept and code == "orphan"):
             report(code, message, place)
     return done
 
 
-def answers_at(place: int, turns: Sequence[Turn], stop: int, asked: list[str]) -> Results | None:
-    """Return the `Results` at an index if they are the only ones there and match the call ids in call order; else None.
+def answers_at(place: int, turns: Sequence[Message], stop: int, asked: list[str]) -> ToolResults | None:
+    """Return the `ToolResults` at an index if nothing else is there and they match the call ids in order; else None.
 
     This is the fast path for the usual history. ``asked``: the ids of the calls.
     """
-    if place >= stop or type(near := turns[place]) is not Results:
+    if place >= stop or type(near := turns[place]) is not ToolResults:
         return None
     results = near.results
-    if len(results) != len(asked) or (place + 1 < stop and type(turns[place + 1]) is Results):
+    if len(results) != len(asked) or (place + 1 < stop and type(turns[place + 1]) is ToolResults):
         return None
     number = 0
     for result in results:  # every request runs this loop; zip would cost more than the rest of it
@@ -73,7 +75,7 @@ def answers_at(place: int, turns: Sequence[Turn], stop: int, asked: list[str]) -
     return near
 
 
-def is_seam(turns: Sequence[Turn], place: int, waiting: Iterable[str] | None = None) -> bool:
+def is_seam(turns: Sequence[Message], place: int, waiting: Iterable[str] | None = None) -> bool:
     """Return whether an index is a boundary: the turns before it and those from it on can be paired independently.
 
     It is a boundary unless the preceding turn makes calls, or results after it may belong to calls before it.
@@ -84,7 +86,7 @@ def is_seam(turns: Sequence[Turn], place: int, waiting: Iterable[str] | None = N
     behind: set[str] = set()
     near = True  # until the next turn with calls
     for turn in islice(turns, place, None):
-        if type(turn) is Results:
+        if type(turn) is ToolResults:
             if near:
                 return False
             behind.update(result.call_id for result in turn.results)
@@ -95,17 +97,17 @@ def is_seam(turns: Sequence[Turn], place: int, waiting: Iterable[str] | None = N
     return not behind or behind.isdisjoint(open_ids(turns, 0, place) if waiting is None else waiting)
 
 
-def last_seam(turns: Sequence[Turn]) -> int:
+def last_seam(turns: Sequence[Message]) -> int:
     """Return the last index that follows neither an assistant turn nor detached results; 0 if it is not a boundary."""
     for place in range(len(turns), 0, -1):
         before = turns[place - 1]
-        if type(before) is Assistant or (type(before) is Results and not (place > 1 and _calls(turns[place - 2]))):
+        if type(before) is Assistant or (type(before) is ToolResults and not (place > 1 and _calls(turns[place - 2]))):
             continue
         return place if is_seam(turns, place) else 0
     return 0
 
 
-def open_ids(turns: Sequence[Turn], start: int, stop: int) -> set[str]:
+def open_ids(turns: Sequence[Message], start: int, stop: int) -> set[str]:
     """Return the ids of the calls between two boundaries that have no result there and may get one later."""
     ids: set[str] = set()
     for found in _Pairing(turns, start, stop).found.values():
@@ -114,7 +116,7 @@ def open_ids(turns: Sequence[Turn], start: int, stop: int) -> set[str]:
     return ids
 
 
-def stretch(turns: Sequence[Turn], place: int, stop: int) -> int:
+def stretch(turns: Sequence[Message], place: int, stop: int) -> int:
     """Return the end of the segment that is paired together with the turn at a boundary.
 
     If a call has no result before the next turn with calls, any later turn may hold it, so the segment ends at
@@ -125,9 +127,9 @@ def stretch(turns: Sequence[Turn], place: int, stop: int) -> int:
         if end == stop or answers_at(place + 1, turns, end, [call.id for call in calls]) is not None:
             return end
         (found,) = _Pairing(turns, place, end).found.values()
-        return end if isinstance(found, Results) or None not in found.results else stop
+        return end if isinstance(found, ToolResults) or None not in found.results else stop
     place += 1
-    while place < stop and type(turns[place]) is Results:
+    while place < stop and type(turns[place]) is ToolResults:
         place += 1
     return place
 
@@ -145,10 +147,10 @@ class _Asked:
         self.place = place
         self.apart = apart
         self.calls = calls
-        self.results: list[Result | None] = [None] * len(calls)
+        self.results: list[ToolResult | None] = [None] * len(calls)
         self.extra: dict[str, object] = {}
 
-    def answers(self, notes: list[_Note]) -> list[Result]:
+    def answers(self, notes: list[_Note]) -> list[ToolResult]:
         """Return one result per call; note each one that has to be generated."""
         answers = []
         for call, result in zip(self.calls, self.results, strict=True):
@@ -171,13 +173,13 @@ def _place(note: _Note) -> int:
 class _Pairing:
     """Matches results with the calls between two boundaries.
 
-    ``found``: index of each turn with calls -> the `Results` that directly follow it (the usual case), or its calls
+    ``found``: index of each turn with calls -> the `ToolResults` that directly follow it (the usual case), or its calls
     with their results. ``orphans``: turn index -> the results without a call.
     """
 
-    def __init__(self, turns: Sequence[Turn], start: int, stop: int) -> None:
-        self.found: dict[int, Results | _Asked] = {}
-        self.orphans: dict[int, Results] = {}
+    def __init__(self, turns: Sequence[Message], start: int, stop: int) -> None:
+        self.found: dict[int, ToolResults | _Asked] = {}
+        self.orphans: dict[int, ToolResults] = {}
         self.notes: list[_Note] = []
         self._turns = turns
         self._open: dict[str, list[_Open]] = {}  # by call id
@@ -188,7 +190,7 @@ class _Pairing:
         place = start
         while place < stop:
             turn = turns[place]
-            if type(turn) is Results:
+            if type(turn) is ToolResults:
                 span.append(place)
             elif calls := _calls(turn):
                 if span:
@@ -208,7 +210,7 @@ class _Pairing:
 
     def _ask(self, place: int, calls: list[ToolCall]) -> _Asked:
         apart = place + 1
-        while apart < len(self._turns) and type(self._turns[apart]) is Results:
+        while apart < len(self._turns) and type(self._turns[apart]) is ToolResults:
             apart += 1
         asked = _Asked(place, apart, calls)
         for number, call in enumerate(calls):
@@ -220,7 +222,7 @@ class _Pairing:
     def _take(self, span: list[int], asked: _Asked | None) -> None:
         """Assign the results between two turns with calls to the open calls with their ids."""
         turns = self._turns
-        given: dict[str, list[tuple[int, Result]]] = {}
+        given: dict[str, list[tuple[int, ToolResult]]] = {}
         for place in span:
             turn = turns[place]
             for result in turn.results:  # type: ignore[union-attr]
@@ -251,7 +253,7 @@ class _Pairing:
             takers += reversed(found)
         return takers
 
-    def _surplus(self, place: int, result: Result, alone: bool) -> None:
+    def _surplus(self, place: int, result: ToolResult, alone: bool) -> None:
         """Note a result without an open call. ``alone``: it keeps the members of its message."""
         if self._last is None:
             self._last = _names(_calls_before(self._turns, place))
@@ -261,15 +263,15 @@ class _Pairing:
             return
         self.notes.append((place, "orphan", f"an answer to {id}, which nothing asks for"))
         if place not in self.orphans:
-            self.orphans[place] = Results([], self._turns[place].extra if alone else {})  # type: ignore[union-attr]
+            self.orphans[place] = ToolResults([], self._turns[place].extra if alone else {})  # type: ignore[union-attr]
         self.orphans[place].results.append(result)
 
 
-def _calls(turn: Turn) -> list[ToolCall]:
+def _calls(turn: Message) -> list[ToolCall]:
     return turn.response.calls if type(turn) is Assistant else []
 
 
-def _calls_before(turns: Sequence[Turn], place: int) -> list[ToolCall]:
+def _calls_before(turns: Sequence[Message], place: int) -> list[ToolCall]:
     """Return the most recent calls before an index."""
     for before in range(place - 1, -1, -1):
         if calls := _calls(turns[before]):
@@ -277,7 +279,7 @@ def _calls_before(turns: Sequence[Turn], place: int) -> list[ToolCall]:
     return []
 
 
-def _next_calls(turns: Sequence[Turn], start: int, end: int) -> int:
+def _next_calls(turns: Sequence[Message], start: int, end: int) -> int:
     """Return the index of the next turn with calls, or ``end``."""
     for place in range(start, end):
         if _calls(turns[place]):
@@ -295,6 +297,6 @@ def _names(calls: Iterable[ToolCall]) -> set[str]:
     return names
 
 
-def unanswered(call: ToolCall, reason: str = UNANSWERED) -> Result:
+def unanswered(call: ToolCall, reason: str = UNANSWERED) -> ToolResult:
     """Return the error result of a call that was not executed. ``reason``: its text."""
-    return Result(call.id, [TextPart(reason)], is_error=True, name=call.name, kind=call.kind)
+    return ToolResult(call.id, [TextPart(reason)], is_error=True, name=call.name, kind=call.kind)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import json_codec
-from .conversation import Encoded, Request, Turn
+from .conversation import Encoded, Message, Request
 from .model import Policy, Wire
 from .pairing import is_seam, last_seam, open_ids
 from .policies import policy_name
@@ -53,14 +53,14 @@ class RequestWriter:
     def __init__(self, wire: Wire | None = None, *, provider: str | None = None) -> None:
         self._wire = wire
         self._provider = provider
-        self._turns: list[Turn] = []  # the turns that `_written` contains
+        self._turns: list[Message] = []  # the turns that `_written` contains
         self._open: set[str] = set()  # ids of their calls without a result
         self._written: Any = None
 
     def write(self, request: Request) -> Encoded:
         """Encode the request like `write_request`, with the same errors. An error clears the cache."""
         target, provider = _target(request, self._wire, self._provider)
-        module, turns = _module(target, "write"), request.turns
+        module, turns = _module(target, "write"), request.messages
         writer = module.Writer(request, provider)
         known = len(self._turns) if self._goes_on(writer, turns) else 0
         if known:
@@ -78,7 +78,7 @@ class RequestWriter:
         encoded: Encoded = writer.encoded()
         return encoded
 
-    def _goes_on(self, writer: Any, turns: list[Turn]) -> bool:
+    def _goes_on(self, writer: Any, turns: list[Message]) -> bool:
         """Return whether the turns begin with the cached ones and the settings of the writer are unchanged."""
         before, known = self._written, len(self._turns)
         if type(before) is not type(writer) or before.basis != writer.basis or known > len(turns):

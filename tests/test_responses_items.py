@@ -385,7 +385,7 @@ def test_an_output_of_another_type_under_the_calls_id_is_no_answer_to_it() -> No
 def test_a_call_and_its_output_in_a_request_stay_a_call_and_its_result() -> None:
     output = {"type": "function_call_output", "call_id": "c1", "output": "sunny"}
     request = read_request({"model": "m", "input": [CALL, output]}, WIRE)
-    assistant, results = request.turns
+    assistant, results = request.messages
     assert [call.id for call in assistant.response.calls] == ["c1"]  # type: ignore[union-attr]
     assert [result.call_id for result in results.results] == ["c1"]  # type: ignore[union-attr]
 
@@ -467,8 +467,8 @@ def test_an_unresolved_call_is_rejected_with_a_reason(selected: str) -> None:
 def test_calls_that_never_ran_here_go_back_as_they_came(items: list[dict[str, Any]]) -> None:
     request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
     response = normalize(responses_body(*items, model="grok-4"), WIRE, provider="xai")
-    turns = [*request.turns, Assistant(response)]
-    encoded = write_request(replace(request, turns=turns), WIRE, provider="xai")
+    turns = [*request.messages, Assistant(response)]
+    encoded = write_request(replace(request, messages=turns), WIRE, provider="xai")
     assert encoded.body["input"][1 : 1 + len(items)] == items
     assert encoded.losses == []
 

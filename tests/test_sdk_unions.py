@@ -248,7 +248,7 @@ def test_every_member_and_every_finish_reason_of_a_choice_is_named(model: Model)
     "model", [chat.ChatCompletionMessage, chat_completion_chunk.ChoiceDelta], ids=["plain", "streamed"]
 )
 def test_every_member_of_a_message_and_of_its_legacy_call_is_named(model: Model) -> None:
-    expect_none(lacking(model, openai_chat.Message))
+    expect_none(lacking(model, openai_chat.ChatMessage))
     (legacy,) = sdk_types.member_models(model, "function_call")
     expect_none(lacking(legacy, openai_chat.Function))
 

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Assistant, Request, Results, TextPart, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResults, User
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import check_request, read_request
 from toolparity.normalizer.wires.rule import Violation
@@ -246,7 +246,7 @@ def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple
             words = f"Previous response with id '{request.previous_response_id}' not found."
             raise Refused("not_found", words, path="previous_response_id")
         return library[before[0]], before[1] + 1 + spoken
-    asked = next((turn for turn in request.turns if isinstance(turn, User)), None)
+    asked = next((turn for turn in request.messages if isinstance(turn, User)), None)
     words = "".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked is not None else ""
     for script in library.values():
         if script.ask == words:
@@ -260,7 +260,7 @@ def _speaks(request: Request) -> Iterator[bool]:
     Consecutive assistant messages are one answer, except after a pause.
     """
     before = None
-    for turn in request.turns:
+    for turn in request.messages:
         if isinstance(turn, Assistant):
             yield before is None or not isinstance(before, Assistant) or _paused(before)
         before = turn
@@ -272,13 +272,13 @@ def _paused(turn: Assistant) -> bool:
 
 
 def _texts(request: Request) -> Iterator[str]:
-    for turn in request.turns:
+    for turn in request.messages:
         if isinstance(turn, Assistant):
             for choice in turn.response.choices:
                 yield choice.text
                 for call in choice.calls:
                     yield call.arguments_text
-        elif isinstance(turn, Results):
+        elif isinstance(turn, ToolResults):
             for result in turn.results:
                 yield from (part.text for part in result.parts if isinstance(part, TextPart))
         elif hasattr(turn, "parts"):

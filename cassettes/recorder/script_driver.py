@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolparity.normalizer.answers import Outcome, answer
-from toolparity.normalizer.conversation import Request, Result, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.conversation import Message, Request, System, TextPart, Tool, ToolResult, User
 from toolparity.normalizer.errors import RecordingFailed
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.policies import select
@@ -49,13 +49,13 @@ def conversation(script: Script, surface: Surface, *, stream: bool, model: str |
         turns = _next(response, round, following, encoded.names)
         if turns is None:
             return
-        request = replace(request, turns=[*request.turns, *turns])
+        request = replace(request, messages=[*request.messages, *turns])
 
 
 def opening(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Request:
     """Return the first request. ``model``: replaces the surface's default."""
     sends = player(surface)
-    turns: list[Turn] = [System([TextPart(script.system)])] if script.system else []
+    turns: list[Message] = [System([TextPart(script.system)])] if script.system else []
     turns.append(User([TextPart(script.ask)]))
     tools = [
         Tool(
@@ -81,7 +81,7 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
     )
 
 
-def _next(response: Response, round: Round, following: Round | None, names: dict[str, str]) -> list[Turn] | None:
+def _next(response: Response, round: Round, following: Round | None, names: dict[str, str]) -> list[Message] | None:
     """Return the messages that follow a response; None if the conversation is over."""
     if following is None or response.error is not None or not response.complete or not response.choices:
         return None
@@ -110,4 +110,4 @@ def _returned(call: Call) -> Outcome:
     if not call.failed:
         return call.result
     text = call.result if isinstance(call.result, str) else str(call.result)
-    return Result("", [TextPart(text)], is_error=True, name=call.tool)
+    return ToolResult("", [TextPart(text)], is_error=True, name=call.tool)

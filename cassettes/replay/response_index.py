@@ -197,7 +197,7 @@ def _spoken(value: Any, surface: Surface) -> int:
     if isinstance(value, dict) and surface.wire != "openai.responses" and value.get("messages") is None:
         return 0
     request = read_request(value, surface.wire, provider=surface.provider)
-    return sum(isinstance(turn, Assistant) for turn in request.turns)
+    return sum(isinstance(turn, Assistant) for turn in request.messages)
 
 
 def _unrecorded(surface: Surface, stream: bool, nearest: Any) -> RequestNotRecorded:

@@ -69,5 +69,5 @@ def last_words(script: Script) -> str:
 
 
 def _said(body: Any, wire: str) -> str:
-    user = next(turn for turn in read_request(body, wire_name(wire)).turns if isinstance(turn, User))
+    user = next(turn for turn in read_request(body, wire_name(wire)).messages if isinstance(turn, User))
     return "".join(part.text for part in user.parts if isinstance(part, TextPart))

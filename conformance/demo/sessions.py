@@ -258,7 +258,7 @@ class _Begun(Observer):
 
 
 def _first_words(request: Request) -> str:
-    user = next((turn for turn in request.turns if isinstance(turn, User)), None)
+    user = next((turn for turn in request.messages if isinstance(turn, User)), None)
     return "".join(part.text for part in user.parts if isinstance(part, TextPart)) if user is not None else ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolparity.cassettes.recorder.script_driver import UNFORESEEN
 from toolparity.cassettes.scripts import Call, Offer, Script
-from toolparity.normalizer.conversation import Result, TextPart
+from toolparity.normalizer.conversation import TextPart, ToolResult
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
@@ -62,4 +62,4 @@ def _returned(call: Call | None) -> Any:
     if not call.failed:
         return call.result
     text = call.result if isinstance(call.result, str) else str(call.result)
-    return Result("", [TextPart(text)], is_error=True)
+    return ToolResult("", [TextPart(text)], is_error=True)

@@ -9,7 +9,7 @@ import msgspec
 
 from toolparity import __version__
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Result, TextPart
+from toolparity.normalizer.conversation import TextPart, ToolResult
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response
@@ -68,10 +68,10 @@ class Reference:
         response = read_answer(read)
         choice = response.choices[0].index if response.choices else 0
         selection = select(response, "all", None, choice)
-        results = [Result(one.call_id, [TextPart(one.content)], one.is_error, one.name) for one in ask.results]
+        results = [ToolResult(one.call_id, [TextPart(one.content)], one.is_error, one.name) for one in ask.results]
         request = read_request(read.request, read.wire, provider=read.provider)
-        turns = [*request.turns, *answer(response, selection, results)]
-        grown = msgspec.structs.replace(request, turns=turns)
+        turns = [*request.messages, *answer(response, selection, results)]
+        grown = msgspec.structs.replace(request, messages=turns)
         body = write_request(grown, ask.to, provider=ask.provider).body
         if isinstance(body, dict):
             return body

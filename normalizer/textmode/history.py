@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import json_codec
-from ..conversation import Assistant, JsonPart, Loss, Part, Result, Results, TextPart, Turn, User
+from ..conversation import Assistant, JsonPart, Loss, Message, Part, TextPart, ToolResult, ToolResults, User
 from ..model import Block, Choice, Reasoning, Response, Stop, Text, ToolCall
 from ..pairing import paired
 from .blocks import Blocks
@@ -31,11 +31,11 @@ from .scanner import Scanner
 class TextHistory(Struct, frozen=True):
     """A converted history. ``losses``: the content that the target form cannot represent unchanged."""
 
-    turns: list[Turn]
+    messages: list[Message]
     losses: list[Loss] = []
 
 
-def as_text(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> TextHistory:
+def as_text(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> TextHistory:
     """Return the history with calls as text of assistant turns and results as text of user turns.
 
     ``tools``: the declared tools, as for `read_response`. A response that was extracted from text of this dialect and
@@ -48,11 +48,11 @@ def as_text(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> TextHi
         losses.append(Loss(code, message, turn))
 
     writer = _Writer(dialect_of(dialect), tools_of(tools), losses)
-    made: list[Turn] = []
+    made: list[Message] = []
     for place, turn in enumerate(paired(turns, mended)):
         if isinstance(turn, Assistant):
             made.append(writer.assistant(turn, place))
-        elif isinstance(turn, Results):
+        elif isinstance(turn, ToolResults):
             made.append(writer.results(turn, place))
         else:
             made.append(turn)
@@ -68,7 +68,7 @@ class _Writer:
         self._losses = losses
         self._calls: dict[str, str] = {}
 
-    def assistant(self, turn: Assistant, place: int) -> Turn:
+    def assistant(self, turn: Assistant, place: int) -> Message:
         response = turn.response
         if not response.choices:
             return turn
@@ -142,7 +142,7 @@ class _Writer:
                 self._lose("arguments", told, place, block)
         return text
 
-    def results(self, turn: Results, place: int) -> Turn:
+    def results(self, turn: ToolResults, place: int) -> Message:
         written: list[WrittenResult] = []
         beside: list[Part] = []
         for result in turn.results:
@@ -197,7 +197,7 @@ def _texts(value: Any) -> Any:
     return value if whole else spelled(value)
 
 
-def as_native(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> TextHistory:
+def as_native(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> TextHistory:
     """Return the history with canonical calls and results instead of text in the dialect.
 
     ``tools``: the declared tools, as for `read_response`. Assistant text without calls stays text, and so does user
@@ -205,7 +205,7 @@ def as_native(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> Text
     that are not tools.
     """
     form, how = dialect_of(dialect), settings(dialect, tools, None, (), False)
-    made: list[Turn] = []
+    made: list[Message] = []
     waiting: list[ToolCall] = []
     for turn in turns:
         if isinstance(turn, Assistant):
@@ -216,7 +216,7 @@ def as_native(turns: Sequence[Turn], dialect: str, *, tools: Any = None) -> Text
             made.append(answers)
             waiting = []
         else:
-            waiting = [] if isinstance(turn, Results) else waiting
+            waiting = [] if isinstance(turn, ToolResults) else waiting
             made.append(turn)
     return TextHistory(made)
 
@@ -232,23 +232,23 @@ def _bare(response: Response) -> Response:
     return replace(response, choices=choices).with_findings(list(response.findings))
 
 
-def _answers(turn: User, calls: list[ToolCall], form: Dialect) -> Results | None:
+def _answers(turn: User, calls: list[ToolCall], form: Dialect) -> ToolResults | None:
     """Return the results in the text of a user turn, each paired with its call; None if it does not hold results."""
     words = "".join(part.text for part in turn.parts if isinstance(part, TextPart))
     told = form.parse_results(words)
     if told is None or len(told) > len(calls):
         return None
     left = list(calls)
-    results: list[Result] = []
+    results: list[ToolResult] = []
     for key, text, is_error in told:
         call = next((c for c in left if key in (c.id, c.name)), None) if key else left[0]
         if call is None:
             return None
         left.remove(call)
         parts: list[Part] = [TextPart(text)] if text else []
-        results.append(Result(call.id, parts, is_error, call.name))
+        results.append(ToolResult(call.id, parts, is_error, call.name))
     beside = [part for part in turn.parts if not isinstance(part, TextPart)]
     if beside:
         results[-1] = replace(results[-1], parts=[*results[-1].parts, *beside], plain=False)
     order = {call.id: place for place, call in enumerate(calls)}
-    return Results(sorted(results, key=lambda result: order[result.call_id]))
+    return ToolResults(sorted(results, key=lambda result: order[result.call_id]))

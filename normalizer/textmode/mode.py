@@ -37,11 +37,11 @@ class TextMode(Struct, frozen=True):
         Declared client tools would cause native calls. Tools that the provider runs itself stay declared. Each loss is
         logged as a warning. Raises UnknownDialect.
         """
-        history = as_text(request.turns, self.dialect, tools=request.tools)
+        history = as_text(request.messages, self.dialect, tools=request.tools)
         for loss in history.losses:
             _log.warning("turn %s, block %s is not said as it was: %s", loss.turn, loss.block, loss.message)
         hosted = [tool for tool in request.tools if tool.kind == "hosted"]
-        return replace(request, turns=history.turns, tools=hosted, tool_choice=None, parallel=None)
+        return replace(request, messages=history.messages, tools=hosted, tool_choice=None, parallel=None)
 
     def reader(self, decoder: Decoder, request: Request) -> TextReader:
         """Return the reader of one response.

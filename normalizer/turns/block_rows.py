@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..conversation import JsonPart, Result, TextPart
+from ..conversation import JsonPart, TextPart, ToolResult
 from ..model import (
     ApprovalRequest,
     Block,
@@ -70,13 +70,13 @@ def row(block: Block) -> Row:
     return Row("opaque", None, _opaque(block))
 
 
-def result_row(result: Result) -> Row:
+def result_row(result: ToolResult) -> Row:
     """Return the row of a tool result."""
     content = {"tool_use_id": result.call_id, "content": result_content(result), "is_error": result.is_error}
     return Row("tool_result", None, content)
 
 
-def result_content(result: Result) -> Any:
+def result_content(result: ToolResult) -> Any:
     """Return the content of a result: its text if all parts are text, the value of a single JSON part, or its parts."""
     parts = result.parts
     if all(isinstance(part, TextPart) for part in parts):

@@ -56,7 +56,7 @@ class Outcome(Struct, frozen=True):
         """
         said = User([TextPart(message)])
         closed, _ = step(self.state, Cancelled(_WENT_ON))
-        return replace(self.state.request, turns=[*closed.history(), said])
+        return replace(self.state.request, messages=[*closed.history(), said])
 
 
 def outcome_of(state: TurnState) -> Outcome:

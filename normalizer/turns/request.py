@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..conversation import Request, System, TextPart, Turn, User
+from ..conversation import Message, Request, System, TextPart, User
 from ..requests import read_request, write_request
 from ..wires import wire_name
 from .execution.tools import Tools
@@ -35,12 +35,12 @@ def first_request(message: str | Request, provider: Provider, tools: Tools) -> R
 def opening(message: str, provider: Provider, *, system: str | None = None, rounds: int | None = None) -> Request:
     """Return the request for a user message. ``rounds``: add `GUIDANCE` with this number to the system prompt."""
     told = [text for text in (system, GUIDANCE.format(rounds=rounds) if rounds is not None else None) if text]
-    turns: list[Turn] = [System([TextPart("\n\n".join(told))])] if told else []
+    turns: list[Message] = [System([TextPart("\n\n".join(told))])] if told else []
     turns.append(User([TextPart(message)]))
     # Writing and reading the request adds the fields that the wire requires, such as a token limit.
     wire = wire_name(provider.wire)
     bare = write_request(Request("", None, turns), wire, provider=provider.name)
-    return replace(read_request(bare.body, wire, provider=provider.name), turns=turns)
+    return replace(read_request(bare.body, wire, provider=provider.name), messages=turns)
 
 
 def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resumed]:

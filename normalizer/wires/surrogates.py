@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import json_codec
-from ..conversation import Result, Tool, ToolChoice
+from ..conversation import Tool, ToolChoice, ToolResult
 from ..errors import MalformedBody
 from ..model import ToolCall
 from .write_context import Carrying
@@ -26,7 +26,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 #: Fields that `Mender` skips: ids and names get an alias elsewhere, and parsed arguments are never sent.
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
     ToolCall: frozenset(("id", "name", "arguments")),
-    Result: frozenset(("call_id",)),
+    ToolResult: frozenset(("call_id",)),
     Tool: frozenset(("name",)),
     ToolChoice: frozenset(("name",)),
 }

@@ -11,7 +11,17 @@ from toolparity import Response, StreamDecoder, normalize
 from toolparity.cassettes.emulated.script_player import result_text
 from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.conversation import (
+    Assistant,
+    Message,
+    Request,
+    System,
+    TextPart,
+    Tool,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from toolparity.normalizer.requests import write_request
 
 SURFACES_HERE = [SURFACES[name] for name in ("openai.chat", "openai.responses", "xai.chat", "xai.responses")]
@@ -54,7 +64,7 @@ def talk(
     of: openai.OpenAI, surface: Surface, script: Script, *, stream: bool, **more: Any
 ) -> Iterator[tuple[Round, Heard]]:
     """The rounds of a script, each answered on top of those before; ``more`` stands in every body."""
-    turns: list[Turn] = []
+    turns: list[Message] = []
     if script.system is not None:
         turns.append(System([TextPart(script.system)]))
     for round in script.rounds:
@@ -65,10 +75,12 @@ def talk(
         turns.append(Assistant(answer.response))
         if round.calls:
             pairs = zip(answer.response.choices[0].calls, round.calls, strict=True)
-            turns.append(Results([_result(call, scripted) for call, scripted in pairs]))
+            turns.append(ToolResults([_result(call, scripted) for call, scripted in pairs]))
 
 
-def asked(surface: Surface, script: Script, turns: list[Turn], *, stream: bool = False, **more: Any) -> dict[str, Any]:
+def asked(
+    surface: Surface, script: Script, turns: list[Message], *, stream: bool = False, **more: Any
+) -> dict[str, Any]:
     """The body of a request."""
     tools = [Tool(offer.name, offer.description, offer.parameters, offer.strict, offer.kind) for offer in script.tools]
     tools += [Tool(name, kind="hosted", wire=surface.wire, raw=_HOSTED[name]) for name in script.hosted]
@@ -95,5 +107,5 @@ def refused(round: Round) -> str:
     return "".join(part.text for part in round.parts if isinstance(part, Refuse))
 
 
-def _result(call: Any, scripted: Call) -> Result:
-    return Result(call.id, [TextPart(result_text(scripted))], scripted.failed, kind=call.kind)
+def _result(call: Any, scripted: Call) -> ToolResult:
+    return ToolResult(call.id, [TextPart(result_text(scripted))], scripted.failed, kind=call.kind)

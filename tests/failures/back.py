@@ -7,7 +7,17 @@ from typing import Any
 
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.arguments import parse
-from toolparity.normalizer.conversation import Assistant, Encoded, Request, Result, Results, TextPart, Tool, Turn, User
+from toolparity.normalizer.conversation import (
+    Assistant,
+    Encoded,
+    Message,
+    Request,
+    TextPart,
+    Tool,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from toolparity.normalizer.requests import check_request, write_request
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
@@ -39,14 +49,14 @@ def said(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Assistant:
     return Assistant(respond(*blocks, wire=wire, **more))
 
 
-def told(id: str, text: str = "ok", **more: Any) -> Result:
+def told(id: str, text: str = "ok", **more: Any) -> ToolResult:
     """What a call returned."""
-    return Result(id, [TextPart(text)], **more)
+    return ToolResult(id, [TextPart(text)], **more)
 
 
-def results(*given: Result) -> Results:
+def results(*given: ToolResult) -> ToolResults:
     """The turn that answers."""
-    return Results(list(given))
+    return ToolResults(list(given))
 
 
 def user(text: str = "hi") -> User:
@@ -54,7 +64,7 @@ def user(text: str = "hi") -> User:
     return User([TextPart(text)])
 
 
-def request(turns: Sequence[Turn], wire: str = "openai.chat", names: Sequence[str] = ("f",), **more: Any) -> Request:
+def request(turns: Sequence[Message], wire: str = "openai.chat", names: Sequence[str] = ("f",), **more: Any) -> Request:
     """A request of a wire's usual provider, its tools declared; Anthropic's limit is told."""
     schema = {"type": "object", "properties": {}}
     params = {"max_tokens": 100, **more.pop("params", {})} if wire == "anthropic.messages" else more.pop("params", {})
@@ -62,7 +72,7 @@ def request(turns: Sequence[Turn], wire: str = "openai.chat", names: Sequence[st
     return Request(wire, "m", list(turns), tools, provider=PROVIDERS[wire], params=params, **more)
 
 
-def written(turns: Sequence[Turn], source: str, target: str | None = None, **more: Any) -> Encoded:
+def written(turns: Sequence[Message], source: str, target: str | None = None, **more: Any) -> Encoded:
     """A conversation of one wire as a request of another (default: the same); it keeps the target's rules."""
     target = target or source
     provider = more.pop("provider", PROVIDERS[target])

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.turns import playing
 from tests.turns.playing import WIRES, Counting, Emulated, Say, ServerCall, Told, at_once, call, script
-from toolparity.normalizer.conversation import Assistant, Result, Results
+from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns import Tool, ToolFailed, Tools
 from toolparity.normalizer.turns.events import BlockStart
@@ -30,11 +30,11 @@ def turn_of(
     return Turn(Emulated(wire, played), counting.tools(**told or {}), **of)
 
 
-def results(turn: Turn) -> list[Result]:
+def results(turn: Turn) -> list[ToolResult]:
     """The answers to the calls of the first round; they stand in one turn, right behind the answer."""
-    first = turn.state.rounds[0].turns
-    assert [type(one) for one in first[:2]] == [Assistant, Results]
-    assert isinstance(first[1], Results)
+    first = turn.state.rounds[0].messages
+    assert [type(one) for one in first[:2]] == [Assistant, ToolResults]
+    assert isinstance(first[1], ToolResults)
     return first[1].results
 
 
@@ -120,8 +120,8 @@ def test_BED_06_results_that_come_early_still_stand_in_one_turn_behind_one_answe
     turn = turn_of(wire, THREE, Counting())
     at_once(turn.run("Go."))
     history = turn.state.history()
-    kinds = [type(one) for one in history if isinstance(one, (Assistant, Results))]
-    assert kinds == [Assistant, Results, Assistant]
+    kinds = [type(one) for one in history if isinstance(one, (Assistant, ToolResults))]
+    assert kinds == [Assistant, ToolResults, Assistant]
     assert [result.name for result in results(turn)] == ["look", "post", "count"]
     playing.assert_legal(turn)
 

@@ -27,7 +27,7 @@ from tests.history.views import results as answered
 from tests.history.views import said as all_said
 from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import MediaPart, Result, System, TextPart, Turn
+from toolparity.normalizer.conversation import MediaPart, Message, System, TextPart, ToolResult
 from toolparity.normalizer.pairing import UNANSWERED
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -36,7 +36,7 @@ EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.produc
 ROUND = [user(), said(call("a"), call("b")), results(told("a", "1"), told("b", "2"))]
 
 
-def of(wire: str, turns: list[Turn]) -> list[Turn]:
+def of(wire: str, turns: list[Message]) -> list[Message]:
     """The turns, their answers of this wire's making."""
     return [said(*t.response.choices[0].blocks, wire=wire) if hasattr(t, "response") else t for t in turns]
 
@@ -183,12 +183,12 @@ def test_HIST_01_they_are_read_from_a_body_as_they_stand() -> None:
         {"role": "tool", "tool_call_id": "a", "content": "no"},
     ]
     read = read_request({"model": "m", "messages": messages}, "openai.chat", provider="openai")
-    (only,) = read.turns[0].response.calls  # type: ignore[union-attr]
+    (only,) = read.messages[0].response.calls  # type: ignore[union-attr]
     assert (only.arguments, only.arguments_text, only.status) == (None, glued, "invalid")
     assert write_request(read).body["messages"] == messages
 
 
-def three(wire: str) -> list[Turn]:
+def three(wire: str) -> list[Message]:
     """A round of three calls of which policy `first` ran one."""
     response = respond(call("a"), call("b"), call("c"), wire=wire)
     return [user(), *answer(response, select(response, "first"), {"a": "done"})]
@@ -219,7 +219,7 @@ def test_HIST_02_a_call_that_nobody_answered_gets_an_answer_and_a_report(wire: s
 @EVERY_PAIR
 def test_HIST_05_an_image_in_one_result_does_not_part_it_from_the_next(source: str, target: str) -> None:
     image = MediaPart("image", "image/png", data="AAAA")
-    shown = Result("a", [TextPart("see"), image], plain=False)
+    shown = ToolResult("a", [TextPart("see"), image], plain=False)
     encoded = written(of(source, [user(), said(call("a"), call("b")), results(shown, told("b"))]), source, target)
     kinds = [one.kind for one in of_kind(target, encoded.body, "result", "media")]
     assert kinds.count("result") == 2

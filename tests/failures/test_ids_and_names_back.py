@@ -13,7 +13,7 @@ from tests.history.views import calls
 from tests.history.views import results as answered
 from toolparity import normalize, select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Result, TextPart, Turn
+from toolparity.normalizer.conversation import Message, TextPart, ToolResult
 from toolparity.normalizer.errors import DuplicateAnswer
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -26,7 +26,7 @@ def back(ids: dict[str, str], id: str) -> str:
     return ids.get(id, id)
 
 
-def ids_of(wire: str, turns: list[Turn], target: str, provider: str | None = None) -> tuple[list[str], list[str]]:
+def ids_of(wire: str, turns: list[Message], target: str, provider: str | None = None) -> tuple[list[str], list[str]]:
     """Ids of the calls and of the results, as they stand on the wire."""
     body = written(turns, wire, target, provider=provider or PROVIDERS[target]).body
     return [id for id, *_ in calls(target, body)], [id for id, _ in answered(target, body)]
@@ -73,7 +73,7 @@ def test_ID_09_two_calls_under_one_id_go_to_others_under_two(target: str, given:
 
 @EVERY_PAIR
 def test_ID_10_ids_that_come_again_in_the_next_round_pair_round_by_round(source: str, target: str) -> None:
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for number in (1, 2):
         made = [call(f"f:{n}", text=f'{{"x":{number}{n}}}') for n in (0, 1)]
         turns += [user(), said(*made, wire=source), results(told("f:1", f"{number}1"), told("f:0", f"{number}0"))]
@@ -217,6 +217,6 @@ def test_NAME_07_a_function_and_a_hosted_tool_of_one_name_are_kept_apart() -> No
 def test_ID_14_a_synthetic_id_names_the_call_and_its_result() -> None:
     response = normalize(chat_body(chat_call("", "f", "{}")), "openai.chat", provider="lmstudio")
     (made,) = response.calls
-    turns = [user(), *answer(response, select(response), {made.id: Result("", [TextPart("ok")])})]
+    turns = [user(), *answer(response, select(response), {made.id: ToolResult("", [TextPart("ok")])})]
     for target in ("openai.responses", "anthropic.messages", "xai.grpc"):
         assert ids_of("openai.chat", turns, target) == ([made.id], [made.id])

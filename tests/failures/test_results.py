@@ -13,7 +13,7 @@ from tests.history.views import of_kind
 from tests.history.views import results as answered
 from toolparity import select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import JsonPart, MediaPart, Result, TextPart, Turn
+from toolparity.normalizer.conversation import JsonPart, MediaPart, Message, TextPart, ToolResult
 from toolparity.normalizer.requests import check_request, read_request
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
@@ -21,14 +21,14 @@ EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.produc
 PICTURE = "iVBORw0KGgo="
 
 
-def one(wire: str, result: Result) -> list[Turn]:
+def one(wire: str, result: ToolResult) -> list[Message]:
     """A round whose one call returned this."""
     return [user(), said(call("a"), wire=wire), results(result)]
 
 
 @EVERY_PAIR
 def test_RES_03_an_image_that_a_tool_returned_arrives_as_an_image(source: str, target: str) -> None:
-    shown = Result("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
+    shown = ToolResult("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
     encoded = written(one(source, shown), source, target)
     ((id, text),) = answered(target, encoded.body)
     assert id == "a"
@@ -44,7 +44,7 @@ def test_RES_03_an_image_that_a_tool_returned_arrives_as_an_image(source: str, t
 
 
 def test_RES_03_each_wire_spells_it_in_its_own_parts() -> None:
-    shown = Result("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
+    shown = ToolResult("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
     url = f"data:image/png;base64,{PICTURE}"
     claude = written(one("openai.chat", shown), "openai.chat", "anthropic.messages").body
     assert claude["messages"][2]["content"][0]["content"] == [
@@ -76,9 +76,9 @@ def test_RES_01_a_failure_reads_as_one_on_every_wire(source: str, target: str) -
 @pytest.mark.parametrize("text", ["boom", "", "[tool_error] boom", "[tool_ok] [tool_error] boom"])
 @pytest.mark.parametrize("failed", [True, False])
 def test_RES_01_the_failure_and_its_words_come_back_as_they_were(wire: str, text: str, failed: bool) -> None:
-    result = Result("a", [TextPart(text)], is_error=failed)
+    result = ToolResult("a", [TextPart(text)], is_error=failed)
     body = written(one(wire, result), wire).body
-    again = read_request(body, wire, provider=PROVIDERS[wire]).turns[2].results[0]  # type: ignore[union-attr]
+    again = read_request(body, wire, provider=PROVIDERS[wire]).messages[2].results[0]  # type: ignore[union-attr]
     assert again.is_error is failed
     said_again = "".join(part.text for part in again.parts)  # type: ignore[union-attr]
     assert said_again == (
@@ -112,7 +112,7 @@ def test_XAI_01_messages_without_an_id_answer_by_their_position_and_get_one() ->
         {"role": "ROLE_TOOL", "content": [{"text": "1"}]},
         {"role": "ROLE_TOOL", "content": [{"text": "2"}]},
     ]
-    turns = read_request({"model": "m", "messages": messages}, "xai.grpc").turns
+    turns = read_request({"model": "m", "messages": messages}, "xai.grpc").messages
     assert turns[2] == results(told("a", "1"), told("b", "2"))
     assert answered("xai.grpc", written(turns, "xai.grpc").body) == [("a", "1"), ("b", "2")]
 
@@ -136,7 +136,7 @@ def test_BED_02_an_empty_result_is_a_legal_one(source: str, target: str, outcome
     response = respond(call("a"), wire=source)
     turns = [
         user(),
-        *answer(response, select(response), {"a": Result("a", [], is_error=failed) if failed else outcome}),
+        *answer(response, select(response), {"a": ToolResult("a", [], is_error=failed) if failed else outcome}),
     ]
     encoded = written(turns, source, target)
     ((id, text),) = answered(target, encoded.body)
@@ -145,8 +145,10 @@ def test_BED_02_an_empty_result_is_a_legal_one(source: str, target: str, outcome
 
 
 @pytest.mark.parametrize("source", WIRES)
-@pytest.mark.parametrize("result", [Result("a", []), Result("a", [TextPart("")]), Result("a", [], plain=False)])
-def test_RES_05_the_output_is_there_when_it_is_empty(source: str, result: Result) -> None:
+@pytest.mark.parametrize(
+    "result", [ToolResult("a", []), ToolResult("a", [TextPart("")]), ToolResult("a", [], plain=False)]
+)
+def test_RES_05_the_output_is_there_when_it_is_empty(source: str, result: ToolResult) -> None:
     encoded = written(one(source, result), source, "openai.responses")
     assert encoded.body["input"][-1] == {"type": "function_call_output", "call_id": "a", "output": ""}
     bare = {"type": "function_call_output", "call_id": "a"}
@@ -158,6 +160,6 @@ def test_RES_05_the_output_is_there_when_it_is_empty(source: str, result: Result
 @EVERY_PAIR
 def test_RES_03_values_arrive_as_json_text(source: str, target: str) -> None:
     given = {"b": [1, None], "a": "ü"}
-    encoded = written(one(source, Result("a", [JsonPart(given)])), source, target)
+    encoded = written(one(source, ToolResult("a", [JsonPart(given)])), source, target)
     ((_, text),) = answered(target, encoded.body)
     assert text == json.dumps(given, separators=(",", ":"), ensure_ascii=False)

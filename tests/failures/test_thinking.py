@@ -11,7 +11,7 @@ from tests.failures.back import WIRES, call, codes, request, results, said, told
 from tests.history.views import calls, of_kind
 from toolparity import Reasoning, Text, normalize, select
 from toolparity.normalizer.answers import answer, strip
-from toolparity.normalizer.conversation import Assistant, Turn
+from toolparity.normalizer.conversation import Assistant, Message
 from toolparity.normalizer.errors import StripIllegal
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -74,7 +74,7 @@ def test_THINK_02_a_sealed_thought_survives_in_all_directions() -> None:
     body = next_request(response)
     assert body["messages"][1]["content"] == [SEALED, USE]
     read = read_request(body, CLAUDE, provider="anthropic")
-    assert read.turns[1].response.choices[0].blocks[0] == sealed  # type: ignore[union-attr]
+    assert read.messages[1].response.choices[0].blocks[0] == sealed  # type: ignore[union-attr]
     assert write_request(read).body["messages"] == body["messages"]
 
 
@@ -168,7 +168,7 @@ def test_THINK_01_another_provider_gets_no_foreign_signature_and_every_call(sour
     thought = Reasoning(
         "hm", signature="sig" if source == CLAUDE else None, encrypted=None if source == CLAUDE else "enc"
     )
-    turns: list[Turn] = [user(), said(thought, Text("so"), call("a"), wire=source), results(told("a"))]
+    turns: list[Message] = [user(), said(thought, Text("so"), call("a"), wire=source), results(told("a"))]
     encoded = written(turns, source, target)
     assert isinstance(turns[1], Assistant)
     assert calls(target, encoded.body) == [("a", "f", {"x": 1})]

@@ -96,5 +96,5 @@ def test_it_is_shown_as_a_server_call() -> None:
 def test_it_goes_back_as_it_came(name: str) -> None:
     request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
     response = normalize(responses_body(item(name)), WIRE, provider="xai")
-    request.turns.append(Assistant(response))
+    request.messages.append(Assistant(response))
     assert write_request(request, WIRE, provider="xai").body["input"][1:] == [item(name)]

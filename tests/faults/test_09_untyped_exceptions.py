@@ -78,7 +78,7 @@ def test_item_9_invalid_utf_8_in_an_input(kind: bytes, given_input: bytes, decla
 def test_item_9_invalid_utf_8_in_a_request_of_the_messages_api() -> None:
     call = b'{"type":"tool_use","id":"a","name":"f","input":{"x":"\xff"}}'
     body = b'{"model":"m","messages":[{"role":"assistant","content":[' + call + b"]}]}"
-    (turn,) = read_request(body, "anthropic.messages").turns
+    (turn,) = read_request(body, "anthropic.messages").messages
     assert turn.response.calls[0].arguments == {"x": "\ufffd"}  # type: ignore[union-attr]
 
 

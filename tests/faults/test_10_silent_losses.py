@@ -19,9 +19,9 @@ from toolparity.normalizer.conversation import (
     MediaPart,
     OpaquePart,
     Request,
-    Result,
-    Results,
     TextPart,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.errors import ToolparityError
@@ -127,16 +127,16 @@ def losses(encoded: Encoded) -> list[str]:
     return [loss.code for loss in encoded.losses]
 
 
-def _searched(result: Result) -> Encoded:
+def _searched(result: ToolResult) -> Encoded:
     call = ToolCall("call_1", "tool_search", {"goal": "x"}, '{"goal":"x"}', kind="tool_search")
     said = Assistant(Response("openai.responses", "openai", "r", "m", [Choice(0, [call], Stop("tool_calls"))]))
-    turns = [User([TextPart("Go.")]), said, Results([result])]
+    turns = [User([TextPart("Go.")]), said, ToolResults([result])]
     return write_request(Request("openai.responses", "m", turns, provider="openai"), provider="openai")
 
 
 @pytest.mark.parametrize("is_error", [False, True])
 def test_item_10_words_that_answer_a_search_for_tools_follow_in_a_message(is_error: bool) -> None:
-    encoded = _searched(Result("call_1", [TextPart("no such tool")], is_error, kind="tool_search"))
+    encoded = _searched(ToolResult("call_1", [TextPart("no such tool")], is_error, kind="tool_search"))
     assert losses(encoded) == ["order"]
     output, note = encoded.body["input"][-2:]
     assert (output["type"], output["call_id"], output["tools"]) == ("tool_search_output", "call_1", [])
@@ -147,7 +147,7 @@ def test_item_10_words_that_answer_a_search_for_tools_follow_in_a_message(is_err
 
 def test_item_10_tools_that_answer_a_search_for_tools_are_their_answer() -> None:
     tools = [{"type": "function", "name": "found", "parameters": {}}]
-    encoded = _searched(Result("call_1", [JsonPart(tools)], kind="tool_search"))
+    encoded = _searched(ToolResult("call_1", [JsonPart(tools)], kind="tool_search"))
     assert losses(encoded) == []
     assert encoded.body["input"][-1]["tools"] == tools
 
@@ -156,8 +156,10 @@ def test_item_10_tools_that_answer_a_search_for_tools_are_their_answer() -> None
 def test_item_10_media_in_an_output_of_words_are_reported(kind: str) -> None:
     call = ToolCall("call_1", kind, {}, "{}", kind=kind)
     said = Assistant(Response("openai.responses", "openai", "r", "m", [Choice(0, [call], Stop("tool_calls"))]))
-    result = Result("call_1", [MediaPart("image", url="https://x.test/a.png"), OpaquePart("video", {})], kind=kind)
-    request = Request("openai.responses", "m", [User([TextPart("Go.")]), said, Results([result])], provider="openai")
+    result = ToolResult("call_1", [MediaPart("image", url="https://x.test/a.png"), OpaquePart("video", {})], kind=kind)
+    request = Request(
+        "openai.responses", "m", [User([TextPart("Go.")]), said, ToolResults([result])], provider="openai"
+    )
     assert {"media", "opaque"} <= set(losses(write_request(request, provider="openai")))
 
 

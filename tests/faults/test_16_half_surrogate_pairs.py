@@ -47,12 +47,12 @@ from toolparity.normalizer.conversation import (
     JsonPart,
     MediaPart,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.model import Stop
@@ -99,10 +99,10 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
     ]
     response = Response(wire, provider, "r", "m", [Choice(0, blocks, Stop("tool_calls"))])
     results = [
-        Result(given("id"), [TextPart(given("result"))], name=given("name"), extra={"more": given("extra")}),
-        Result("b", [JsonPart({given("result"): given("result")})], is_error=True),
-        Result("c", [TextPart(given("result")), TextPart("b")], kind="custom", plain=False),
-        Result("d", [MediaPart("image", url=f"https://x.test/{given('address')}", name=given("file name"))]),
+        ToolResult(given("id"), [TextPart(given("result"))], name=given("name"), extra={"more": given("extra")}),
+        ToolResult("b", [JsonPart({given("result"): given("result")})], is_error=True),
+        ToolResult("c", [TextPart(given("result")), TextPart("b")], kind="custom", plain=False),
+        ToolResult("d", [MediaPart("image", url=f"https://x.test/{given('address')}", name=given("file name"))]),
     ]
     return Request(
         wire,
@@ -112,7 +112,7 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
             User([TextPart(given("user"))]),
             User([TextPart("a", {"title": given("extra")}), TextPart(given("user"))], plain=False),
             Assistant(response),
-            Results(results),
+            ToolResults(results),
             Assistant(Response(wire, provider, "q", "m", [Choice(0, [Text(given("text"))], Stop("end_turn"))])),
             User([TextPart("Go on.")]),
         ],
@@ -153,8 +153,8 @@ def test_item_16_every_request_can_be_sent_whatever_its_texts_hold(
     sent(encoded)
     assert request == before
     writer = RequestWriter(target, provider=provider)
-    for end in (2, 5, len(request.turns)):
-        grown = writer.write(msgspec.structs.replace(request, turns=request.turns[:end]))
+    for end in (2, 5, len(request.messages)):
+        grown = writer.write(msgspec.structs.replace(request, messages=request.messages[:end]))
         sent(grown)
     assert grown.body == encoded.body
     assert sorted(map(str, grown.losses)) == sorted(map(str, encoded.losses))
@@ -182,12 +182,12 @@ def test_item_16_ids_that_hold_halves_stay_different(target: str) -> None:
     ids = [f"call_{half}" for half in HALVES]
     calls = [ToolCall(id, "f", {}, "{}") for id in ids]
     said = Assistant(Response(target, None, "r", "m", [Choice(0, [*calls], Stop("tool_calls"))]))
-    answers = Results([Result(id, [TextPart("ok")]) for id in ids])
+    answers = ToolResults([ToolResult(id, [TextPart("ok")]) for id in ids])
     encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [Tool("f")]))
     sent(encoded)
     back = read_request(encoded.body, target)
-    (turn,) = (turn for turn in back.turns if isinstance(turn, Assistant))
-    (results,) = (turn for turn in back.turns if isinstance(turn, Results))
+    (turn,) = (turn for turn in back.messages if isinstance(turn, Assistant))
+    (results,) = (turn for turn in back.messages if isinstance(turn, ToolResults))
     found = [call.id for call in turn.response.calls]
     assert [encoded.ids[id] for id in found] == ids
     assert [result.call_id for result in results.results] == found
@@ -199,12 +199,12 @@ def test_item_16_arguments_keep_their_value(target: str) -> None:
     given = {"a": "x\ud83dy"}
     call = ToolCall("call_1", "f", given, json.dumps(given, ensure_ascii=False))
     said = Assistant(Response(target, None, "r", "m", [Choice(0, [call], Stop("tool_calls"))]))
-    answers = Results([Result("call_1", [TextPart("ok")])])
+    answers = ToolResults([ToolResult("call_1", [TextPart("ok")])])
     encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [Tool("f")]))
     sent(encoded)
     assert encoded.losses == []
     back = read_request(encoded.body, target)
-    (turn,) = (turn for turn in back.turns if isinstance(turn, Assistant))
+    (turn,) = (turn for turn in back.messages if isinstance(turn, Assistant))
     assert [call.arguments for call in turn.response.calls] == [given]
 
 

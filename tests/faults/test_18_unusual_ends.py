@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolparity.normalizer.conversation import Assistant, Results
+from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
 from toolparity.normalizer.turns import events as told
@@ -176,10 +176,10 @@ def test_going_on_from_a_waiting_turn_keeps_the_call_that_ran(wire: str, reload:
     if reload:
         kept = states.load(states.dump(outcome.state))
         outcome = Turn(Emulated(wire, played), tools, state=kept).outcome
-    turns = outcome.next("Never mind.").turns
+    turns = outcome.next("Never mind.").messages
     said, results = turns[-3], turns[-2]
     assert isinstance(said, Assistant)
-    assert isinstance(results, Results)
+    assert isinstance(results, ToolResults)
     assert [one.name for one in said.response.calls] == ["look", "post", "away"]
     contents = ["".join(getattr(part, "text", "") for part in one.parts) for one in results.results]
     assert contents[0] == "look ran"

@@ -25,7 +25,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolparity.normalizer.conversation import Assistant, Request, Turn
+from toolparity.normalizer.conversation import Assistant, Message, Request
 from toolparity.normalizer.model import Block, Opaque, ServerToolResult
 from toolparity.normalizer.wires.openai_chat.write_assistant import AS_WRITTEN
 
@@ -100,10 +100,10 @@ def _thought(part: Any) -> Any:
 
 def erased(request: Request) -> Request:
     """The request with ``raw`` and ``extra`` gone from every block of a known type, and no note of spellings."""
-    return replace(request, turns=[_erased(turn) for turn in request.turns])
+    return replace(request, messages=[_erased(turn) for turn in request.messages])
 
 
-def _erased(turn: Turn) -> Turn:
+def _erased(turn: Message) -> Message:
     if not isinstance(turn, Assistant):
         return turn
     choices = [replace(c, blocks=[_bare(b) for b in c.blocks], extra={}) for c in turn.response.choices]

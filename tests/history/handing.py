@@ -25,10 +25,10 @@ from toolparity.normalizer.conversation import (
     Loss,
     MediaPart,
     OpaquePart,
-    Other,
+    RawItem,
     Request,
-    Results,
     System,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.model import ApprovalRequest, Block
@@ -128,12 +128,12 @@ def missing(request: Request, source: list[Said], encoded: Encoded) -> list[str]
 
 
 def _turns(request: Request) -> list[Any]:
-    return paired(request.turns, lambda code, message, turn: None)
+    return paired(request.messages, lambda code, message, turn: None)
 
 
 def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter[str]) -> list[str]:
     """Calls whose id, name or arguments do not stand in the target, in their order."""
-    wanted = [call for turn in request.turns if isinstance(turn, Assistant) for call in turn.response.calls]
+    wanted = [call for turn in request.messages if isinstance(turn, Assistant) for call in turn.response.calls]
     there = [one for one in target if one.kind == "call"]
     if len(wanted) != len(there):
         return [f"{len(wanted)} calls, {len(there)} written"]
@@ -158,7 +158,7 @@ def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter
 
 
 def _results(request: Request, encoded: Encoded, target: list[Said]) -> list[str]:
-    wanted = [result.call_id for turn in _turns(request) if isinstance(turn, Results) for result in turn.results]
+    wanted = [result.call_id for turn in _turns(request) if isinstance(turn, ToolResults) for result in turn.results]
     there = [encoded.ids.get(one.id, one.id) for one in target if one.kind == "result"]
     return [] if wanted == there else [f"results of {wanted}, written {there}"]
 
@@ -172,9 +172,9 @@ def untrue(request: Request, encoded: Encoded) -> list[Loss]:
 
 
 def _true(request: Request, loss: Loss) -> bool:
-    turn = request.turns[loss.turn] if loss.turn is not None and loss.turn < len(request.turns) else None
+    turn = request.messages[loss.turn] if loss.turn is not None and loss.turn < len(request.messages) else None
     block = _block(turn, loss.block)
-    whole = [b for t in request.turns if isinstance(t, Assistant) for c in t.response.choices[:1] for b in c.blocks]
+    whole = [b for t in request.messages if isinstance(t, Assistant) for c in t.response.choices[:1] for b in c.blocks]
     blocks = [block] if block is not None else whole
     kinds: dict[str, tuple[type, ...]] = {
         "reasoning": (Reasoning,),
@@ -187,7 +187,7 @@ def _true(request: Request, loss: Loss) -> bool:
     }
     if loss.code in kinds:
         return any(isinstance(one, kinds[loss.code]) and _has(loss.code, one) for one in blocks)
-    parts = [part for t in ([turn] if turn is not None else request.turns) for part in _parts(t)]
+    parts = [part for t in ([turn] if turn is not None else request.messages) for part in _parts(t)]
     match loss.code:
         case "default":
             return not any("max" in name and isinstance(value, int) for name, value in request.params.items())
@@ -199,7 +199,7 @@ def _true(request: Request, loss: Loss) -> bool:
             return (
                 any(isinstance(one, (Opaque, ApprovalRequest)) for one in blocks)
                 or any(isinstance(part, OpaquePart) for part in parts)
-                or any(isinstance(one, Other) for one in request.turns)
+                or any(isinstance(one, RawItem) for one in request.messages)
             )
         case "kind":
             tools = any(tool.kind not in ("function", "hosted") for tool in request.tools)
@@ -216,7 +216,7 @@ def _true(request: Request, loss: Loss) -> bool:
             return name in request.params or (name == "strict" and strict) or bool(request.previous_response_id)
         case "answered" | "orphan" | "duplicate-answer":
             told: list[str] = []
-            paired(request.turns, lambda code, message, turn: told.append(code))
+            paired(request.messages, lambda code, message, turn: told.append(code))
             return loss.code in told
     return True  # extra, order, empty, bridge: their messages say what, and their own tests hold them
 
@@ -241,7 +241,7 @@ def _block(turn: Any, place: int | None) -> Block | None:
 def _parts(turn: Any) -> list[Any]:
     if isinstance(turn, (User, System)):
         return turn.parts
-    if isinstance(turn, Results):
+    if isinstance(turn, ToolResults):
         return [part for result in turn.results for part in result.parts]
     return []
 
@@ -262,10 +262,10 @@ def home(request: Request, encoded: Encoded) -> Request:
         if isinstance(given, Assistant):
             choices = [Choice(c.index, [block(b) for b in c.blocks], c.stop, c.extra) for c in given.response.choices]
             return replace(given, response=replace(given.response, choices=choices))
-        if isinstance(given, Results):
+        if isinstance(given, ToolResults):
             results = [replace(r, call_id=encoded.ids.get(r.call_id, r.call_id)) for r in given.results]
             return replace(given, results=results)
         return given
 
     tools = [replace(tool, name=encoded.names.get(tool.name, tool.name)) for tool in request.tools]
-    return replace(request, turns=[turn(one) for one in request.turns], tools=tools)
+    return replace(request, messages=[turn(one) for one in request.messages], tools=tools)

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolparity.normalizer.conversation import Assistant, Request, Turn
+from toolparity.normalizer.conversation import Assistant, Message, Request
 from toolparity.normalizer.model import Block, Opaque, ServerToolResult
 
 _MESSAGE_ROLES = ("user", "system", "developer")
@@ -114,10 +114,10 @@ def erased(request: Request, *, results: bool = True) -> Request:
 
     ``results``: also the ``raw`` of a server's results, which is the canonical field for what came of a call.
     """
-    return replace(request, turns=[_erased_turn(turn, results) for turn in request.turns])
+    return replace(request, messages=[_erased_turn(turn, results) for turn in request.messages])
 
 
-def _erased_turn(turn: Turn, results: bool) -> Turn:
+def _erased_turn(turn: Message, results: bool) -> Message:
     if not isinstance(turn, Assistant):
         return turn
     choices = [

@@ -11,11 +11,11 @@ from toolparity.normalizer.conversation import (
     Assistant,
     JsonPart,
     MediaPart,
-    Result,
-    Results,
+    Message,
     System,
     TextPart,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.model import (
@@ -79,35 +79,35 @@ def said_before_calls(wire: str) -> st.SearchStrategy[list[Block]]:
     return parts.map(lambda given: [block for part in given for block in part])
 
 
-def answers(call: Call) -> st.SearchStrategy[Result]:
+def answers(call: Call) -> st.SearchStrategy[ToolResult]:
     text = words.map(lambda said: [TextPart(said)])
     several = st.tuples(words, words).map(lambda said: [TextPart(part) for part in said])
     data = values.map(lambda value: [JsonPart(value)])
     seen = words.map(lambda said: [TextPart(said), MediaPart("image", "image/png", data="AAAA")])
     parts: Any = st.just([]) | text | text | several | data | seen
-    return st.builds(lambda given, failed: Result(call.id, given, failed, call.name), parts, st.booleans())
+    return st.builds(lambda given, failed: ToolResult(call.id, given, failed, call.name), parts, st.booleans())
 
 
 @st.composite
-def rounds(draw: st.DrawFn, wire: str) -> list[Turn]:
+def rounds(draw: st.DrawFn, wire: str) -> list[Message]:
     """One user's turn, the answer, and the answers to its calls."""
     blocks = list(draw(said_before_calls(wire)))
     called = [draw(calls(id)) for id in draw(st.lists(ids, max_size=3, unique=True))]
     blocks += called
     reason: Any = "tool_calls" if called else "end_turn"
     response = Response(wire, PROVIDERS[wire], None, "m", [Choice(0, blocks, Stop(reason))])
-    asked: list[Turn] = [User([TextPart(draw(words))])]
+    asked: list[Message] = [User([TextPart(draw(words))])]
     if draw(st.booleans()):
         asked = [User([TextPart(draw(words)), MediaPart("image", "image/png", data="AAAA")], plain=False)]
     turns = [*asked, Assistant(response)]
     if called:
-        turns.append(Results(draw(st.permutations([draw(answers(call)) for call in called]))))
+        turns.append(ToolResults(draw(st.permutations([draw(answers(call)) for call in called]))))
     return turns
 
 
 @st.composite
-def conversations(draw: st.DrawFn, *wires: str, most: int = 4) -> list[list[Turn]]:
+def conversations(draw: st.DrawFn, *wires: str, most: int = 4) -> list[list[Message]]:
     """Rounds in order, each of any of the wires; the last one may end with an open call's answer missing."""
-    opening: list[list[Turn]] = [[System([TextPart(draw(words))])]] if draw(st.booleans()) else []
+    opening: list[list[Message]] = [[System([TextPart(draw(words))])]] if draw(st.booleans()) else []
     number = draw(st.integers(1, most))
     return opening + [draw(rounds(draw(st.sampled_from(wires or WIRES)))) for _ in range(number)]

@@ -9,7 +9,16 @@ import pytest
 
 from toolparity import Choice, Reasoning, Response, Stop, Text, ToolCall, select
 from toolparity.normalizer.answers import answer, parts_of, result_of, strip
-from toolparity.normalizer.conversation import Assistant, JsonPart, MediaPart, Request, Result, Results, TextPart, Tool
+from toolparity.normalizer.conversation import (
+    Assistant,
+    JsonPart,
+    MediaPart,
+    Request,
+    TextPart,
+    Tool,
+    ToolResult,
+    ToolResults,
+)
 from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal
 from toolparity.normalizer.model import CallStatus
 from toolparity.normalizer.pairing import UNANSWERED
@@ -26,15 +35,15 @@ def response(*blocks: Any, **more: Any) -> Response:
     return Response("openai.chat", "openai", "r1", "m", [Choice(0, list(blocks), Stop("tool_calls"))], **more)
 
 
-def results(turns: list[Any]) -> list[Result]:
+def results(turns: list[Any]) -> list[ToolResult]:
     assistant, given = turns
     assert isinstance(assistant, Assistant)
-    assert isinstance(given, Results)
+    assert isinstance(given, ToolResults)
     return given.results
 
 
-def refused(id: str, why: str) -> Result:
-    return Result(id, [TextPart(f"This call was not executed: {why}.")], is_error=True, name=f"do_{id}")
+def refused(id: str, why: str) -> ToolResult:
+    return ToolResult(id, [TextPart(f"This call was not executed: {why}.")], is_error=True, name=f"do_{id}")
 
 
 THREE = response(Text("I look."), call("a"), call("b"), call("c"))
@@ -44,14 +53,16 @@ def test_outcomes_are_told_in_call_order_and_the_answer_itself_is_kept_whole() -
     turns = answer(THREE, select(THREE), {"c": "3", "a": "1", "b": "2"})
     assert turns == [
         Assistant(THREE),
-        Results([Result(id, [TextPart(text)], name=f"do_{id}") for id, text in (("a", "1"), ("b", "2"), ("c", "3"))]),
+        ToolResults(
+            [ToolResult(id, [TextPart(text)], name=f"do_{id}") for id, text in (("a", "1"), ("b", "2"), ("c", "3"))]
+        ),
     ]
 
 
 def test_dropped_calls_are_answered_with_the_reason() -> None:
     given = results(answer(THREE, select(THREE, "first"), {"a": "1"}))
     why = "policy first keeps one call"
-    assert given == [Result("a", [TextPart("1")], name="do_a"), refused("b", why), refused("c", why)]
+    assert given == [ToolResult("a", [TextPart("1")], name="do_a"), refused("b", why), refused("c", why)]
     given = results(answer(THREE, select(THREE, limit=1), {"a": "1"}))
     assert given[1:] == [refused("b", "the limit is 1"), refused("c", "the limit is 1")]
 
@@ -60,7 +71,7 @@ def test_rejected_calls_are_answered_with_the_reason() -> None:
     said = response(call("a", "truncated"), call("b"), call("c", "invalid"))
     assert results(answer(said, select(said), {"b": "2"})) == [
         refused("a", "its arguments were truncated"),
-        Result("b", [TextPart("2")], name="do_b"),
+        ToolResult("b", [TextPart("2")], name="do_b"),
         refused("c", "its arguments are not a JSON object"),
     ]
 
@@ -76,7 +87,7 @@ def test_an_outcome_for_no_call_or_a_second_one_is_an_error() -> None:
     with pytest.raises(DuplicateAnswer, match="outcomes for unknown calls: z"):
         answer(THREE, selection, {"a": "1", "z": "?"})
     with pytest.raises(DuplicateAnswer, match="two results for a"):
-        answer(THREE, selection, [Result("a", []), Result("a", [])])
+        answer(THREE, selection, [ToolResult("a", []), ToolResult("a", [])])
 
 
 def test_a_turn_without_calls_is_answered_by_nothing() -> None:
@@ -89,7 +100,7 @@ def test_only_the_selected_choice_goes_into_the_history() -> None:
     said = Response("openai.chat", "openai", "r1", "m", choices)
     turns = answer(said, select(said, choice=1), {"b": "2"})
     assert turns[0] == Assistant(Response("openai.chat", "openai", "r1", "m", [choices[1]]))
-    assert results(turns) == [Result("b", [TextPart("2")], name="do_b")]
+    assert results(turns) == [ToolResult("b", [TextPart("2")], name="do_b")]
 
 
 @dataclass
@@ -114,7 +125,7 @@ class Weather:
 )
 def test_whatever_a_tool_returned_is_told(outcome: Any, parts: Any, plain: bool) -> None:
     result = result_of(call("a", kind="custom"), outcome)
-    assert result == Result("a", parts, name="do_a", kind="custom", plain=plain)
+    assert result == ToolResult("a", parts, name="do_a", kind="custom", plain=plain)
     assert parts_of(outcome) == parts
 
 
@@ -133,8 +144,8 @@ def test_an_exception_is_an_error_result_that_names_it() -> None:
 
 
 def test_a_whole_result_gets_the_calls_id_name_and_kind() -> None:
-    given = Result("other", [IMAGE], is_error=True, extra={"x": 1})
-    assert result_of(call("a", kind="computer"), given) == Result(
+    given = ToolResult("other", [IMAGE], is_error=True, extra={"x": 1})
+    assert result_of(call("a", kind="computer"), given) == ToolResult(
         "a", [IMAGE], is_error=True, name="do_a", kind="computer", extra={"x": 1}
     )
 

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 from tests.recorded.rows import rows
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, System, TextPart, Turn, User
+from toolparity.normalizer.conversation import (
+    Assistant,
+    Message,
+    Request,
+    System,
+    TextPart,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from toolparity.normalizer.json_codec import encode
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.requests import check_request, read_request, write_request
@@ -22,7 +31,7 @@ WIRE = "anthropic.messages"
 PARAMS = {"max_tokens": 9}
 
 
-def write(turns: list[Turn], source: str) -> dict[str, Any]:
+def write(turns: list[Message], source: str) -> dict[str, Any]:
     body: dict[str, Any] = write_request(Request(source, "m", turns, params=PARAMS), WIRE).body
     return body
 
@@ -42,9 +51,9 @@ def said(*blocks: Any, wire: str = WIRE) -> Assistant:
 @given(conversations(), st.sampled_from(WIRES))
 @example([[User([TextPart("a")]), said(Text("b "))], [User([TextPart("c")])]], WIRE)
 @settings(max_examples=150, deadline=None)
-def test_a_conversation_that_grows_keeps_its_closed_messages(talk: list[list[Turn]], source: str) -> None:
+def test_a_conversation_that_grows_keeps_its_closed_messages(talk: list[list[Message]], source: str) -> None:
     before: list[bytes] = []
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for more in talk:
         turns = [*turns, *more]
         now = closed(write(turns, source))
@@ -55,7 +64,7 @@ def test_a_conversation_that_grows_keeps_its_closed_messages(talk: list[list[Tur
 
 @given(conversations(), st.sampled_from(WIRES))
 @settings(max_examples=150, deadline=None)
-def test_whatever_was_said_on_whatever_wire_is_written_legally(talk: list[list[Turn]], source: str) -> None:
+def test_whatever_was_said_on_whatever_wire_is_written_legally(talk: list[list[Message]], source: str) -> None:
     turns = [turn for part in talk for turn in part]
     if not any(isinstance(turn, (User, Assistant)) for turn in turns):
         return  # instructions alone are no request here
@@ -64,7 +73,7 @@ def test_whatever_was_said_on_whatever_wire_is_written_legally(talk: list[list[T
 
 @given(conversations(WIRE))
 @settings(max_examples=100, deadline=None)
-def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Turn]]) -> None:
+def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Message]]) -> None:
     once = write([turn for part in talk for turn in part], WIRE)
     assert encode(write_request(read_request(once, WIRE)).body) == encode(once)
 
@@ -75,10 +84,10 @@ def test_recorded_conversations_keep_their_closed_messages_round_by_round(record
         if row.request is None or row.failed:
             continue
         request = read_request(row.request, WIRE, provider=row.provider)
-        ends = [place for place, turn in enumerate(request.turns) if isinstance(turn, Assistant)]
+        ends = [place for place, turn in enumerate(request.messages) if isinstance(turn, Assistant)]
         whole = [encode(message) for message in write_request(request).body["messages"]]
         for end in ends:
-            body = write(request.turns[:end], WIRE)
+            body = write(request.messages[:end], WIRE)
             assert closed(body) == whole[: len(closed(body))], row.id
             grown += 1
     assert grown > 400
@@ -118,12 +127,12 @@ def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[st
 
 def test_ids_that_return_in_later_rounds_become_unique_without_touching_the_earlier_ones() -> None:
     """Failures ID-10 and ID-21: elsewhere ids are unique only within a turn."""
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for number in range(3):
         turns += [
             User([TextPart(f"question {number}")]),
             said(ToolCall("call_0", "f", {}, "{}"), wire="openai.chat"),
-            Results([Result("call_0", [TextPart(f"answer {number}")])]),
+            ToolResults([ToolResult("call_0", [TextPart(f"answer {number}")])]),
         ]
     encoded = write_request(Request("openai.chat", "m", [System([TextPart("s")]), *turns], params=PARAMS), WIRE)
     ids = [message["content"][0]["id"] for message in encoded.body["messages"] if message["role"] == "assistant"]

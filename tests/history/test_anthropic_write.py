@@ -15,16 +15,16 @@ from toolparity.normalizer.conversation import (
     Encoded,
     JsonPart,
     MediaPart,
+    Message,
     OpaquePart,
-    Other,
+    RawItem,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.errors import MalformedBody
@@ -52,7 +52,7 @@ def said(*blocks: Any, wire: str = WIRE, provider: str | None = "anthropic", **e
     return Assistant(Response(wire, provider, None, "m", [Choice(0, list(blocks), Stop("end_turn"))], extra=extra))
 
 
-def write(*turns: Turn, wire: str = WIRE, **more: Any) -> Encoded:
+def write(*turns: Message, wire: str = WIRE, **more: Any) -> Encoded:
     request = Request(wire, "m", list(turns), **{"params": {"max_tokens": 9}, **more})
     encoded = write_request(request, WIRE, provider="anthropic")
     assert check_request(encoded.body, WIRE) == []
@@ -71,7 +71,7 @@ def call(id: str = "t1", text: str = '{"x":1}', **more: Any) -> ToolCall:
     return ToolCall(id, "f", json.loads(text), text, **more)
 
 
-def replayed(response: Response, *after: Turn, **more: Any) -> Any:
+def replayed(response: Response, *after: Message, **more: Any) -> Any:
     """The assistant's content when a response goes back as it was decoded."""
     encoded = write(ASK, Assistant(response), *after, **more)
     assert encoded.losses == []
@@ -100,7 +100,7 @@ CITED = {
 def test_thinking_goes_back_first_and_byte_for_byte() -> None:
     """Failures THINK-01 and THINK-02."""
     response = normalize(anthropic_body(THINKING, REDACTED, USE), WIRE, provider="anthropic")
-    assert replayed(response, Results([Result("t1", [TextPart("ok")])])) == [THINKING, REDACTED, USE]
+    assert replayed(response, ToolResults([ToolResult("t1", [TextPart("ok")])])) == [THINKING, REDACTED, USE]
 
 
 def test_streamed_thinking_gets_its_signature_back() -> None:
@@ -115,7 +115,7 @@ def test_streamed_thinking_gets_its_signature_back() -> None:
         block_stop(1),
     ]
     response = stream(WIRE, anthropic_stream(*events), provider="anthropic")
-    assert replayed(response, Results([Result("t1", [TextPart("ok")])])) == [THINKING, USE]
+    assert replayed(response, ToolResults([ToolResult("t1", [TextPart("ok")])])) == [THINKING, USE]
 
 
 @pytest.mark.parametrize("signature", [None, ""])
@@ -149,7 +149,7 @@ def test_claude_s_signatures_hold_wherever_it_is_served() -> None:
 
 def test_thinking_is_switched_off_where_the_tool_round_has_none_that_can_go_back() -> None:
     thinks = {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
-    result = Results([Result("t1", [TextPart("ok")])])
+    result = ToolResults([ToolResult("t1", [TextPart("ok")])])
     encoded = write(ASK, said(call(), wire="openai.chat"), result, params=thinks)
     assert "thinking" not in encoded.body
     assert codes(encoded) == ["param"]
@@ -193,7 +193,7 @@ def test_calls_of_code_are_answered_in_the_container_where_it_waits() -> None:
     used = {**USE, "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_9"}}
     body = anthropic_body(code, used, container={"id": "container_1", "expires_at": "2026-01-01T00:00:00Z"})
     response = normalize(body, WIRE, provider="anthropic")
-    turns = [ASK, Assistant(response), Results([Result("t1", [TextPart("ok")])])]
+    turns = [ASK, Assistant(response), ToolResults([ToolResult("t1", [TextPart("ok")])])]
     encoded = write(*turns)
     assert encoded.body["container"] == "container_1"
     assert messages(encoded)[1]["content"] == [code, used]
@@ -236,7 +236,7 @@ def test_mcp_calls_go_back_with_their_server() -> None:
 
 def test_all_answers_stand_in_one_message_in_call_order() -> None:
     """Failures HIST-02, ORD-01 and ORD-02."""
-    late = Results([Result("t2", [TextPart("two")]), Result("t1", [TextPart("one")])])
+    late = ToolResults([ToolResult("t2", [TextPart("two")]), ToolResult("t1", [TextPart("one")])])
     encoded = write(ASK, said(call("t1"), call("t2"), call("t3")), late, BYE)
     assert messages(encoded)[2]["role"] == "user"
     results = messages(encoded)[2]["content"]
@@ -265,7 +265,7 @@ def test_all_answers_stand_in_one_message_in_call_order() -> None:
 def test_the_input_of_a_call_is_always_an_object(text: str, status: Any, written: dict[str, Any]) -> None:
     """Failures ARG-08, INV-01 and INV-02."""
     given = ToolCall("t1", "f", {} if status == "complete" else None, text, status)
-    encoded = write(ASK, said(given), Results([Result("t1", [TextPart("no")], is_error=True)]))
+    encoded = write(ASK, said(given), ToolResults([ToolResult("t1", [TextPart("no")], is_error=True)]))
     assert messages(encoded)[1]["content"] == [{"type": "tool_use", "id": "t1", "name": "f", "input": written}]
     assert messages(encoded)[2]["content"] == [
         {"type": "tool_result", "tool_use_id": "t1", "content": "no", "is_error": True}
@@ -276,7 +276,7 @@ def test_the_input_of_a_call_is_always_an_object(text: str, status: Any, written
 def test_foreign_ids_and_names_become_legal_and_stay_different() -> None:
     """Failures ID-13, ID-19 and NAME-04."""
     calls = [ToolCall(id, name, {}, "{}") for id, name in (("call.0", "a.b"), ("call:0", "a:b"), ("call_0", "a_b"))]
-    results = Results([Result(one.id, [TextPart(one.id)]) for one in calls])
+    results = ToolResults([ToolResult(one.id, [TextPart(one.id)]) for one in calls])
     encoded = write(ASK, said(*calls, wire="openai.chat"), results, wire="openai.chat")
     uses, answers = messages(encoded)[1]["content"], messages(encoded)[2]["content"]
     assert [use["id"] for use in uses] == [answer["tool_use_id"] for answer in answers]
@@ -308,7 +308,7 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 )
 def test_results_hold_whatever_a_tool_returned(parts: Any, plain: bool, content: Any) -> None:
     """Failures RES-03 and BED-02."""
-    encoded = write(ASK, said(call()), Results([Result("t1", parts, plain=plain)]))
+    encoded = write(ASK, said(call()), ToolResults([ToolResult("t1", parts, plain=plain)]))
     (block,) = messages(encoded)[2]["content"]
     assert block == {"type": "tool_result", "tool_use_id": "t1"} | ({} if content is None else {"content": content})
     assert encoded.losses == []
@@ -316,8 +316,11 @@ def test_results_hold_whatever_a_tool_returned(parts: Any, plain: bool, content:
 
 def test_an_error_result_holds_text_alone_and_never_nothing() -> None:
     """Failures RES-01, RES-07 and HIST-05: an image goes behind the results."""
-    results = [Result("t1", [TextPart("bad"), PNG], is_error=True, plain=False), Result("t2", [], is_error=True)]
-    encoded = write(ASK, said(call("t1"), call("t2")), Results(results))
+    results = [
+        ToolResult("t1", [TextPart("bad"), PNG], is_error=True, plain=False),
+        ToolResult("t2", [], is_error=True),
+    ]
+    encoded = write(ASK, said(call("t1"), call("t2")), ToolResults(results))
     first, second = messages(encoded)[2]["content"]
     assert (first["content"], first["is_error"]) == ([{"type": "text", "text": "bad"}], True)
     assert (second["content"], second["is_error"]) == ("The tool failed and said nothing.", True)
@@ -340,7 +343,11 @@ def test_blocks_of_other_wires_are_told_or_reported_beside_the_text_and_the_call
         ToolCall("t1", "sh", None, "ls -l", kind="custom", namespace="n"),
         Text(""),
     ]
-    turns = [ASK, said(*blocks, wire="openai.responses", provider="openai"), Results([Result("t1", [TextPart("ok")])])]
+    turns = [
+        ASK,
+        said(*blocks, wire="openai.responses", provider="openai"),
+        ToolResults([ToolResult("t1", [TextPart("ok")])]),
+    ]
     encoded = write(*turns, wire="openai.responses")
     assert messages(encoded)[1]["content"] == [
         {"type": "text", "text": "no"},
@@ -528,7 +535,7 @@ def test_a_request_is_read_into_turns_parts_tools_and_params() -> None:
         "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
     }
     request = read_request(body, WIRE, provider="anthropic")
-    system, user, assistant, results, more, other = request.turns
+    system, user, assistant, results, more, other = request.messages
     assert system == System([TextPart("s", {"cache_control": {"type": "ephemeral"}})], plain=False)
     assert user == User([TextPart("hi"), MediaPart(**{**as_dict(PNG), "extra": {"cache_control": {}}})], plain=False)
     assert isinstance(assistant, Assistant)
@@ -537,9 +544,9 @@ def test_a_request_is_read_into_turns_parts_tools_and_params() -> None:
         ToolCall("t1", "f", {"x": 1}, '{"x":1}'),
         ToolCall("t2", "f", {"x": 1}, '{"x":1}'),
     ]
-    assert results == Results([Result("t1", [], name="f"), Result("t2", [PNG], name="f", plain=False)])
+    assert results == ToolResults([ToolResult("t1", [], name="f"), ToolResult("t2", [PNG], name="f", plain=False)])
     assert more == User([TextPart("go on")], plain=False)
-    assert other == Other(WIRE, {"role": "tool", "content": 1})
+    assert other == RawItem(WIRE, {"role": "tool", "content": 1})
     assert request.tools == [
         Tool("f", None, SCHEMA, True, wire=WIRE, extra={"cache_control": {}}),
         Tool("bash_1", kind="hosted", wire=WIRE, raw={"type": "bash_1"}),
@@ -556,7 +563,7 @@ def test_arguments_are_read_as_they_stood_in_the_bytes() -> None:
     body = (
         b'{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{ "x": 1.0 }}]}]}'
     )
-    (turn,) = read_request(body, WIRE).turns
+    (turn,) = read_request(body, WIRE).messages
     assert isinstance(turn, Assistant)
     assert [one.arguments_text for one in turn.response.calls] == ['{ "x": 1.0 }']
 
@@ -567,9 +574,9 @@ def test_an_id_that_stands_twice_in_one_turn_is_answered_in_order() -> None:
     answers = [{"type": "tool_result", "tool_use_id": "t1", "content": str(number)} for number in (1, 2)]
     body = {"messages": [{"role": "assistant", "content": uses}, {"role": "user", "content": answers}]}
     request = read_request(body, WIRE)
-    assistant, results = request.turns
+    assistant, results = request.messages
     assert isinstance(assistant, Assistant)
-    assert isinstance(results, Results)
+    assert isinstance(results, ToolResults)
     assert [one.id for one in assistant.response.calls] == [result.call_id for result in results.results]
     written = write_request(request)
     assert [one["content"] for one in written.body["messages"][1]["content"]] == ["1", "2"]

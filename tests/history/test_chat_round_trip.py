@@ -16,7 +16,7 @@ from tests.history.chat_meaning import erased, meaning
 from tests.recorded.rows import Row, decode, rows
 from toolparity import normalize
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResult, ToolResults
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -327,28 +327,28 @@ def test_the_old_functions_go_back_as_functions() -> None:
     }
 
 
-def answered(*results: Result) -> list[dict[str, Any]]:
+def answered(*results: ToolResult) -> list[dict[str, Any]]:
     """The messages of a turn with one call for each result, and of the results."""
     calls = [call(result.call_id) for result in results]
     body = {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
     response = normalize(body, WIRE)
     messages: list[dict[str, Any]] = write_request(
-        Request(WIRE, "m", [Assistant(response), Results(list(results))])
+        Request(WIRE, "m", [Assistant(response), ToolResults(list(results))])
     ).body["messages"]
     return messages
 
 
 def test_a_failed_result_says_so_in_its_text_and_is_read_as_failed_again() -> None:
     given = [
-        Result("a", [TextPart("no such file")], is_error=True),
-        Result("b", [TextPart("[tool_error] is a marker")]),
+        ToolResult("a", [TextPart("no such file")], is_error=True),
+        ToolResult("b", [TextPart("[tool_error] is a marker")]),
     ]
     messages = answered(*given)
     assert messages[1:] == [
         {"role": "tool", "tool_call_id": "a", "content": "[tool_error] no such file"},
         {"role": "tool", "tool_call_id": "b", "content": "[tool_ok] [tool_error] is a marker"},
     ]
-    assert read_request({"messages": messages}, WIRE).turns[-1] == Results(given)
+    assert read_request({"messages": messages}, WIRE).messages[-1] == ToolResults(given)
 
 
 def test_a_dropped_call_is_answered_too_and_directly_after_its_turn() -> None:
@@ -367,4 +367,4 @@ def test_a_dropped_call_is_answered_too_and_directly_after_its_turn() -> None:
 
 
 def test_an_empty_result_still_has_its_content() -> None:
-    assert answered(Result("a", []))[1] == {"role": "tool", "tool_call_id": "a", "content": ""}
+    assert answered(ToolResult("a", []))[1] == {"role": "tool", "tool_call_id": "a", "content": ""}

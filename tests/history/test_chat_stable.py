@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolChoice, Turn, User
+from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, Tool, ToolChoice, User
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.chat"
 PROVIDERS = (None, "openai", "mistral", "xai", "deepseek", "groq", "openrouter", "ollama")
 
 
-def messages(turns: list[Turn], source: str, provider: str | None) -> list[bytes]:
+def messages(turns: list[Message], source: str, provider: str | None) -> list[bytes]:
     """Each message's bytes, as the user goes on (without the user's words)."""
     body = write_request(Request(source, "m", [*turns, User([TextPart("go on")])]), WIRE, provider=provider).body
     return [msgspec.json.encode(message) for message in body["messages"][:-1]]
@@ -30,10 +30,10 @@ def messages(turns: list[Turn], source: str, provider: str | None) -> list[bytes
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(PROVIDERS))
 @settings(max_examples=50, deadline=None)
 def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
-    talk: list[list[Turn]], source: str, provider: str | None
+    talk: list[list[Message]], source: str, provider: str | None
 ) -> None:
     before: list[bytes] = []
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for more in talk:
         turns = [*turns, *more]
         now = messages(turns, source, provider)
@@ -45,7 +45,7 @@ def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(PROVIDERS))
 @settings(max_examples=100, deadline=None)
 def test_whatever_was_said_on_any_wire_is_legal_where_it_is_sent(
-    talk: list[list[Turn]], source: str, provider: str | None
+    talk: list[list[Message]], source: str, provider: str | None
 ) -> None:
     turns = [turn for part in talk for turn in part]
     called = {call.name for turn in turns if isinstance(turn, Assistant) for call in turn.response.calls}
@@ -60,7 +60,7 @@ def test_whatever_was_said_on_any_wire_is_legal_where_it_is_sent(
 @given(conversations(), st.sampled_from(PROVIDERS))
 @settings(max_examples=50, deadline=None)
 def test_every_call_and_result_is_there_once_under_ids_and_names_that_lead_back(
-    talk: list[list[Turn]], provider: str | None
+    talk: list[list[Message]], provider: str | None
 ) -> None:
     turns = [turn for part in talk for turn in part]
     encoded = write_request(Request("anthropic.messages", "m", turns), WIRE, provider=provider)
@@ -85,7 +85,9 @@ def test_every_call_and_result_is_there_once_under_ids_and_names_that_lead_back(
 
 @given(conversations(WIRE), st.sampled_from(PROVIDERS))
 @settings(max_examples=50, deadline=None)
-def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Turn]], provider: str | None) -> None:
+def test_what_was_written_is_written_again_the_same_after_reading(
+    talk: list[list[Message]], provider: str | None
+) -> None:
     turns = [turn for part in talk for turn in part]
     once = write_request(Request(WIRE, "m", turns), WIRE, provider=provider).body
     again = write_request(read_request(json.dumps(once), WIRE, provider=provider)).body

@@ -12,15 +12,15 @@ from toolparity.normalizer.conversation import (
     Encoded,
     JsonPart,
     MediaPart,
-    Other,
+    Message,
+    RawItem,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.model import (
@@ -49,7 +49,9 @@ def called(id: str = "toolu_1", name: str = "f", text: str = '{"a": 1}', **more:
     return ToolCall(id, name, more.pop("arguments", {"a": 1}), text, **more)
 
 
-def write(turns: list[Turn], provider: str | None = "openai", wire: str = "anthropic.messages", **more: Any) -> Encoded:
+def write(
+    turns: list[Message], provider: str | None = "openai", wire: str = "anthropic.messages", **more: Any
+) -> Encoded:
     return write_request(Request(wire, "m", turns, **more), WIRE, provider=provider)
 
 
@@ -60,7 +62,9 @@ def losses(encoded: Encoded) -> list[tuple[str, int | None, int | None]]:
 def test_text_stands_beside_the_calls_of_its_turn() -> None:
     """HIST-09, LEG-02, INV-01: nothing of a mixed turn is dropped, broken arguments neither."""
     broken = ToolCall("toolu_2", "g", None, '{"a": ', "truncated")
-    encoded = write([said(Text("let me see"), called(), broken), Results([Result("toolu_1", [TextPart("ok")])])])
+    encoded = write(
+        [said(Text("let me see"), called(), broken), ToolResults([ToolResult("toolu_1", [TextPart("ok")])])]
+    )
     assert encoded.body["messages"][0] == {
         "role": "assistant",
         "content": "let me see",
@@ -90,11 +94,11 @@ def test_a_turn_of_calls_alone_has_the_content_that_its_provider_takes(provider:
 
 def test_what_stands_between_calls_and_results_comes_after_the_results() -> None:
     """HIST-08, ORD-02"""
-    turns: list[Turn] = [
+    turns: list[Message] = [
         said(called()),
         said(Text("one moment")),
         User([TextPart("hurry")]),
-        Results([Result("toolu_1", [TextPart("ok")])]),
+        ToolResults([ToolResult("toolu_1", [TextPart("ok")])]),
     ]
     encoded = write(turns)
     assert [(m["role"], m.get("content")) for m in encoded.body["messages"]] == [
@@ -161,9 +165,9 @@ def test_a_refusal_keeps_its_member_at_openai_and_is_text_elsewhere() -> None:
 def test_ids_become_nine_letters_and_figures_for_mistral_in_call_and_result_and_lead_back() -> None:
     """ID-13, ID-19: no two of ten thousand collide, and those that differ in one sign differ."""
     ids = [f"toolu_{'x' * 70}{n}" for n in range(10_000)] + ["call.0", "call:0", "call_0"]
-    turns: list[Turn] = [
+    turns: list[Message] = [
         said(*(called(id) for id in ids)),
-        Results([Result(id, [TextPart("ok")]) for id in ids]),
+        ToolResults([ToolResult(id, [TextPart("ok")]) for id in ids]),
     ]
     encoded = write(turns, "mistral")
     made = [call["id"] for call in encoded.body["messages"][0]["tool_calls"]]
@@ -192,7 +196,7 @@ def test_an_id_is_at_most_forty_characters_for_openai_and_as_long_as_it_was_for_
 
 def test_a_name_that_xai_reserves_is_an_alias_in_declaration_and_history_and_leads_back() -> None:
     """XAI-08, NAME-08"""
-    turns: list[Turn] = [said(called(name="web_search")), Results([Result("toolu_1", [TextPart("ok")])])]
+    turns: list[Message] = [said(called(name="web_search")), ToolResults([ToolResult("toolu_1", [TextPart("ok")])])]
     tools = [Tool("web_search"), Tool("search-a"), Tool("search_a"), Tool("search.a")]
     encoded = write(turns, "xai", tools=tools, tool_choice=ToolChoice("named", "web_search"))
     names = [tool["function"]["name"] for tool in encoded.body["tools"]]
@@ -238,7 +242,7 @@ def test_free_text_calls_are_functions_with_one_text_where_nobody_takes_free_tex
 def test_images_of_a_result_follow_in_a_user_message_behind_all_results() -> None:
     """RES-03, RES-02: no base64 inside text, and exactly the documented members on each tool message."""
     image = MediaPart("image", "image/png", data="AAAA")
-    results = Results([Result("a", [TextPart("see"), image]), Result("b", [JsonPart({"n": 1})], name="f")])
+    results = ToolResults([ToolResult("a", [TextPart("see"), image]), ToolResult("b", [JsonPart({"n": 1})], name="f")])
     encoded = write([said(called("a"), called("b")), results])
     note = "[image: image/png] The tool's result goes on in the next user message."
     assert encoded.body["messages"][1:] == [
@@ -260,17 +264,17 @@ def test_images_of_a_result_follow_in_a_user_message_behind_all_results() -> Non
 
 def test_a_failed_result_has_no_member_for_it() -> None:
     """RES-01, RES-02, RES-07"""
-    encoded = write([said(called()), Results([Result("toolu_1", [TextPart("no")], is_error=True)])])
+    encoded = write([said(called()), ToolResults([ToolResult("toolu_1", [TextPart("no")], is_error=True)])])
     assert encoded.body["messages"][1] == {"role": "tool", "tool_call_id": "toolu_1", "content": "[tool_error] no"}
-    read = read_request(encoded.body, WIRE).turns[1]
-    assert read == Results([Result("toolu_1", [TextPart("no")], is_error=True)])
+    read = read_request(encoded.body, WIRE).messages[1]
+    assert read == ToolResults([ToolResult("toolu_1", [TextPart("no")], is_error=True)])
 
 
 def test_the_assistant_speaks_between_a_result_and_the_user_at_mistral() -> None:
     """ORD-04"""
-    turns: list[Turn] = [
+    turns: list[Message] = [
         said(called("abcdefgh1")),
-        Results([Result("abcdefgh1", [TextPart("ok")])]),
+        ToolResults([ToolResult("abcdefgh1", [TextPart("ok")])]),
         User([TextPart("go on")]),
     ]
     encoded = write(turns, "mistral")
@@ -285,7 +289,12 @@ def test_the_assistant_speaks_between_a_result_and_the_user_at_mistral() -> None
 
 def test_deepseek_thinks_only_where_every_turn_with_calls_says_what_it_thought() -> None:
     own = said(Reasoning("hm"), called("a"), wire=WIRE, provider="deepseek")
-    turns: list[Turn] = [own, Results([Result("a", [])]), said(called("b")), Results([Result("b", [])])]
+    turns: list[Message] = [
+        own,
+        ToolResults([ToolResult("a", [])]),
+        said(called("b")),
+        ToolResults([ToolResult("b", [])]),
+    ]
     body = write(turns, "deepseek", WIRE, params={"thinking": {"type": "enabled"}}).body
     assert [m.get("reasoning_content") for m in body["messages"]] == ["hm", None, "", None]
     assert check_request(body, WIRE, provider="deepseek") == []
@@ -354,7 +363,7 @@ def test_a_way_to_choose_without_counterpart_or_without_tools_is_reported() -> N
 
 
 def test_calls_one_at_a_time_is_said_where_there_is_a_switch_and_reported_where_not() -> None:
-    turns: list[Turn] = [User([TextPart("go")])]
+    turns: list[Message] = [User([TextPart("go")])]
     assert write(turns, tools=[Tool("f")], parallel=False).body["parallel_tool_calls"] is False
     encoded = write(turns, "deepseek", tools=[Tool("f")], parallel=False)
     assert ("parallel_tool_calls" in encoded.body, losses(encoded)) == (False, [("parallel", None, None)])
@@ -393,7 +402,7 @@ def test_media_of_a_user_are_parts_of_this_wire_or_a_note() -> None:
 
 
 def test_standing_instructions_are_the_developers_at_openai_and_the_systems_elsewhere() -> None:
-    turns: list[Turn] = [System([TextPart("be brief")], "developer")]
+    turns: list[Message] = [System([TextPart("be brief")], "developer")]
     assert write(turns).body["messages"] == [{"role": "developer", "content": "be brief"}]
     assert write(turns, "mistral").body["messages"] == [{"role": "system", "content": "be brief"}]
 
@@ -408,7 +417,7 @@ def test_figures_of_the_request_are_renamed_or_reported() -> None:
 
 
 def test_items_of_another_wire_are_left_out_and_reported() -> None:
-    encoded = write([Other("openai.responses", {"type": "item_reference", "id": "x"}), User([TextPart("go")])])
+    encoded = write([RawItem("openai.responses", {"type": "item_reference", "id": "x"}), User([TextPart("go")])])
     assert encoded.body["messages"] == [{"role": "user", "content": "go"}]
     assert losses(encoded) == [("opaque", 0, None)]
 
@@ -439,7 +448,7 @@ def test_a_namespace_or_caller_is_left_out_and_reported() -> None:
 
 def test_images_of_results_made_here_stay_outside_even_for_the_own_provider() -> None:
     turn = said(called("a"), wire=WIRE, provider="openai")
-    results = Results([Result("a", [MediaPart("image", url="https://example.org/a.png")], is_error=True)])
+    results = ToolResults([ToolResult("a", [MediaPart("image", url="https://example.org/a.png")], is_error=True)])
     request = Request(WIRE, "m", [turn, results], provider="openai")
     messages = write_request(request).body["messages"]
     note = "[image: https://example.org/a.png] The tool's result goes on in the next user message."
@@ -494,7 +503,7 @@ def test_who_is_not_told_is_nobody_else(asked: str | None, answered: str | None,
 
 def test_what_nobody_named_said_is_translated_for_who_refuses_what_others_say() -> None:
     turn = said(Reasoning("hm"), called("abcdefgh1", extra=SIGNED), wire=WIRE, provider=None)
-    talk: list[Turn] = [turn, Results([Result("abcdefgh1", [TextPart("ok")])])]
+    talk: list[Message] = [turn, ToolResults([ToolResult("abcdefgh1", [TextPart("ok")])])]
     encoded = write_request(Request(WIRE, "m", talk), WIRE, provider="mistral")
     assert check_request(encoded.body, WIRE, provider="mistral") == []
     assert losses(encoded) == [("reasoning", 0, 0), ("extra", 0, 1)]
@@ -586,7 +595,7 @@ def test_sound_is_read_as_its_mime_type_and_goes_back_in_its_own_words(format: s
     sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": format}}
     body = {"messages": [{"role": "user", "content": [sound]}]}
     request = read_request(body, WIRE, provider="openai")
-    (part,) = request.turns[0].parts  # type: ignore[union-attr]
+    (part,) = request.messages[0].parts  # type: ignore[union-attr]
     assert isinstance(part, MediaPart)
     assert part.media_type == {"mp3": "audio/mpeg", "mpeg": "audio/mpeg"}.get(format, f"audio/{format}")
     assert write_request(request).body == body
@@ -596,7 +605,7 @@ def test_the_name_of_a_document_is_read_and_goes_on() -> None:
     document = {"type": "document_url", "document_url": "https://example.org/a", "document_name": "a.pdf", "x": 1}
     body = {"messages": [{"role": "user", "content": [document]}]}
     request = read_request(body, WIRE, provider="mistral")
-    (part,) = request.turns[0].parts  # type: ignore[union-attr]
+    (part,) = request.messages[0].parts  # type: ignore[union-attr]
     assert isinstance(part, MediaPart)
     assert (part.url, part.name) == ("https://example.org/a", "a.pdf")
     assert write_request(request).body == body
@@ -708,7 +717,10 @@ def test_a_choice_of_a_tool_that_cannot_be_declared_is_left_to_the_model_and_tol
 
 
 def test_members_of_the_message_that_held_the_results_are_told() -> None:
-    turns: list[Turn] = [said(called("a")), Results([Result("a", [TextPart("ok")])], {"cache_control": {}, "mark": 1})]
+    turns: list[Message] = [
+        said(called("a")),
+        ToolResults([ToolResult("a", [TextPart("ok")])], {"cache_control": {}, "mark": 1}),
+    ]
     assert losses(write(turns)) == [("extra", 1, None)]
     assert write(turns).losses[0].message == "mark left out"
 

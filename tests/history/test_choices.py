@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.history.talks import PROVIDERS
-from toolparity.normalizer.conversation import Request, TextPart, Tool, ToolChoice, Turn, User
+from toolparity.normalizer.conversation import Message, Request, TextPart, Tool, ToolChoice, User
 from toolparity.normalizer.requests import check_request, write_request
 
 HOSTED = Tool("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
 OWN = Tool("f", parameters={"type": "object", "properties": {}})
-ASKED: list[Turn] = [User([TextPart("hi")])]
+ASKED: list[Message] = [User([TextPart("hi")])]
 SILENT = {"hosted-tool", "param"}
 
 

@@ -19,15 +19,15 @@ from toolparity.normalizer.conversation import (
     Encoded,
     JsonPart,
     MediaPart,
-    Other,
+    Message,
+    RawItem,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.errors import MalformedBody
@@ -79,16 +79,18 @@ def asked(text: str = "hi") -> User:
     return User([TextPart(text)])
 
 
-def answered(id: str, *parts: Any, **more: Any) -> Results:
-    return Results([Result(id, list(parts) or [TextPart("ok")])], **more)
+def answered(id: str, *parts: Any, **more: Any) -> ToolResults:
+    return ToolResults([ToolResult(id, list(parts) or [TextPart("ok")])], **more)
 
 
 #: Turns that do not fit: answers without calls, calls without answers, torn pairs of a server, other wires' items.
-ODD: list[Turn] = [
+ODD: list[Message] = [
     answered("call_1"),
     answered("call_1", MediaPart("image", "image/png", data="AAAA")),
     answered("call_2", JsonPart({"a": True})),
-    Results([Result("call_1", [TextPart("bad")], is_error=True), Result("call_2", [TextPart("[tool_error] x")])]),
+    ToolResults(
+        [ToolResult("call_1", [TextPart("bad")], is_error=True), ToolResult("call_2", [TextPart("[tool_error] x")])]
+    ),
     answered("call_1", extra={"behind": 2}),
     said(call("call_1"), call("call_2")),
     said(Text("t "), call("call_1", extra={"signature": "x"}), wire="openai.chat"),
@@ -104,9 +106,9 @@ ODD: list[Turn] = [
     System([TextPart("do")], extra={"instructions": True}),
     User([TextPart("marked", {"cache_control": {"type": "ephemeral"}})], plain=False),
     User([TextPart("")]),
-    *(Other(wire, {"role": "user", "content": "raw"}) for wire in ("openai.chat", "openai.responses")),
-    Other("openai.responses", {"type": "item_reference", "id": "x"}),
-    Other("openai.chat", {"role": "assistant", "content": "raw"}),
+    *(RawItem(wire, {"role": "user", "content": "raw"}) for wire in ("openai.chat", "openai.responses")),
+    RawItem("openai.responses", {"type": "item_reference", "id": "x"}),
+    RawItem("openai.chat", {"role": "assistant", "content": "raw"}),
 ]
 
 #: What may change beside the turns.
@@ -131,7 +133,7 @@ Change = Callable[[Request], Request]
 
 
 @st.composite
-def torn(draw: st.DrawFn, *wires: str) -> list[Turn]:
+def torn(draw: st.DrawFn, *wires: str) -> list[Message]:
     """A conversation with turns that are missing, in another place, there twice, or do not fit."""
     turns = [turn for part in draw(conversations(*wires)) for turn in part]
     for _ in range(draw(st.integers(0, 4))):
@@ -146,7 +148,7 @@ def torn(draw: st.DrawFn, *wires: str) -> list[Turn]:
     return turns
 
 
-def anew(turn: Turn) -> Turn:
+def anew(turn: Message) -> Message:
     """An equal turn that is not the same object."""
     return replace(turn)
 
@@ -160,7 +162,7 @@ def changes(draw: st.DrawFn) -> Change:
     if kind == "turns":
         place = draw(st.integers(0, 12))
         other = draw(st.sampled_from(ODD))
-        what: Callable[[list[Turn]], list[Turn]] = draw(
+        what: Callable[[list[Message]], list[Message]] = draw(
             st.sampled_from(
                 [
                     lambda turns: turns[:-1],
@@ -172,7 +174,7 @@ def changes(draw: st.DrawFn) -> Change:
                 ]
             )
         )
-        return lambda request: replace(request, turns=what(request.turns))
+        return lambda request: replace(request, messages=what(request.messages))
     members = draw(st.sampled_from(BESIDE))
     return lambda request: replace(request, **members)
 
@@ -188,7 +190,7 @@ def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, d
     writer = RequestWriter(wire, provider=provider)
     while turns:
         more = data.draw(st.integers(1, 3))
-        request = replace(request, turns=[*request.turns, *turns[:more]])
+        request = replace(request, messages=[*request.messages, *turns[:more]])
         turns = turns[more:]
         request = data.draw(changes())(request)
         same_as_afresh(writer, request, wire, provider)
@@ -198,7 +200,7 @@ def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, d
 @pytest.mark.parametrize("provider", ["deepseek", "openai", None])
 def test_whatever_changes_beside_the_turns_they_are_written_as_afresh(wire: str, provider: str | None) -> None:
     thought = Reasoning("r", extra={"id": "rs_1", "summary": []})
-    turns: list[Turn] = [asked(), said(thought, Text("so"), call("call_1"), wire=wire), answered("call_1")]
+    turns: list[Message] = [asked(), said(thought, Text("so"), call("call_1"), wire=wire), answered("call_1")]
     turns += [said(call("call_2"), wire=wire), answered("call_2"), asked()]
     request = Request(wire, "m", turns, provider=provider)
     for before in BESIDE:
@@ -210,7 +212,12 @@ def test_whatever_changes_beside_the_turns_they_are_written_as_afresh(wire: str,
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_answers_that_come_late_are_put_where_they_belong(wire: str) -> None:
-    early: list[Turn] = [asked(), said(call("call_1"), call("call_2"), wire=wire), answered("call_1"), asked("well?")]
+    early: list[Message] = [
+        asked(),
+        said(call("call_1"), call("call_2"), wire=wire),
+        answered("call_1"),
+        asked("well?"),
+    ]
     for late in (answered("call_2"), answered("call_1"), answered("call_3")):
         for between in ([], [asked()], [said(Text("so"), wire=wire)]):
             writer = RequestWriter(wire)
@@ -222,10 +229,10 @@ def test_answers_that_come_late_are_put_where_they_belong(wire: str) -> None:
 @given(conversations(), st.sampled_from(WIRES))
 @settings(max_examples=60, deadline=None)
 def test_a_conversation_that_fits_is_written_as_afresh_turn_by_turn(
-    wire: str, talk: list[list[Turn]], source: str
+    wire: str, talk: list[list[Message]], source: str
 ) -> None:
     writer = RequestWriter(wire)
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for part in talk:
         for turn in part:
             turns.append(turn)  # the caller's own list: it is the turns that count
@@ -236,7 +243,7 @@ def test_a_conversation_that_fits_is_written_as_afresh_turn_by_turn(
 @given(torn(), st.sampled_from(WIRES), st.sampled_from(ALL_PROVIDERS))
 @settings(max_examples=80, deadline=None)
 def test_the_short_path_writes_what_the_long_one_writes(
-    wire: str, turns: list[Turn], source: str, provider: str | None
+    wire: str, turns: list[Message], source: str, provider: str | None
 ) -> None:
     assert_short_is_long(Request(source, "m", turns, TOOLS, provider=PROVIDERS[source]), wire, provider)
 
@@ -244,7 +251,7 @@ def test_the_short_path_writes_what_the_long_one_writes(
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
 def test_the_short_path_leaves_every_odd_turn_to_the_long_one(wire: str, source: str) -> None:
-    before: list[Turn] = [asked(), said(call("call_0"), wire=source), answered("call_0")]
+    before: list[Message] = [asked(), said(call("call_0"), wire=source), answered("call_0")]
     for odd in ODD:
         for turns in ([odd], [*before, odd], [odd, *before], [asked(), odd, answered("call_1"), asked()]):
             request = Request(source, "m", turns, provider=PROVIDERS[source])
@@ -284,11 +291,11 @@ def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, s
     words = [[], [Text("a")], [Text("")], [Text(" ")], [Text("a"), Text("b")], [Text("a", [{"url": "u"}])]]
     words += [[Text("a", extra=extra)] for extra in ({"id": "msg_1"}, {"index": 0}, {"x": 1})]
     words += [[Reasoning("r", encrypted="e", extra={"id": "rs_1", "summary": []})]]
-    first: list[Turn] = [said(call("call_0"), wire=source), answered("call_0")]
+    first: list[Message] = [said(call("call_0"), wire=source), answered("call_0")]
     for spoken in words:
         for of_call, of_result in [*((c, {}) for c in calls), *(({}, r) for r in results)]:
             made = replace(call("call_1"), **of_call)
-            answer = Results([replace(Result(made.id, [TextPart("ok")]), **of_result)])
+            answer = ToolResults([replace(ToolResult(made.id, [TextPart("ok")]), **of_result)])
             turns = [*first, asked(), said(*spoken, made, wire=source), answer, said(*spoken, wire=source), asked()]
             assert_short_is_long(Request(source, "m", turns), wire, None)
             assert_short_is_long(Request(source, "m", turns, provider=PROVIDERS[source]), wire, PROVIDERS[wire])
@@ -305,7 +312,7 @@ def assert_short_is_long(request: Request, wire: str, provider: str | None) -> N
 @given(torn())
 @example([said(call("call_1")), answered("call_1"), asked(), answered("call_1"), said(call("call_2"))])
 @settings(max_examples=100, deadline=None)
-def test_a_conversation_pairs_the_same_in_pieces_as_in_one(turns: list[Turn]) -> None:
+def test_a_conversation_pairs_the_same_in_pieces_as_in_one(turns: list[Message]) -> None:
     end = len(turns)
     mended: list[Any] = []
 
@@ -331,14 +338,16 @@ def test_recorded_conversations_are_written_as_afresh_round_by_round(recordings:
             if row.request is None or row.failed or taken == 400:
                 continue
             request = read_request(row.request, source, provider=row.provider)
-            ends = [place for place, turn in enumerate(request.turns, 1) if not isinstance(turn, (Assistant, System))]
+            ends = [
+                place for place, turn in enumerate(request.messages, 1) if not isinstance(turn, (Assistant, System))
+            ]
             if len(ends) < 2:
                 continue
             taken += 1
             provider = row.provider if wire == source else PROVIDERS[wire]
             writer = RequestWriter(wire, provider=provider)
             for end in [*ends[-4:], ends[-2]]:
-                same_as_afresh(writer, replace(request, turns=request.turns[:end]), wire, provider)
+                same_as_afresh(writer, replace(request, messages=request.messages[:end]), wire, provider)
                 written += 1
     assert written > 1000
 
@@ -355,7 +364,7 @@ def test_what_was_written_once_is_not_written_again(wire: str, monkeypatch: pyte
         lambda self, turns, start, stop: (taken.append(stop - start), add(self, turns, start, stop)),
     )
     writer = RequestWriter(wire)
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for number in range(50):
         turns = [*turns, asked(f"{number}")]
         writer.write(Request(wire, "m", turns))
@@ -367,7 +376,7 @@ def test_what_was_written_once_is_not_written_again(wire: str, monkeypatch: pyte
 @pytest.mark.parametrize("wire", WIRES)
 def test_bodies_given_out_are_the_callers_to_add_to(wire: str) -> None:
     writer = RequestWriter(wire)
-    turns: list[Turn] = [asked(), said(call("call_1"), wire=wire), answered("call_1")]
+    turns: list[Message] = [asked(), said(call("call_1"), wire=wire), answered("call_1")]
     first = writer.write(Request(wire, "m", turns))
     kept = told(first)
     if isinstance(first.body, dict):
@@ -397,5 +406,5 @@ def test_a_writer_goes_on_after_a_request_that_could_not_be_written() -> None:
     turns = [asked(), said(Text("a")), asked("b")]
     writer.write(Request("xai.grpc", "m", turns))
     with pytest.raises(MalformedBody):
-        writer.write(Request("xai.grpc", "m", [*turns, Other("xai.grpc", {"role": ["x"]})]))
+        writer.write(Request("xai.grpc", "m", [*turns, RawItem("xai.grpc", {"role": ["x"]})]))
     same_as_afresh(writer, Request("xai.grpc", "m", turns), "xai.grpc", None)

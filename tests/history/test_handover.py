@@ -17,7 +17,7 @@ from tests.history.handing import PROVIDERS, WIRES, assert_the_sdk_takes_it, hom
 from tests.history.talks import conversations
 from tests.history.views import Said, said, value
 from toolparity import ServerToolCall
-from toolparity.normalizer.conversation import Assistant, Encoded, Request, Tool, Turn
+from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, Tool
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 #: How many recorded conversations of each wire are taken, evenly over all that hold calls.
@@ -45,7 +45,9 @@ def recorded(recordings: Path) -> dict[str, list[Told]]:
         with gzip.open(recordings / f"{wire}.jsonl.gz", "rt", encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
         told = [Told(row) for row in rows if row["request"] and row["status"] == 200]
-        told = [t for t in told if any(isinstance(turn, Assistant) and turn.response.calls for turn in t.request.turns)]
+        told = [
+            t for t in told if any(isinstance(turn, Assistant) and turn.response.calls for turn in t.request.messages)
+        ]
         found[wire] = told[:: max(1, len(told) // OF_EACH)]
     assert sum(map(len, found.values())) > 100
     return found
@@ -131,7 +133,7 @@ def _words(text: str) -> str:
     return "".join(text.split())
 
 
-def served_by(turn: Turn, wire: str) -> bool:
+def served_by(turn: Message, wire: str) -> bool:
     """Whether the target's own provider ran a call in this turn: made up here, it has none of its real members."""
     if not isinstance(turn, Assistant) or turn.response.wire != wire:
         return False
@@ -141,7 +143,7 @@ def served_by(turn: Turn, wire: str) -> bool:
 @given(conversations(most=3), st.sampled_from(PAIRS))
 @settings(max_examples=200, deadline=None)
 def test_a_made_conversation_of_mixed_origin_is_legal_whole_and_truly_told(
-    talk: list[list[Turn]], pair: tuple[str, str]
+    talk: list[list[Message]], pair: tuple[str, str]
 ) -> None:
     source, target = pair
     turns = [turn for part in talk for turn in part]

@@ -25,7 +25,7 @@ import pytest
 from tests.history.handing import WIRES
 from tests.history.views import Said, said, value
 from toolparity import Response, StreamDecoder, normalize
-from toolparity.normalizer.conversation import Assistant, Request, Results
+from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.xai_grpc.proto import request_from
@@ -160,10 +160,10 @@ def ours(wire: str, pair: Pair) -> list[Said]:
     """The response and the answers to it that the next request holds, written by us."""
     read = read_request(pair.later, wire, provider=pair.provider)
     ids = {call.id for call in pair.response.calls}
-    given = [r for turn in read.turns if isinstance(turn, Results) for r in turn.results if r.call_id in ids]
+    given = [r for turn in read.messages if isinstance(turn, ToolResults) for r in turn.results if r.call_id in ids]
     first = {result.call_id: result for result in reversed(given)}
     answers = [first[call.id] for call in pair.response.calls if call.id in first]
-    request = Request(wire, None, [Assistant(pair.response), Results(answers)], provider=pair.provider)
+    request = Request(wire, None, [Assistant(pair.response), ToolResults(answers)], provider=pair.provider)
     return said(wire, write_request(request).body)
 
 

@@ -10,15 +10,15 @@ from toolparity.normalizer.conversation import (
     Encoded,
     JsonPart,
     MediaPart,
+    Message,
     OpaquePart,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.model import Choice, Reasoning, Refusal, Response, ServerToolCall, Stop, Text, ToolCall
@@ -51,7 +51,7 @@ def answer(*items: Item, id: str = "resp_1") -> Response:
     return normalize(body, WIRE, provider="openai")
 
 
-def back(*turns: Turn, wire: str = WIRE, provider: str | None = "openai", **more: Any) -> Encoded:
+def back(*turns: Message, wire: str = WIRE, provider: str | None = "openai", **more: Any) -> Encoded:
     return write_request(Request(wire, "m", list(turns), provider=provider, **more), WIRE, provider="openai")
 
 
@@ -67,7 +67,7 @@ def codes(encoded: Encoded) -> list[str]:
 
 
 def test_think_07_a_thought_goes_back_before_its_call_with_its_id_and_its_empty_summary() -> None:
-    written = back(Assistant(answer(THOUGHT, CALL, SAID)), Results([Result("call_1", [TextPart("21")])]))
+    written = back(Assistant(answer(THOUGHT, CALL, SAID)), ToolResults([ToolResult("call_1", [TextPart("21")])]))
     assert written.body["input"] == [
         THOUGHT,
         CALL,
@@ -85,7 +85,7 @@ def test_think_07_a_thought_that_led_to_nothing_is_left_out_and_said() -> None:
 
 def test_think_08_without_storage_a_thought_that_only_the_server_has_is_left_out_and_said() -> None:
     stored = {k: v for k, v in THOUGHT.items() if k != "encrypted_content"}
-    turns = [Assistant(answer(stored, CALL)), Results([Result("call_1", [])])]
+    turns = [Assistant(answer(stored, CALL)), ToolResults([ToolResult("call_1", [])])]
     written = back(*turns, params={"store": False})
     bare = {k: v for k, v in CALL.items() if k != "id"}  # its id would ask for the thought
     assert written.body["input"] == [bare, {"type": "function_call_output", "call_id": "call_1", "output": ""}]
@@ -114,7 +114,7 @@ def test_id_18_an_item_id_goes_back_only_where_it_is_one() -> None:
 
 def test_id_13_an_id_that_is_too_long_is_shortened_alike_in_call_and_output() -> None:
     long = "toolu_" + "x" * 80
-    written = back(foreign(ToolCall(long, "f", {}, "{}")), Results([Result(long, [TextPart("ok")])]))
+    written = back(foreign(ToolCall(long, "f", {}, "{}")), ToolResults([ToolResult(long, [TextPart("ok")])]))
     call, output = written.body["input"]
     assert call["call_id"] == output["call_id"]
     assert len(call["call_id"]) <= 64
@@ -122,7 +122,7 @@ def test_id_13_an_id_that_is_too_long_is_shortened_alike_in_call_and_output() ->
 
 
 def test_id_15_ids_of_any_form_stay_as_they_are() -> None:
-    written = back(foreign(ToolCall("functions.f:0", "f", {}, "{}")), Results([Result("functions.f:0", [])]))
+    written = back(foreign(ToolCall("functions.f:0", "f", {}, "{}")), ToolResults([ToolResult("functions.f:0", [])]))
     assert [item["call_id"] for item in written.body["input"]] == ["functions.f:0", "functions.f:0"]
     assert written.ids == {}
 
@@ -154,11 +154,11 @@ def test_id_10_an_id_that_comes_again_in_a_later_round_is_paired_within_its_roun
 
 
 def test_xai_05_what_the_provider_keeps_is_not_sent_again() -> None:
-    turns: list[Turn] = [
+    turns: list[Message] = [
         System([TextPart("Be brief.")], extra={"instructions": True}),
         User([TextPart("hi")]),
         Assistant(answer(CALL)),
-        Results([Result("call_1", [TextPart("21")])]),
+        ToolResults([ToolResult("call_1", [TextPart("21")])]),
         User([TextPart("thanks")]),
     ]
     after = [
@@ -189,7 +189,7 @@ def test_xai_05_a_conversation_that_the_provider_keeps_gets_only_what_is_new() -
     turns = [
         User([TextPart("hi")]),
         Assistant(normalize(body, WIRE, provider="openai")),
-        Results([Result("call_1", [])]),
+        ToolResults([ToolResult("call_1", [])]),
     ]
     written = back(*turns, params={"conversation": "conv_1"})
     assert written.body["input"] == [{"type": "function_call_output", "call_id": "call_1", "output": ""}]
@@ -227,9 +227,9 @@ def test_hist_06_a_call_that_the_conversation_passed_over_is_answered() -> None:
 def test_items_of_one_answer_are_one_turn_and_outputs_another() -> None:
     told = {"type": "function_call_output", "call_id": "call_1", "output": "21"}
     request = read_request({"input": [THOUGHT, SAID, CALL, told, {"role": "user", "content": "hi"}]}, WIRE)
-    kinds = [type(turn) for turn in request.turns]
-    assert kinds == [Assistant, Results, User]
-    turn = request.turns[0]
+    kinds = [type(turn) for turn in request.messages]
+    assert kinds == [Assistant, ToolResults, User]
+    turn = request.messages[0]
     assert isinstance(turn, Assistant)
     assert [type(block) for block in turn.response.choices[0].blocks] == [Reasoning, Text, ToolCall]
     assert turn.response.calls == answer(THOUGHT, SAID, CALL).calls
@@ -254,7 +254,9 @@ def test_hist_01_and_arg_04_argument_texts_go_back_exactly_as_they_came() -> Non
 
 
 def test_inv_01_an_invalid_call_of_another_wire_keeps_its_text() -> None:
-    written = back(foreign(ToolCall("c", "f", None, "{oops", "invalid")), Results([Result("c", [], is_error=True)]))
+    written = back(
+        foreign(ToolCall("c", "f", None, "{oops", "invalid")), ToolResults([ToolResult("c", [], is_error=True)])
+    )
     assert written.body["input"] == [
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{oops"},
         {"type": "function_call_output", "call_id": "c", "output": "[tool_error] "},
@@ -294,14 +296,14 @@ def test_cust_02_each_kind_of_call_gets_the_output_item_of_its_kind() -> None:
         {"type": "tool_search_call", "id": "tsc_1", "call_id": "c6", "arguments": {"q": "x"}, "execution": "client"},
     ]
     results = [
-        Result("c1", [TextPart("ran")]),
-        Result("c2", [MediaPart("image", "image/png", data="AAAA")]),
-        Result("c3", [TextPart("a b")]),
-        Result("c4", [TextPart("no such file")], is_error=True),
-        Result("c5", [TextPart("conflict")], is_error=True),
-        Result("c6", [JsonPart([{"type": "function", "name": "g"}])]),
+        ToolResult("c1", [TextPart("ran")]),
+        ToolResult("c2", [MediaPart("image", "image/png", data="AAAA")]),
+        ToolResult("c3", [TextPart("a b")]),
+        ToolResult("c4", [TextPart("no such file")], is_error=True),
+        ToolResult("c5", [TextPart("conflict")], is_error=True),
+        ToolResult("c6", [JsonPart([{"type": "function", "name": "g"}])]),
     ]
-    written = back(Assistant(answer(*calls)), Results(results)).body["input"]
+    written = back(Assistant(answer(*calls)), ToolResults(results)).body["input"]
     assert [{k: v for k, v in item.items() if k in calls[n]} for n, item in enumerate(written[:6])] == calls
     assert written[6:] == [
         {"type": "custom_tool_call_output", "call_id": "c1", "output": "ran"},
@@ -376,16 +378,18 @@ def test_a_shell_that_the_provider_runs_keeps_its_output_in_the_answer() -> None
 
 def test_res_05_an_output_is_always_there() -> None:
     for parts in ([], [TextPart("")]):
-        written = back(Assistant(answer(CALL)), Results([Result("call_1", list(parts))]))
+        written = back(Assistant(answer(CALL)), ToolResults([ToolResult("call_1", list(parts))]))
         assert written.body["input"][1] == {"type": "function_call_output", "call_id": "call_1", "output": ""}
 
 
 def test_res_02_an_error_adds_no_member_that_the_item_does_not_know() -> None:
-    result = Result("call_1", [TextPart("it broke")], is_error=True, name="get_weather")
-    written = back(Assistant(answer(CALL)), Results([result]))
+    result = ToolResult("call_1", [TextPart("it broke")], is_error=True, name="get_weather")
+    written = back(Assistant(answer(CALL)), ToolResults([result]))
     told = {"type": "function_call_output", "call_id": "call_1", "output": "[tool_error] it broke"}
     assert written.body["input"][1] == told
-    assert read_request(written.body, WIRE).turns[1] == Results([Result("call_1", [TextPart("it broke")], True)])
+    assert read_request(written.body, WIRE).messages[1] == ToolResults(
+        [ToolResult("call_1", [TextPart("it broke")], True)]
+    )
 
 
 def test_res_03_pictures_and_files_stand_in_the_output_as_parts() -> None:
@@ -397,7 +401,9 @@ def test_res_03_pictures_and_files_stand_in_the_output_as_parts() -> None:
         JsonPart({"a": 1}),
     ]
     written = back(
-        foreign(ToolCall("c", "f", {}, "{}")), Results([Result("c", parts, plain=False)]), wire="anthropic.messages"
+        foreign(ToolCall("c", "f", {}, "{}")),
+        ToolResults([ToolResult("c", parts, plain=False)]),
+        wire="anthropic.messages",
     )
     assert written.body["input"][1]["output"] == [
         {"type": "input_text", "text": "see"},
@@ -473,7 +479,8 @@ def test_an_opaque_part_of_another_wire_is_left_out_and_said() -> None:
 
 def test_kinds_of_calls_that_the_wire_does_not_know_are_carried_as_functions() -> None:
     written = back(
-        foreign(ToolCall("c", "bash", {"a": 1}, '{"a":1}', kind="unresolved")), Results([Result("c", [TextPart("x")])])
+        foreign(ToolCall("c", "bash", {"a": 1}, '{"a":1}', kind="unresolved")),
+        ToolResults([ToolResult("c", [TextPart("x")])]),
     )
     assert written.body["input"] == [
         {"type": "function_call", "call_id": "c", "name": "bash", "arguments": '{"a":1}'},

@@ -13,14 +13,14 @@ from pydantic import TypeAdapter
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import PROVIDERS, WIRES, conversations
-from toolparity.normalizer.conversation import Request, Turn
+from toolparity.normalizer.conversation import Message, Request
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.responses"
 _items: TypeAdapter[Any] = TypeAdapter(list[ResponseInputItemParam])
 
 
-def items(turns: list[Turn], source: str, provider: str) -> list[bytes]:
+def items(turns: list[Message], source: str, provider: str) -> list[bytes]:
     """Each item's bytes."""
     request = Request(source, "m", turns, provider=PROVIDERS[source])
     return [msgspec.json.encode(item) for item in write_request(request, WIRE, provider=provider).body["input"]]
@@ -29,10 +29,10 @@ def items(turns: list[Turn], source: str, provider: str) -> list[bytes]:
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(["openai", "xai"]))
 @settings(max_examples=60, deadline=None)
 def test_a_conversation_that_grows_keeps_the_items_of_its_closed_rounds(
-    talk: list[list[Turn]], source: str, provider: str
+    talk: list[list[Message]], source: str, provider: str
 ) -> None:
     before: list[bytes] = []
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for more in talk:
         turns = [*turns, *more]
         now = items(turns, source, provider)
@@ -43,7 +43,7 @@ def test_a_conversation_that_grows_keeps_the_items_of_its_closed_rounds(
 
 @given(conversations(WIRE))
 @settings(max_examples=60, deadline=None)
-def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Turn]]) -> None:
+def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Message]]) -> None:
     turns = [turn for part in talk for turn in part]
     once = write_request(Request(WIRE, "m", turns, provider="openai")).body
     again = write_request(read_request(once, WIRE, provider="openai")).body
@@ -53,7 +53,7 @@ def test_what_was_written_is_written_again_the_same_after_reading(talk: list[lis
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(["openai", "xai"]))
 @settings(max_examples=100, deadline=None)
 def test_whatever_is_written_keeps_the_rules_of_the_provider(
-    talk: list[list[Turn]], source: str, provider: str
+    talk: list[list[Message]], source: str, provider: str
 ) -> None:
     turns = [turn for part in talk for turn in part]
     request = Request(source, "m", turns, provider=PROVIDERS[source])
@@ -62,7 +62,7 @@ def test_whatever_is_written_keeps_the_rules_of_the_provider(
 
 @given(conversations("openai.chat", "anthropic.messages", "xai.grpc"))
 @settings(max_examples=60, deadline=None)
-def test_what_comes_from_other_wires_is_typed_as_the_sdk_types_it(talk: list[list[Turn]]) -> None:
+def test_what_comes_from_other_wires_is_typed_as_the_sdk_types_it(talk: list[list[Message]]) -> None:
     turns = [turn for part in talk for turn in part]
     body = write_request(Request("openai.chat", "m", turns, provider="openai"), WIRE).body
     _items.validate_python(body["input"], strict=True)

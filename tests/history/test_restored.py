@@ -31,7 +31,7 @@ def test_a_tool_called_by_its_alias_is_found_by_its_name_and_goes_back_by_its_al
     assert alias == f"mcp_search_{digest(NAME, 8)}"
     restored = encoded.restored(said(wire, Text("so"), ToolCall("call_1", alias, {}, "{}")))
     assert [call.name for call in restored.calls] == [NAME]
-    again = Request("other", "m", [*request.turns, Assistant(restored)], TOOLS, params={"max_tokens": 99})
+    again = Request("other", "m", [*request.messages, Assistant(restored)], TOOLS, params={"max_tokens": 99})
     written = write_request(again, wire, provider=PROVIDERS[wire])
     assert [name for _, name, _ in calls(wire, written.body)] == [alias]
 

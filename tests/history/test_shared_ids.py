@@ -8,7 +8,7 @@ import pytest
 
 from tests.history.talks import PROVIDERS
 from tests.history.views import results
-from toolparity.normalizer.conversation import Encoded, Results, TextPart
+from toolparity.normalizer.conversation import Encoded, TextPart, ToolResults
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 Body = dict[str, Any]
@@ -43,7 +43,7 @@ SHARED = {
 EMPTY = {"openai.responses": responses("", ""), "anthropic.messages": anthropic("", ""), "xai.grpc": xai("", "")}
 
 
-def words_of(turn: Results) -> list[str]:
+def words_of(turn: ToolResults) -> list[str]:
     return [part.text for result in turn.results for part in result.parts if isinstance(part, TextPart)]
 
 
@@ -52,8 +52,8 @@ def words_of(turn: Results) -> list[str]:
 @pytest.mark.parametrize("source", SHARED)
 def test_every_call_keeps_its_own_answer_on_every_wire(source: str, given: dict[str, Body], target: str) -> None:
     request = read_request(given[source], source, provider=PROVIDERS[source])
-    answers = request.turns[-1]
-    assert isinstance(answers, Results)
+    answers = request.messages[-1]
+    assert isinstance(answers, ToolResults)
     assert words_of(answers) == ["R0", "R1"]
     written: Encoded = write_request(request, target, provider=PROVIDERS[target])
     told = results(target, written.body)

@@ -11,11 +11,11 @@ from toolparity.normalizer.conversation import (
     Assistant,
     MediaPart,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
@@ -38,7 +38,7 @@ def conversation(place: str, extra: dict[str, Any], wire: str) -> Request:
         User([TextPart("u", at("part"))], extra=at("user")),
         User([MediaPart("image", url="https://example.invalid/a.png", extra=at("image"))], plain=False),
         Assistant(response, at("assistant")),
-        Results([Result("a", [TextPart("r")], extra=at("result"))], at("results")),
+        ToolResults([ToolResult("a", [TextPart("r")], extra=at("result"))], at("results")),
     ]
     tools = [Tool("f", parameters={"type": "object", "properties": {}}, extra=at("tool"))]
     return Request(wire, "m", turns, tools, params={"max_tokens": 99})
@@ -109,7 +109,7 @@ def test_a_detail_that_the_target_does_not_know_is_told(target: str) -> None:
 def test_an_error_that_returned_an_image_alone_says_so_and_labels_it() -> None:
     request = conversation("", {}, "openai.chat")
     image = MediaPart("image", "image/png", data="AAAA")
-    turns = [*request.turns[:-1], Results([Result("a", [image], is_error=True, name="f", plain=False)])]
+    turns = [*request.messages[:-1], ToolResults([ToolResult("a", [image], is_error=True, name="f", plain=False)])]
     given = Request("openai.chat", "m", turns, request.tools, params={"max_tokens": 99})
     written = write_request(given, "anthropic.messages", provider="anthropic")
     *_, answer, beside = written.body["messages"]

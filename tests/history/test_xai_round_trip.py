@@ -22,13 +22,13 @@ from toolparity.normalizer.conversation import (
     JsonPart,
     MediaPart,
     OpaquePart,
-    Other,
+    RawItem,
     Request,
-    Result,
-    Results,
     TextPart,
     Tool,
     ToolChoice,
+    ToolResult,
+    ToolResults,
     User,
 )
 from toolparity.normalizer.errors import MalformedBody
@@ -192,7 +192,7 @@ def test_content_of_every_kind_comes_back_as_it_was() -> None:
     written = write_request(request)
     assert written.losses == []
     assert written.body == chat.proto
-    blocks = request.turns[4].response.choices[0].blocks  # type: ignore[union-attr]
+    blocks = request.messages[4].response.choices[0].blocks  # type: ignore[union-attr]
     assert [type(block) for block in blocks] == [Reasoning, Text, ToolCall, type(blocks[3])]
     assert (blocks[1].text, blocks[2].arguments_text) == ("ab", '{ "x":1 }')
 
@@ -218,7 +218,7 @@ def test_answers_of_others_become_reasoning_words_and_calls_in_one_message() -> 
             ServerToolCall("s", "web_search", "web_search"),
             ServerToolResult("s", "web_search"),
         ),
-        Results([Result("b", [JsonPart({"k": [1]})], is_error=True), Result("a", [])]),
+        ToolResults([ToolResult("b", [JsonPart({"k": [1]})], is_error=True), ToolResult("a", [])]),
         said(Refusal("no")),
         said(ServerToolCall("t", "web_search", "web_search")),
     ]
@@ -255,10 +255,10 @@ def test_answers_of_others_become_reasoning_words_and_calls_in_one_message() -> 
 def test_images_that_a_tool_returned_follow_in_a_message_of_the_user() -> None:
     turns = [
         said(ToolCall("a", "shot", {}, "{}"), ToolCall("b", "f", {}, "{}")),
-        Results(
+        ToolResults(
             [
-                Result("a", [TextPart("here"), MediaPart("image", "image/png", data="AAAA")], name="shot"),
-                Result("b", [TextPart("ok")]),
+                ToolResult("a", [TextPart("here"), MediaPart("image", "image/png", data="AAAA")], name="shot"),
+                ToolResult("b", [TextPart("ok")]),
             ]
         ),
     ]
@@ -280,7 +280,7 @@ def test_images_that_a_tool_returned_follow_in_a_message_of_the_user() -> None:
 def test_what_only_another_wire_knows_is_left_out_and_told() -> None:
     turns = [
         User([OpaquePart("container_upload", {}), MediaPart("file", file_id="file-1"), TextPart("x", {"cache": 1})]),
-        Other("openai.responses", {"type": "compaction"}),
+        RawItem("openai.responses", {"type": "compaction"}),
     ]
     tools = [
         Tool("web_search", kind="hosted", wire="openai.responses", raw={"type": "web_search"}),
@@ -317,7 +317,7 @@ def test_what_only_another_wire_knows_is_left_out_and_told() -> None:
 def test_only_what_comes_after_the_stored_response_is_sent() -> None:
     call = ToolCall("a", "f", {}, "{}")
     stored = Assistant(Response(WIRE, "xai", "resp_1", "m", [Choice(0, [call], Stop("tool_calls"))]))
-    turns = [User([TextPart("hi")]), stored, Results([Result("a", [TextPart("ok")])]), User([TextPart("and?")])]
+    turns = [User([TextPart("hi")]), stored, ToolResults([ToolResult("a", [TextPart("ok")])]), User([TextPart("and?")])]
     written = write_request(Request(WIRE, "m", turns, previous_response_id="resp_1", params={"store_messages": True}))
     assert as_json(written.body) == [
         {"role": "ROLE_TOOL", "content": [{"text": "ok"}], "tool_call_id": "a"},
@@ -342,7 +342,7 @@ def test_an_answer_behind_a_message_of_the_user_stays_behind_it_on_its_own_wire(
     ]
     body = chat_pb2.GetCompletionsRequest(model="m", messages=messages)
     request = read_request(body, WIRE)
-    assert [type(turn) for turn in request.turns] == [User, Assistant, Results, User, User]
+    assert [type(turn) for turn in request.messages] == [User, Assistant, ToolResults, User, User]
     assert write_request(request).body == body
 
 
@@ -371,7 +371,7 @@ def test_a_call_that_was_answered_in_a_server_side_output_goes_back_whole() -> N
     ]
     body = chat_pb2.GetCompletionsRequest(model="m", messages=messages)
     request = read_request(body, WIRE)
-    (_, turn) = request.turns
+    (_, turn) = request.messages
     assert isinstance(turn, Assistant)
     assert [type(block) for block in turn.response.choices[0].blocks] == [ServerToolCall, ServerToolResult, Text]
     assert turn.response.calls == []

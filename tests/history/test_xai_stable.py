@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
-from toolparity.normalizer.conversation import Request, Turn
+from toolparity.normalizer.conversation import Message, Request
 from toolparity.normalizer.requests import read_request, write_request
 
 WIRE = "xai.grpc"
 
 
-def messages(turns: list[Turn], source: str) -> list[bytes]:
+def messages(turns: list[Message], source: str) -> list[bytes]:
     """Each message's bytes."""
     body = write_request(Request(source, "m", turns), WIRE).body
     return [message.SerializeToString(deterministic=True) for message in body.messages]
@@ -22,9 +22,11 @@ def messages(turns: list[Turn], source: str) -> list[bytes]:
 
 @given(conversations(), st.sampled_from(WIRES))
 @settings(max_examples=60, deadline=None)
-def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(talk: list[list[Turn]], source: str) -> None:
+def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
+    talk: list[list[Message]], source: str
+) -> None:
     before: list[bytes] = []
-    turns: list[Turn] = []
+    turns: list[Message] = []
     for more in talk:
         turns = [*turns, *more]
         now = messages(turns, source)
@@ -35,7 +37,7 @@ def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(talk:
 
 @given(conversations(WIRE))
 @settings(max_examples=60, deadline=None)
-def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Turn]]) -> None:
+def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Message]]) -> None:
     turns = [turn for part in talk for turn in part]
     once = write_request(Request(WIRE, "m", turns)).body
     again = write_request(read_request(once.SerializeToString(), WIRE)).body

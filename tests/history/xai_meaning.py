@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 from xai_sdk.proto import chat_pb2
 
-from toolparity.normalizer.conversation import Assistant, Request, Turn
+from toolparity.normalizer.conversation import Assistant, Message, Request
 from toolparity.normalizer.model import Block, Opaque
 
 ASSISTANT, TOOL = chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL
@@ -60,10 +60,10 @@ def _joined(request: Any) -> Any:
 
 def erased(request: Request) -> Request:
     """The request with ``extra`` gone from every choice and every block of a known type."""
-    return replace(request, turns=[_turn(turn) for turn in request.turns])
+    return replace(request, messages=[_turn(turn) for turn in request.messages])
 
 
-def _turn(turn: Turn) -> Turn:
+def _turn(turn: Message) -> Message:
     if not isinstance(turn, Assistant):
         return turn
     choices = [

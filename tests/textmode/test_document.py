@@ -263,7 +263,7 @@ def test_the_conversation_goes_on_after_the_limit() -> None:
     turns = answer(response, select(response, "first"), {response.calls[0].id: "The content."})
     history = as_text([User([TextPart("Change it.")]), *turns], "tool-xml")
     assert history.losses == []
-    body = write_request(Request("openai.chat", "m", history.turns)).body
+    body = write_request(Request("openai.chat", "m", history.messages)).body
     assert [(message["role"], message["content"]) for message in body["messages"]] == [
         ("user", "Change it."),
         ("assistant", LEAD + READ),

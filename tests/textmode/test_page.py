@@ -14,7 +14,7 @@ from tests.failures.test_textmode import read
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
 from toolparity import StreamDecoder, select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Assistant, Request, Results, User
+from toolparity.normalizer.conversation import Assistant, Request, ToolResults, User
 from toolparity.normalizer.errors import UserCancelled
 from toolparity.normalizer.findings import CODES
 from toolparity.normalizer.requests import write_request
@@ -108,7 +108,7 @@ def test_history_goes_there_and_back(names: dict[str, Any]) -> None:
     assert losses == []
     assert [type(turn) for turn in spoken] == [Assistant, User]
     back = names["to_native"](spoken, None)
-    assert [type(turn) for turn in back] == [Assistant, Results]
+    assert [type(turn) for turn in back] == [Assistant, ToolResults]
     for history in (turns, back):
         messages = write_request(Request("openai.chat", "m", history)).body["messages"]
         assert [message["role"] for message in messages] == ["assistant", "tool"]

@@ -45,7 +45,7 @@ def heard(provider: Emulated, number: int) -> str:
     """What the model was told last before an answer, as text."""
     from toolparity.normalizer.requests import read_request
 
-    last = read_request(provider.bodies[number], provider.wire, provider=provider.name).turns[-1]
+    last = read_request(provider.bodies[number], provider.wire, provider=provider.name).messages[-1]
     assert isinstance(last, User)
     return "".join(part.text for part in last.parts if isinstance(part, TextPart))
 
@@ -93,7 +93,7 @@ def test_the_policy_sets_the_limit_and_nothing_over_it_is_run_or_kept(
     spoken = next(one for one in turn.state.history() if isinstance(one, Assistant)).response
     assert [(call.name, call.arguments) for call in spoken.calls] == runs
     assert ("tool-limit" in codes(spoken)) == (len(runs) < 3)
-    (again,) = as_text(turn.state.history(), "tool-xml").turns[1:2]
+    (again,) = as_text(turn.state.history(), "tool-xml").messages[1:2]
     assert isinstance(again, Assistant)
     assert again.response.text == f"On it.\n\n{written('tool-xml', *runs)}"
     assert_legal(turn)

@@ -59,7 +59,7 @@ def test_one_call_is_allowed_and_the_other_is_not_in_another_process(wire: str) 
     events += at_once(playing.play(again, None))
     assert again.outcome.termination == "natural_completion"
     assert counting.ran == [("look", {"at": 1}), ("post", {"text": "a"})]
-    results = read_request(provider.bodies[-1], wire, provider=provider.name).turns[2].results  # type: ignore[union-attr]
+    results = read_request(provider.bodies[-1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     assert [result.is_error for result in results] == [False, False, True]
     assert results[2].parts == [TextPart("This call was not executed: it was not allowed: not in public")]
     assert [(e.approved, e.reason) for e in only(events, told.ApprovalDecided)] == [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.conversation import Assistant, Results
+from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.machine import state as states
@@ -130,7 +130,7 @@ def test_an_answer_that_had_arrived_whole_is_kept_where_its_end_was_not_taken_an
         playing.assert_legal(turn)
         if isinstance(last, told.BlockStop) and round.answered is not None and round.answered.complete:
             assert turn.state.termination == "cancelled"
-            assert isinstance(round.turns[0], Assistant)
+            assert isinstance(round.messages[0], Assistant)
             said.append(round.answered.choices[0].text)
             ids = [
                 [row[3]["tool_use_id"] for row in playing.rows(log.events) if row[1] == kind]
@@ -243,8 +243,8 @@ def test_the_user_says_something_new_and_the_conversation_goes_on() -> None:
 
     at_once(run())
     request = turn.outcome.next("Never mind the ducks.")
-    assert [type(t).__name__ for t in request.turns] == ["User", "Assistant", "Results", "User"]
-    assert isinstance(request.turns[2], Results)
+    assert [type(t).__name__ for t in request.messages] == ["User", "Assistant", "ToolResults", "User"]
+    assert isinstance(request.messages[2], ToolResults)
 
 
 def test_a_tool_that_does_not_heed_its_cancellation_does_not_hold_the_turn() -> None:

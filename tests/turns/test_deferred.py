@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity import StreamDecoder
-from toolparity.normalizer.conversation import JsonPart, Result, TextPart
+from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
 from toolparity.normalizer.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns import ToolFailed
 from toolparity.normalizer.turns import events as told
@@ -158,7 +158,7 @@ OUTCOMES: list[Callable[[], Any]] = [
     lambda: {"found": [1, 2.5, None]},
     lambda: b"bytes",
     lambda: [TextPart("in"), JsonPart({"parts": 2})],
-    lambda: Result("another id", [TextPart("no such invoice")], is_error=True),
+    lambda: ToolResult("another id", [TextPart("no such invoice")], is_error=True),
     lambda: ToolFailed("in my own words"),
     lambda: KeyError("city"),
     lambda: SystemExit(2),

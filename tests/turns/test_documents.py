@@ -18,7 +18,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import Returning
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Assistant, Results, User
+from toolparity.normalizer.conversation import Assistant, ToolResults, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.turns import events as told
@@ -63,7 +63,7 @@ def test_000_gateway_loop(wire: str) -> None:
     outcome = at_once(turn.run("Go."))
     assert (counting.names, outcome.text, len(provider.bodies)) == (["look", "count"], "Done.", 3)
     kinds = [type(one).__name__ for one in turn.state.history()]
-    assert kinds == ["User", "Assistant", "Results", "Assistant", "Results", "Assistant"]
+    assert kinds == ["User", "Assistant", "ToolResults", "Assistant", "ToolResults", "Assistant"]
 
 
 def test_000_provider_discrepancies() -> None:
@@ -80,9 +80,9 @@ def test_000_what_happens_now(wire: str) -> None:
     at_once(turn.run("Go."))
     assert counting.names == ["look"]
     second = read_request(provider.bodies[1], wire, provider=provider.name)
-    _, said, results = second.turns
+    _, said, results = second.messages
     assert isinstance(said, Assistant)
-    assert isinstance(results, Results)
+    assert isinstance(results, ToolResults)
     assert [one.name for one in said.response.calls] == ["look", "count", "post"]
     assert [one.call_id for one in results.results] == [one.id for one in said.response.calls]
 
@@ -341,5 +341,5 @@ def test_000_option_1_aggregates_in_order() -> None:
     response = response_of("openai.chat", *ABC)
     turns = answer(response, select(response, "batch"), {one.id: f"{one.name} ran" for one in response.calls})
     results = turns[1]
-    assert isinstance(results, Results)
+    assert isinstance(results, ToolResults)
     assert [one.name for one in results.results] == ["look", "count", "post"]

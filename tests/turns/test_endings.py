@@ -114,7 +114,7 @@ def test_where_all_tools_fail_the_model_sees_why_and_the_turn_goes_on() -> None:
 def test_where_some_tools_fail_the_model_learns_which_and_why(wire: str) -> None:
     turn, _, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
     assert turn.outcome.termination == "natural_completion"
-    results = read_request(provider.bodies[1], wire, provider=provider.name).turns[2].results  # type: ignore[union-attr]
+    results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     texts = [(result.is_error, result.parts[0].text) for result in results]
     assert texts[0] == (False, "look ran")
     assert texts[1] == (True, "Tool 'count' failed: ZeroDivisionError: division by zero")
@@ -255,7 +255,7 @@ def test_calls_above_the_limit_are_dropped_with_their_warning_and_their_answer(
     (dropped,) = only(events, told.Dropped)
     assert (dropped.total, len(dropped.processing), len(dropped.dropped)) == (4, 3, 1)
     assert "4 tool calls returned, processing 3, dropped 1" in caplog.text
-    results = read_request(provider.bodies[1], wire, provider=provider.name).turns[2].results  # type: ignore[union-attr]
+    results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     assert len(results) == 4
     assert results[3].parts == [TextPart("This call was not executed: the limit is 3.")]
     assert rows(events)[7][3]["is_error"] is True

@@ -11,7 +11,7 @@ import pytest
 
 from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Result, Results
+from toolparity.normalizer.conversation import ToolResult, ToolResults
 from toolparity.normalizer.turns.execution.executor import Ran, kept
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed, failure
 from toolparity.normalizer.turns.execution.tools import Tool
@@ -183,7 +183,7 @@ def test_a_call_that_somebody_forbids_as_it_starts_is_not_run() -> None:
 
 def test_dup_01_a_call_that_ran_is_not_run_again_its_result_is_given_again() -> None:
     count: list[int] = []
-    ledger: dict[str, Result | None] = {}
+    ledger: dict[str, ToolResult | None] = {}
     work = tool(lambda: f"run {len(count) or count.append(1) or 0}", "work")
     calls = [asked("work")]
     first = ran(calls, work, turn="t", round=1, ledger=ledger)
@@ -199,7 +199,7 @@ def test_dup_02_a_call_whose_outcome_nobody_knows_is_run_again_only_where_that_d
 
     call = asked("work")
     for idempotent, how in ((False, "unknown_outcome"), (True, "returned")):
-        ledger: dict[str, Result | None] = {key_of("t", 1, call): None}
+        ledger: dict[str, ToolResult | None] = {key_of("t", 1, call): None}
         (one,) = ran([call], tool(lambda: "ran", "work", idempotent=idempotent), turn="t", round=1, ledger=ledger)
         assert one.how == how
 
@@ -252,7 +252,7 @@ def test_a_gateway_takes_the_execution_and_nothing_else() -> None:
     selection = select(response, policy="batch", limit=2)
     found = ran(kept(response, selection), tool(lambda n: n * 10, "go"), policy=selection.policy)
     turns = answer(response, selection, [one.result for one in found])
-    assert isinstance(turns[1], Results)
+    assert isinstance(turns[1], ToolResults)
     assert [result.call_id for result in turns[1].results] == ["c0", "c1", "c2"]
     assert [result.is_error for result in turns[1].results] == [False, False, True]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
 from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
@@ -69,7 +69,7 @@ class Driven:
 
 
 def done(id: str, text: str = "fine", how: Any = "returned") -> happened.Finished:
-    return happened.Finished(id, Result(id, [TextPart(text)], is_error=how != "returned"), how)
+    return happened.Finished(id, ToolResult(id, [TextPart(text)], is_error=how != "returned"), how)
 
 
 def supplied(id: str, text: str = "from afar", how: Any = "returned") -> happened.Supplied:
@@ -363,10 +363,10 @@ def test_whatever_happens_every_call_has_one_result_and_the_history_is_legal(cap
         for place, turn in enumerate(turns):
             if isinstance(turn, Assistant) and turn.response.calls:
                 answers = turns[place + 1]
-                assert isinstance(answers, Results)
+                assert isinstance(answers, ToolResults)
                 asked = [call.id for call in turn.response.calls]
                 assert [result.call_id for result in answers.results] == asked, seed
-        request = replace(state.request, turns=[*turns, User([TextPart("And?")])])
+        request = replace(state.request, messages=[*turns, User([TextPart("And?")])])
         for wire in ("openai.chat", "openai.responses", "anthropic.messages"):
             assert check_request(write_request(request, wire).body, wire) == [], (seed, wire)
         seen[state.termination] += 1

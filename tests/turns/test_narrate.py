@@ -11,7 +11,7 @@ import pytest
 from tests.turns.playing import WIRES, Emulated, Fault, Round, Say, Think, at_once, call, script
 from toolparity.cassettes.scripts import Refuse
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import JsonPart, Result, System, TextPart, User
+from toolparity.normalizer.conversation import JsonPart, System, TextPart, ToolResult, User
 from toolparity.normalizer.errors import NothingSaid
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
@@ -36,7 +36,7 @@ CALLS = [
 ]
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]
 INVOICES = [{"id": "inv_001", "amount": 150}]
-RESULTS = [Result("call_1", [JsonPart(APPOINTMENTS)]), Result("call_2", [JsonPart(INVOICES)])]
+RESULTS = [ToolResult("call_1", [JsonPart(APPOINTMENTS)]), ToolResult("call_2", [JsonPart(INVOICES)])]
 GIVEN = narrator_input(ASKED, CALLS, RESULTS, TOOLS)
 
 
@@ -71,7 +71,7 @@ def test_the_hint_names_what_was_done_in_order() -> None:
 
 
 def test_a_failure_is_noted_and_the_rest_is_there() -> None:
-    failed = Result("call_2", [TextPart("The billing service is down.")], is_error=True)
+    failed = ToolResult("call_2", [TextPart("The billing service is down.")], is_error=True)
     given = narrator_input(ASKED, CALLS, [RESULTS[0], failed], TOOLS)
     first, second = json_codec.decode(json_codec.encode(given))["toolResults"]
     assert first == {"toolName": "crm.listUpcomingAppointments", "result": APPOINTMENTS}
@@ -80,7 +80,7 @@ def test_a_failure_is_noted_and_the_rest_is_there() -> None:
 
 
 def test_where_everything_failed_the_hint_says_so() -> None:
-    given = narrator_input(ASKED, CALLS, [Result(one.id, [], is_error=True) for one in CALLS], TOOLS)
+    given = narrator_input(ASKED, CALLS, [ToolResult(one.id, [], is_error=True) for one in CALLS], TOOLS)
     assert given.context_hint.endswith("All of it failed: say so, and why.")
     assert [told.error for told in given.tool_results] == ["The tool failed and said nothing."] * 2
 
@@ -91,7 +91,7 @@ def test_a_call_that_nobody_answered_has_failed() -> None:
 
 
 def test_a_tool_that_returned_nothing_has_not_failed() -> None:
-    given = narrator_input(ASKED, CALLS[:2], [Result("call_1", []), Result("call_2", [JsonPart(None)])])
+    given = narrator_input(ASKED, CALLS[:2], [ToolResult("call_1", []), ToolResult("call_2", [JsonPart(None)])])
     told = json_codec.decode(json_codec.encode(given))["toolResults"]
     assert [one["result"] for one in told] == ["", None]
 
@@ -140,7 +140,7 @@ def test_the_narrator_sees_the_input_and_nothing_else(wire: str) -> None:
     assert (narration.text, narration.written) == (ANSWER, True)
     [body] = provider.bodies
     request = read_request(body, wire)
-    system, user = request.turns
+    system, user = request.messages
     assert isinstance(system, System)
     assert isinstance(user, User)
     assert [part.text for part in system.parts if isinstance(part, TextPart)] == [INSTRUCTIONS]
@@ -218,7 +218,7 @@ def test_closing_the_narration_closes_the_connection() -> None:
 
 
 def test_long_results_are_cut_where_they_are_told_as_they_are() -> None:
-    given = narrator_input(ASKED, CALLS[:1], [Result("call_1", [TextPart("x" * 5000)])])
+    given = narrator_input(ASKED, CALLS[:1], [ToolResult("call_1", [TextPart("x" * 5000)])])
     assert len(plain(given)) < 2100
     assert plain(given).endswith("x…")
     assert plain(narrator_input(ASKED, [], [])) == "Nothing was looked up."

@@ -49,7 +49,7 @@ class Narrating(Emulated):
         self._round = Round([*([Think(thought)] if thought else []), Say(words)], fault=fault)
 
     def _pieces(self, body: Any) -> Any:
-        user = read_request(body, self.wire).turns[-1]
+        user = read_request(body, self.wire).messages[-1]
         assert isinstance(user, User)
         [said] = [part.text for part in user.parts if isinstance(part, TextPart)]
         self.given = json_codec.decode(said)
@@ -181,7 +181,7 @@ def test_of_a_narration_that_is_interrupted_the_words_that_were_shown_are_kept(w
         return shown
 
     shown = at_once(main())
-    [block] = turn.state.rounds[1].turns[0].response.choices[0].blocks  # type: ignore[union-attr]
+    [block] = turn.state.rounds[1].messages[0].response.choices[0].blocks  # type: ignore[union-attr]
     assert isinstance(block, Text)
     assert block.text.startswith(shown)
     assert turn.outcome.termination == "cancelled"

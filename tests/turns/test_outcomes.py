@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolparity import ToolCall
-from toolparity.normalizer.conversation import JsonPart, MediaPart, Result, TextPart
+from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart, ToolResult
 from toolparity.normalizer.turns.execution.executor import Executor, Ran
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed, rendered
@@ -71,7 +71,7 @@ _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "returns a nest without end": (_nest, "unsayable", "Tool 'bad' returned something that cannot be told"),
     "returns bytes that are no text": (lambda: b"\xff\xfe", "unsayable", "returned 2 bytes that are no text"),
     "returns an error": (
-        lambda: Result("", [TextPart("the index is offline")], is_error=True),
+        lambda: ToolResult("", [TextPart("the index is offline")], is_error=True),
         "failed",
         "the index is offline",
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.building import chat_body, chat_call
 from tests.conformance.pages import DOCS, blocks
-from toolparity.normalizer.conversation import Assistant, Request, Results
+from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events
 from toolparity.normalizer.turns.machine.state import Termination
@@ -73,8 +73,8 @@ def test_a_result_is_given_from_elsewhere(names: dict[str, Any], date: str | Non
 def test_whoever_goes_away_leaves_a_conversation_that_can_go_on(names: dict[str, Any]) -> None:
     request: Request = at_once(names["first_words"](Emulated("anthropic.messages", BOTH), "Go."))
     assert check_request(write_request(request).body, "anthropic.messages") == []
-    kinds = [type(turn) for turn in request.turns]
-    assert kinds[1:3] == [Assistant, Results]
+    kinds = [type(turn) for turn in request.messages]
+    assert kinds[1:3] == [Assistant, ToolResults]
 
 
 def test_the_user_is_told_before_the_tools_run_and_by_a_narrator_behind_them(names: dict[str, Any]) -> None:

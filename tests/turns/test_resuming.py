@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.conversation import Results, TextPart
+from toolparity.normalizer.conversation import TextPart, ToolResults
 from toolparity.normalizer.errors import InvalidState
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.machine import state as states
@@ -186,7 +186,7 @@ def test_a_state_keeps_what_strict_json_would_lose() -> None:
     at_once(turn.run("Go."))
     assert states.load(log.states[-1]).history() == turn.state.history()
     results = turn.state.history()[2]
-    assert isinstance(results, Results)
+    assert isinstance(results, ToolResults)
     assert results.results[0].parts == [TextPart("half \ud83d")]
 
 

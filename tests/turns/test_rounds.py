@@ -99,10 +99,12 @@ def test_each_request_holds_the_whole_history_and_always_offers_the_tools(wire: 
     played = script([call("look", at=1)], [call("count", of="x")], [Say("Done.")])
     _, _, provider = run(wire, played)
     requests = [read_request(body, wire, provider=provider.name) for body in provider.bodies]
-    assert [len(request.turns) for request in requests] == [1, 3, 5]
+    assert [len(request.messages) for request in requests] == [1, 3, 5]
     assert all([tool.name for tool in request.tools] == ["look", "count", "post"] for request in requests)
     for before, after in itertools.pairwise(requests):
-        assert [playing.plain(t) for t in after.turns[: len(before.turns)]] == [playing.plain(t) for t in before.turns]
+        assert [playing.plain(t) for t in after.messages[: len(before.messages)]] == [
+            playing.plain(t) for t in before.messages
+        ]
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -171,9 +173,11 @@ def test_what_is_sent_may_be_made_of_the_whole_request() -> None:
     seen: list[int] = []
 
     def brief(request: Request) -> Request:
-        seen.append(len(request.turns))
+        seen.append(len(request.messages))
         said = User([TextPart("Go.")])
-        return replace(request, turns=[said, *request.turns[-2:]] if len(request.turns) > 3 else request.turns)
+        return replace(
+            request, messages=[said, *request.messages[-2:]] if len(request.messages) > 3 else request.messages
+        )
 
     played = script([call("look", at=1)], [call("look", at=2)], [Say("Done.")])
     provider = Emulated("anthropic.messages", played)
@@ -222,5 +226,5 @@ def test_the_conversation_goes_on_where_a_turn_ended() -> None:
     first = Turn(provider, Counting().tools())
     at_once(first.run("Go."))
     request = first.outcome.next("And geese?")
-    assert isinstance(request.turns[-1], User)
-    assert len(request.turns) == 5
+    assert isinstance(request.messages[-1], User)
+    assert len(request.messages) == 5

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...conversation import Result
+from ...conversation import ToolResult
 from ...model import Policy, Response, ToolCall
 from ...policies import Selection
 from ..machine.state import How, OnError, key_of
@@ -41,7 +41,7 @@ class Ran(Struct, frozen=True):
     """A call with its result, and how it came to it."""
 
     call: ToolCall
-    result: Result
+    result: ToolResult
     how: How
 
 
@@ -55,7 +55,7 @@ Admit = Callable[[ToolCall], Ran | None]
 Run = Callable[[ToolCall], Awaitable[Ran]]
 Around = Callable[[ToolCall, Run], Awaitable[Ran]]
 #: Call key (`state.key_of`) -> the result, or None for a call that was started and has no result.
-Ledger = MutableMapping[str, Result | None]
+Ledger = MutableMapping[str, ToolResult | None]
 
 
 class Executor:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...answers import result_of
-from ...conversation import JsonPart, MediaPart, Part, Result, TextPart
+from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult
 from ...errors import UnsayableOutcome
 from ...model import ToolCall
 from ..machine.state import How
@@ -34,7 +34,7 @@ class ToolFailed(Exception):
     """Raise this in a tool to report a failure to the model. The message becomes the error result unchanged."""
 
 
-def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[Result, How]:
+def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[ToolResult, How]:
     """Return the result of a call for the value that its tool returned or the exception that it raised. Never raises.
 
     ``most``: maximum characters of the result.
@@ -58,12 +58,12 @@ def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[Result, Ho
     return result, "failed" if result.is_error else "returned"
 
 
-def failure(call: ToolCall, text: str, most: int = MOST) -> Result:
+def failure(call: ToolCall, text: str, most: int = MOST) -> ToolResult:
     """Return an error result for a call, with at most ``most`` characters of the text."""
-    return limited(Result(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind), most)
+    return limited(ToolResult(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind), most)
 
 
-def limited(result: Result, most: int) -> Result:
+def limited(result: ToolResult, most: int) -> ToolResult:
     """Return the result with at most ``most`` characters in all parts together. A note states what was cut."""
     parts: list[Part] = []
     room = most

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Result
+from ...conversation import ToolResult
 from ...errors import TurnMisused
 from ...model import ToolCall
 from ...pairing import unanswered
@@ -219,7 +219,7 @@ def finished(work: Work, happening: Finished) -> None:
     advance(work)
 
 
-def settle(work: Work, call: CallState, result: Result, how: How) -> None:
+def settle(work: Work, call: CallState, result: ToolResult, how: How) -> None:
     """Set the one result of a call, and emit its block and `call_finished`."""
     work.set_call(call.id, status=_STATUS[how], how=how, result=result)
     _tell_result(work, work.round.result_block + _number(work, call), result)
@@ -274,7 +274,7 @@ def _finish(work: Work) -> None:
         go_on(work)
 
 
-def _tell_result(work: Work, sequence: int, result: Result) -> None:
+def _tell_result(work: Work, sequence: int, result: ToolResult) -> None:
     made = result_row(result)
     block = work.block(sequence, *made)
     round = work.round.round_number

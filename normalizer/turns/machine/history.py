@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...answers import answer
-from ...conversation import Assistant, JsonPart, Other, Result, TextPart, Turn
+from ...conversation import Assistant, JsonPart, Message, RawItem, TextPart, ToolResult
 from ...model import Choice, Refusal, Response, Text, ToolCall
 from ...pairing import unanswered
 from ...policies import Ref, Selection
@@ -27,7 +27,7 @@ def selection_of(round: RoundState, settings: Settings) -> Selection:
     return Selection(settings.policy, settings.limit, settings.choice, kept, round.dropped, round.rejected)
 
 
-def closed(round: RoundState, settings: Settings) -> list[Turn]:
+def closed(round: RoundState, settings: Settings) -> list[Message]:
     """Return the messages that the round adds to the history. Every call in them has a result.
 
     Of an answer that is incomplete or has an error, only the text is kept. The provider would reject a partial
@@ -46,7 +46,7 @@ def closed(round: RoundState, settings: Settings) -> list[Turn]:
     return [*turns, *(_approval(response.wire, call) for call in round.calls if call.server is not None)]
 
 
-def refused_results(round: RoundState, settings: Settings) -> Iterator[tuple[int, Result]]:
+def refused_results(round: RoundState, settings: Settings) -> Iterator[tuple[int, ToolResult]]:
     """Yield the results of the calls that are not kept, each with the number of its call in the answer."""
     choice = chosen(round.response, settings) if round.response is not None else None
     reasons = {ref.block: ref.reason for ref in (*round.dropped, *round.rejected) if ref.choice == settings.choice}
@@ -81,7 +81,7 @@ def note(state: TurnState, termination: str) -> str:
     return "\n".join([head, "What the tools returned:", *known]) if known else head
 
 
-def _shown(response: Response, choice: Choice) -> list[Turn]:
+def _shown(response: Response, choice: Choice) -> list[Message]:
     blocks = [Text(block.text) for block in choice.blocks if isinstance(block, Text) and block.text.strip()]
     if not blocks:
         return []
@@ -93,16 +93,16 @@ def _words(choice: Choice) -> str:
     return choice.text or "".join(block.text for block in choice.blocks if isinstance(block, Refusal))
 
 
-def _approval(wire: str, call: CallState) -> Turn:
+def _approval(wire: str, call: CallState) -> Message:
     """Return the answer to an approval request of the provider. Only `openai.responses` sends them (failure RSP-06)."""
     allowed = call.status == "done"
     item = {"type": "mcp_approval_response", "approval_request_id": call.id, "approve": allowed}
     if not allowed and call.reason:
         item["reason"] = call.reason
-    return Other(wire, item)
+    return RawItem(wire, item)
 
 
-def _quoted(result: Result) -> str:
+def _quoted(result: ToolResult) -> str:
     text = " ".join(
         part.text if isinstance(part, TextPart) else json_codec.text(part.value) if isinstance(part, JsonPart) else "…"
         for part in result.parts

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...conversation import Result
+from ...conversation import ToolResult
 from ...model import Error, Response, Usage
 from .state import How, Termination
 
@@ -158,7 +158,7 @@ class Finished(_Happening, tag="finished", frozen=True, gc=False):
     """A call has its result."""
 
     call_id: str
-    result: Result
+    result: ToolResult
     how: How
 
 
@@ -166,7 +166,7 @@ class Supplied(_Happening, tag="supplied", frozen=True, gc=False):
     """A call that was handed over has its result."""
 
     call_id: str
-    result: Result
+    result: ToolResult
     how: How
 
 

@@ -47,7 +47,7 @@ def request_of(state: TurnState) -> Request:
         choice = ToolChoice("none") if request.tools else None
     elif len(state.rounds) > 1 and choice is not None and choice.mode in ("required", "named", "raw"):
         choice = None
-    return replace(request, turns=state.history(), tool_choice=choice)
+    return replace(request, messages=state.history(), tool_choice=choice)
 
 
 def close_round(work: Work, termination: Termination | None = None) -> None:
@@ -56,7 +56,7 @@ def close_round(work: Work, termination: Termination | None = None) -> None:
     turns = closed(round, work.state.settings)
     response = round.response
     stands = response is not None and response.complete and response.error is None and bool(turns)
-    work.set_round(turns=turns, response=None if stands else response, termination_reason=termination)
+    work.set_round(messages=turns, response=None if stands else response, termination_reason=termination)
     work.set(rounds=[*work.state.rounds[:-1], without_result(work.round)])
     work.tell(RoundFinished, round.round_number, round.tools_used, round.usage, termination)
 

@@ -13,10 +13,10 @@ import hashlib
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ... import json_codec
-from ...conversation import Assistant, Request, Result, Results, Turn
+from ...conversation import Assistant, Message, Request, ToolResult, ToolResults
 from ...errors import InvalidState, PolicyError
 from ...model import Block, Error, Policy, Response, ToolCall, Usage
 from ...policies import Ref, policy_name
@@ -72,7 +72,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     ``max_rounds``: how many answers with calls are acted on. Then the model is asked a last time and may not call.
     ``limit``: maximum kept calls of one answer. ``on_error``: under the policy `batch`, whether the calls after a
     failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
-    the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
+    the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Message` is "continue". The
     default here is "stop", because earlier versions did not write the field.
     ``budget``: tokens of all rounds; once they are used up, no call runs and no pause is continued. ``loop_after``: the
     number of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
@@ -114,7 +114,7 @@ class CallState(Struct, frozen=True, omit_defaults=True):
     key: str
     status: Status = "approved"
     how: How | None = None
-    result: Result | None = None
+    result: ToolResult | None = None
     attempts: int = 0
     given: bool = False
     reason: str | None = None
@@ -150,15 +150,15 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     calls: list[CallState] = []
     dropped: list[Ref] = []
     rejected: list[Ref] = []
-    turns: list[Turn] = []
+    messages: list[Message] = field(name="turns", default_factory=list)
     usage: Usage | None = None
     termination_reason: Termination | None = None
 
     @property
     def answered(self) -> Response | None:
         """The model's answer, None before it has arrived."""
-        if self.response is None and self.turns and isinstance(self.turns[0], Assistant):
-            return self.turns[0].response
+        if self.response is None and self.messages and isinstance(self.messages[0], Assistant):
+            return self.messages[0].response
         return self.response
 
     @property
@@ -173,10 +173,10 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
         return [call.name for call in self.calls if call.attempts]
 
     @property
-    def tool_results(self) -> list[Result]:
+    def tool_results(self) -> list[ToolResult]:
         """The tool results in call order. While the round is open, only the results known so far."""
-        for turn in self.turns:
-            if isinstance(turn, Results):
+        for turn in self.messages:
+            if isinstance(turn, ToolResults):
                 return turn.results
         return [call.result for call in self.calls if call.result is not None]
 
@@ -238,12 +238,12 @@ class TurnState(Struct, frozen=True):
         """The calls that wait for approval or for a result from outside (see their ``status``)."""
         return [call for call in self.rounds[-1].calls if call.waits] if self.rounds else []
 
-    def history(self) -> list[Turn]:
+    def history(self) -> list[Message]:
         """Return the conversation up to the last round that is over. Every call in it has a result.
 
         Each call returns the same message objects, so that `normalizer.requests.RequestWriter` encodes only new ones.
         """
-        return [*self.request.turns, *(turn for round in self.rounds for turn in round.turns)]
+        return [*self.request.messages, *(turn for round in self.rounds for turn in round.messages)]
 
 
 _encoder = msgspec.json.Encoder()

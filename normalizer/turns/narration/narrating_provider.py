@@ -18,7 +18,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Assistant, JsonPart, Part, Request, Result, Results, TextPart, Tool, Turn, User
+from ...conversation import Assistant, JsonPart, Message, Part, Request, TextPart, Tool, ToolResult, ToolResults, User
 from ...events import BlockDelta, BlockStart, Event
 from ...model import Choice, Response, Stop, StopReason, Text, Usage
 from ...requests import read_request, write_request
@@ -80,8 +80,8 @@ def given_by(
     It contains all calls since the last user message, with their results. ``names``: tool names by their alias in the
     request (`Encoded.names`).
     """
-    turns = request.turns
-    if not turns or not isinstance(turns[-1], Results):
+    turns = request.messages
+    if not turns or not isinstance(turns[-1], ToolResults):
         return None
     spoke = max((place for place, turn in enumerate(turns) if isinstance(turn, User)), default=-1)
     since = turns[spoke + 1 :]
@@ -89,15 +89,15 @@ def given_by(
     words = [part.text for turn in reversed(messages) for part in _parts(turn) if isinstance(part, TextPart)]
     said = [call for turn in since if isinstance(turn, Assistant) for call in turn.response.calls]
     calls = [replace(call, name=(names or {}).get(call.name, call.name)) for call in said]
-    results = [_valued(result) for turn in since if isinstance(turn, Results) for result in turn.results]
+    results = [_valued(result) for turn in since if isinstance(turn, ToolResults) for result in turn.results]
     return narrator_input("\n".join(words), calls, results, tools)
 
 
-def _parts(turn: Turn) -> list[Part]:
+def _parts(turn: Message) -> list[Part]:
     return turn.parts if isinstance(turn, User) else []
 
 
-def _valued(result: Result) -> Result:
+def _valued(result: ToolResult) -> ToolResult:
     """Parse a JSON text result into a value: most wires carry values as text."""
     [part] = result.parts if len(result.parts) == 1 else [None]
     if not isinstance(part, TextPart) or not part.text.lstrip().startswith(("{", "[")):

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from ... import json_codec
-from ...conversation import Result
+from ...conversation import ToolResult
 from ...model import Response, ToolCall
 from ..block_rows import result_content
 from ..execution.exception_text import described
@@ -38,7 +38,7 @@ INSTRUCTIONS = (
 _QUOTED = 2000
 
 
-class ToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):
+class NarratedResult(Struct, frozen=True, rename="camel", omit_defaults=True):
     """One call for the narrator: ``result``, the value or text that the tool returned, or ``error``, why it failed.
 
     JSON: ``{"toolName", "result"}`` or ``{"toolName", "error"}``.
@@ -58,7 +58,7 @@ class NarratorInput(Struct, frozen=True, rename="camel"):
     """The complete input of the narrator. JSON: ``{"userMessage", "toolResults", "contextHint"}``."""
 
     user_message: str
-    tool_results: list[ToolResult]
+    tool_results: list[NarratedResult]
     context_hint: str
 
     @property
@@ -77,7 +77,7 @@ class Narration(Struct, frozen=True):
 def narrator_input(
     user_message: str,
     calls: Sequence[ToolCall],
-    results: Iterable[Result],
+    results: Iterable[ToolResult],
     tools: Mapping[str, Hinted] | None = None,
     *,
     context_hint: str | None = None,
@@ -154,16 +154,16 @@ class Narrator:
         return saying(self.provider, asked(self.provider, self.instructions, given.text), heard)
 
 
-def _tool_result(call: ToolCall, result: Result | None) -> ToolResult:
+def _tool_result(call: ToolCall, result: ToolResult | None) -> NarratedResult:
     if result is None:
-        return ToolResult(call.name, error="This call has no result.")
+        return NarratedResult(call.name, error="This call has no result.")
     content = result_content(result)
     if result.is_error:
-        return ToolResult(call.name, error=content or "The tool failed and said nothing.")
-    return ToolResult(call.name, result=content)
+        return NarratedResult(call.name, error=content or "The tool failed and said nothing.")
+    return NarratedResult(call.name, result=content)
 
 
-def _context(calls: Sequence[ToolCall], told: Sequence[ToolResult], tools: Mapping[str, Hinted]) -> str:
+def _context(calls: Sequence[ToolCall], told: Sequence[NarratedResult], tools: Mapping[str, Hinted]) -> str:
     if not calls:
         return "No tool was called: say so."
     said = f"Tell what came of {_named(calls, tools)}"

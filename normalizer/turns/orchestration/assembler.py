@@ -70,8 +70,8 @@ def uncertainty(recoveries: list[Recovery]) -> str:
 
 def _put_together(outcome: Outcome, session: Session) -> str:
     why = f" ({outcome.error.type}: {quoted(outcome.error.message, 200)})" if outcome.error is not None else ""
-    current = {id(turn) for round in outcome.state.rounds for turn in round.turns}
-    rounds = [round for round in session.rounds if any(id(turn) in current for turn in round.turns)]
+    current = {id(turn) for round in outcome.state.rounds for turn in round.messages}
+    rounds = [round for round in session.rounds if any(id(turn) in current for turn in round.messages)]
     calls = [call for round in rounds for call in round.calls]
     lines = [f"The answer could not be finished: {str(outcome.termination).replace('_', ' ')}{why}."]
     found = [call for call in calls if not call.failed]

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Assistant, Request, Results, System, TextPart, Turn, User
+from ...conversation import Assistant, Message, Request, System, TextPart, ToolResults, User
 from ...model import Choice, Response, Text, ToolCall
 from ..execution.cancellation import is_failure
 from ..execution.exception_text import described
@@ -88,7 +88,7 @@ class ContextBuilder:
             return Built(request, whole)
         budget = max(whole // 2, _SMALL) if level != "whole" else whole
         budget = min(budget, self.tokens) if self.tokens is not None else budget
-        session = session_of(request.turns)
+        session = session_of(request.messages)
         if not session.rounds:
             bare = _bare(request) if level == "session" else request
             tokens = self.weight(bare)
@@ -102,9 +102,9 @@ class ContextBuilder:
     def weight(self, request: Request) -> int:
         """Return the number of tokens of the request: its tools and its messages."""
         tools = sum(self.count(json_codec.text([one.name, one.description, one.parameters])) for one in request.tools)
-        return tools + sum(map(self.weight_of, request.turns))
+        return tools + sum(map(self.weight_of, request.messages))
 
-    def weight_of(self, turn: Turn) -> int:
+    def weight_of(self, turn: Message) -> int:
         """Return the number of tokens of one message."""
         if isinstance(turn, Assistant):
             texts = [
@@ -118,17 +118,17 @@ class ContextBuilder:
         if isinstance(turn, (User, System)):
             parts = [part.text if isinstance(part, TextPart) else json_codec.text(part) for part in turn.parts]
             return sum(map(self.count, parts))
-        if isinstance(turn, Results):
+        if isinstance(turn, ToolResults):
             results = [part for one in turn.results for part in one.parts]
             return sum(self.count(p.text if isinstance(p, TextPart) else json_codec.text(p)) for p in results)
         return self.count(json_codec.text(turn.raw))
 
     async def _brief(self, request: Request, session: Session, kept: RoundMemory | None, budget: int) -> Built:
-        fixed: list[Turn] = [item for item in session.items if not isinstance(item, RoundMemory)]
-        fixed += kept.turns if kept is not None else []
+        fixed: list[Message] = [item for item in session.items if not isinstance(item, RoundMemory)]
+        fixed += kept.messages if kept is not None else []
         intent = _intent(session)
         rounds = [round for round in session.rounds if round is not kept]
-        left = budget - self.weight(replace(request, turns=fixed)) - self.count(f"{HEAD}\n{intent}\n")
+        left = budget - self.weight(replace(request, messages=fixed)) - self.count(f"{HEAD}\n{intent}\n")
         troubles: list[str] = []
         told: dict[int, str] = {}
         ended = _ended(session)
@@ -142,7 +142,7 @@ class ContextBuilder:
             told[round.number] = text
             left -= self.count(text + "\n") if text else 0
         turns = _placed(session, kept, told, intent)
-        made = replace(request, turns=turns)
+        made = replace(request, messages=turns)
         tokens = self.weight(made)
         return Built(made, tokens, [round.number for round in rounds], tokens > budget, troubles)
 
@@ -178,13 +178,13 @@ def _intent(session: Session) -> str:
     return f"Wanted now: {quoted(words[-1], _INTENT)} (asked before: {quoted(words[-2], _INTENT)})"
 
 
-def _placed(session: Session, kept: RoundMemory | None, told: dict[int, str], intent: str) -> list[Turn]:
+def _placed(session: Session, kept: RoundMemory | None, told: dict[int, str], intent: str) -> list[Message]:
     """Return the conversation with the briefing after the user's messages and before the round in ``kept``.
 
     The summarized answers to earlier questions stay in their places, so that each question keeps its answer.
     """
     ended = _ended(session)
-    turns: list[Turn] = []
+    turns: list[Message] = []
     lines: list[str] = []
     for item in session.items:
         if not isinstance(item, RoundMemory):
@@ -196,7 +196,7 @@ def _placed(session: Session, kept: RoundMemory | None, told: dict[int, str], in
     left_out = lines.count("")
     shown = [line for line in [HEAD, intent, f"Older rounds left out: {left_out}." if left_out else ""] if line]
     briefing = User([TextPart("\n".join([*shown, *filter(None, lines)]))])
-    return [*turns, *([briefing] if lines else []), *(kept.turns if kept is not None else [])]
+    return [*turns, *([briefing] if lines else []), *(kept.messages if kept is not None else [])]
 
 
 def _ended(session: Session) -> set[int]:
@@ -207,8 +207,8 @@ def _ended(session: Session) -> set[int]:
     return {round.number for round in before if round.said and not round.calls}
 
 
-def _said(round: RoundMemory, text: str) -> Turn:
-    response: Response = next(turn.response for turn in round.turns if isinstance(turn, Assistant))
+def _said(round: RoundMemory, text: str) -> Message:
+    response: Response = next(turn.response for turn in round.messages if isinstance(turn, Assistant))
     choice = response.choices[0]
     words = Choice(choice.index, [Text(text)], choice.stop)
     return Assistant(Response(response.wire, response.provider, None, response.model, [words]))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ... import json_codec
-from ...conversation import Assistant, Other, Result, Results, System, TextPart, Turn, User
+from ...conversation import Assistant, Message, RawItem, System, TextPart, ToolResult, ToolResults, User
 from ...model import Block, Reasoning, Refusal, Text, ToolCall
 from ...pairing import paired
 from ..block_rows import result_content
@@ -47,13 +47,13 @@ class RoundMemory(Struct, frozen=True):
     said: str
     thought: str
     calls: list[CallMemory]
-    turns: list[Turn]
+    messages: list[Message]
 
 
 class Session(Struct, frozen=True):
     """The layers of a conversation. ``items``: its system and user messages and its rounds, in order."""
 
-    items: list[Turn | RoundMemory]
+    items: list[Message | RoundMemory]
 
     @property
     def rounds(self) -> list[RoundMemory]:
@@ -86,10 +86,10 @@ class Session(Struct, frozen=True):
         return [(number, text) for number, text in said if text]
 
 
-def session_of(turns: Sequence[Turn]) -> Session:
+def session_of(turns: Sequence[Message]) -> Session:
     """Return the session of a conversation. It first moves tool results behind their calls, if they are elsewhere."""
-    items: list[Turn | RoundMemory] = []
-    open_round: list[Turn] = []
+    items: list[Message | RoundMemory] = []
+    open_round: list[Message] = []
     number = 0
 
     def close() -> None:
@@ -104,7 +104,7 @@ def session_of(turns: Sequence[Turn]) -> Session:
             if open_round and not isinstance(open_round[-1], Assistant):
                 close()  # consecutive assistant messages belong to one round: the provider paused in between
             open_round.append(turn)
-        elif isinstance(turn, (Results, Other)) and open_round:
+        elif isinstance(turn, (ToolResults, RawItem)) and open_round:
             open_round.append(turn)
         else:
             close()
@@ -118,22 +118,22 @@ def words_of(turn: User | System) -> str:
     return "\n".join(part.text for part in turn.parts if isinstance(part, TextPart))
 
 
-def blocks_of(turn: Turn) -> list[Block]:
+def blocks_of(turn: Message) -> list[Block]:
     """Return the blocks of the first choice, an empty list for messages other than answers."""
     choices = turn.response.choices if isinstance(turn, Assistant) else []
     return choices[0].blocks if choices else []
 
 
-def _round(number: int, turns: list[Turn]) -> RoundMemory:
+def _round(number: int, turns: list[Message]) -> RoundMemory:
     blocks = [block for turn in turns for block in blocks_of(turn)]
-    results = {one.call_id: one for turn in turns if isinstance(turn, Results) for one in turn.results}
+    results = {one.call_id: one for turn in turns if isinstance(turn, ToolResults) for one in turn.results}
     said = "".join(block.text for block in blocks if isinstance(block, (Text, Refusal)))
     thought = "".join(block.text for block in blocks if isinstance(block, Reasoning))
     calls = [_call(block, results.get(block.id)) for block in blocks if isinstance(block, ToolCall)]
     return RoundMemory(number, said.strip(), thought.strip(), calls, turns)
 
 
-def _call(call: ToolCall, result: Result | None) -> CallMemory:
+def _call(call: ToolCall, result: ToolResult | None) -> CallMemory:
     if result is None:
         return CallMemory(call.id, call.name, call.arguments_text, "there is no answer", True)
     content = result_content(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...conversation import Assistant, Results, TextPart
+from ...conversation import Assistant, TextPart, ToolResults
 from ...model import Text, ToolCall
 from ..write_context import Carrying
 
@@ -46,7 +46,7 @@ def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[s
     return None if silent and not asked else {"role": "assistant", "content": blocks}
 
 
-def usual_results(turn: Results) -> dict[str, Any] | None:
+def usual_results(turn: ToolResults) -> dict[str, Any] | None:
     """Return the message for tool results that are one plain text each, or None for any other turn."""
     if turn.extra:
         return None

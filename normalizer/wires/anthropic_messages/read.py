@@ -14,7 +14,18 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Assistant, Other, Request, Result, Results, System, Tool, ToolChoice, Turn, User
+from ...conversation import (
+    Assistant,
+    Message,
+    RawItem,
+    Request,
+    System,
+    Tool,
+    ToolChoice,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..common import Context
@@ -51,7 +62,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         raise MalformedBody("not a request of the Messages API: it has no list of messages", body=body)
     reading = _Reading(provider, respelled)
     if given.get("system"):
-        reading.turns.append(_system(given["system"], {}))
+        reading.messages.append(_system(given["system"], {}))
     for message, content in zip(given["messages"], _exact(data, given["messages"]), strict=True):
         reading.message(message, content)
     reading.close()
@@ -63,7 +74,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     return Request(
         WIRE,
         model if isinstance(model, str) else None,
-        reading.turns,
+        reading.messages,
         [_tool(tool) for tool in tools] if isinstance(tools, list) else [],
         choice,
         parallel,
@@ -94,7 +105,7 @@ class _Reading:
     """State of reading one request: the turns so far, and the assistant messages of the current turn."""
 
     def __init__(self, provider: str | None, respelled: bool) -> None:
-        self.turns: list[Turn] = []
+        self.messages: list[Message] = []
         self._provider = provider
         self._respelled = respelled
         self._said: list[tuple[dict[str, Any], bytes]] = []
@@ -112,13 +123,13 @@ class _Reading:
         self.close()
         extra = rest(message, "role", "content") if isinstance(message, dict) else {}
         if role == "system":
-            self.turns.append(_system(held, extra))
+            self.messages.append(_system(held, extra))
         elif role == "user" and isinstance(held, str):
-            self.turns.append(User(parts_of(held), extra=extra))
+            self.messages.append(User(parts_of(held), extra=extra))
         elif role == "user" and isinstance(held, list):
             self._user(held, extra)
         else:
-            self.turns.append(Other(WIRE, message))
+            self.messages.append(RawItem(WIRE, message))
 
     def close(self) -> None:
         """Convert the pending assistant messages to one turn."""
@@ -131,13 +142,13 @@ class _Reading:
         try:
             answer = decode(b'{"content":' + content + b"}", context)
         except MalformedBody:
-            self.turns.extend(Other(WIRE, message) for message, _ in said)
+            self.messages.extend(RawItem(WIRE, message) for message, _ in said)
             return
         response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
         wired = {id for message, _ in said for id in _ids(message["content"])}
         named = ((call.extra.get("id", call.id), call) for call in response.calls)
         self._calls = [(id if isinstance(id, str) and id in wired else "", call) for id, call in named]
-        self.turns.append(Assistant(response, extra))
+        self.messages.append(Assistant(response, extra))
 
     def _user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
         results = [block for block in blocks if _is_result(block)]
@@ -146,9 +157,9 @@ class _Reading:
             waiting: dict[str, list[ToolCall]] = {}
             for id, call in self._calls:  # a repeated or missing id differs from the id of the canonical call
                 waiting.setdefault(id, []).append(call)
-            self.turns.append(Results([_result(block, waiting) for block in results], {} if others else extra))
+            self.messages.append(ToolResults([_result(block, waiting) for block in results], {} if others else extra))
         if others or not results:
-            self.turns.append(User(parts_of(others), plain=False, extra=extra))
+            self.messages.append(User(parts_of(others), plain=False, extra=extra))
 
 
 def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
@@ -171,13 +182,13 @@ def _is_result(block: Any) -> bool:
     return bool(kind_of(block) == "tool_result")
 
 
-def _result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> Result:
+def _result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> ToolResult:
     id = block.get("tool_use_id")
     id = id if isinstance(id, str) else ""
     calls = waiting.get(id)
     call = calls.pop(0) if calls else None
     content = block.get("content")
-    result = Result(
+    result = ToolResult(
         call.id if call else id,
         parts_of(content),
         block.get("is_error") is True,

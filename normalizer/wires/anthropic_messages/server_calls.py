@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 
-from ...conversation import Assistant, Results, Turn
+from ...conversation import Assistant, Message, ToolResults
 from ...model import ServerToolCall, ServerToolResult, ToolCall
 
 
@@ -27,7 +27,7 @@ class ServerPairs:
         other.begun = self.begun.copy()
         return other
 
-    def survey(self, turns: list[Turn], place: int, stop: int) -> None:
+    def survey(self, turns: list[Message], place: int, stop: int) -> None:
         """Collect the server calls of the segment that begins at turn ``place``; ``stop``: end of the conversation.
 
         A server call may be sent back with its result in its segment, or if the result may still come (SRV-01,
@@ -46,7 +46,7 @@ class ServerPairs:
                         results.add(block.call_id)
                     elif type(block) is ToolCall:
                         waiting = True
-            elif type(turn) is not Results:  # tool results without calls before them are left out
+            elif type(turn) is not ToolResults:  # tool results without calls before them are left out
                 break
             place += 1
         known = self.pending | calls

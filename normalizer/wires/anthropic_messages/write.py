@@ -14,14 +14,14 @@ from ...arguments import parse
 from ...conversation import (
     Assistant,
     Encoded,
-    Other,
+    Message,
     Part,
+    RawItem,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from ...model import (
@@ -66,7 +66,7 @@ def write(request: Request, provider: str | None = None) -> Encoded:
     ``provider``: the provider that receives the request; None is treated like Anthropic.
     """
     writer = Writer(request, provider)
-    writer.add(request.turns, 0, len(request.turns))
+    writer.add(request.messages, 0, len(request.messages))
     return writer.encoded()
 
 
@@ -105,7 +105,7 @@ class Writer:
         other._used, other._served = self._used.copy(), self._served.fork()
         return other
 
-    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+    def add(self, turns: list[Message], start: int, stop: int) -> None:
         """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_seam`).
 
         Regular turns take the fast path.
@@ -129,7 +129,7 @@ class Writer:
         body = members(self._request, self._carry, self._system, self._messages, self._container)
         return self._carry.encoded(mended_members(body, "messages", self._carry))
 
-    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+    def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Write regular turns with the fast path, and return the index of the first turn that is not regular.
 
         Regular turns are a user's plain text, and text and function calls with all tool results in plain texts.
@@ -171,7 +171,7 @@ class Writer:
             place += 1
         return place
 
-    def _turn(self, turn: Turn, index: int) -> None:
+    def _turn(self, turn: Message, index: int) -> None:
         kind = type(turn)
         if kind is System:
             self._instructions(turn, index)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ class Writer:
         self._leading = False
         if kind is Assistant:
             self._assistant(turn, index)  # type: ignore[arg-type]
-        elif kind is Results:
+        elif kind is ToolResults:
             self._results(turn, index)  # type: ignore[arg-type]
         elif kind is User:
             self._user(turn, index)  # type: ignore[arg-type]
@@ -240,7 +240,7 @@ class Writer:
         else:
             self._carry.lose("empty", "a user turn without content was left out", index)
 
-    def _other(self, turn: Other, index: int) -> None:
+    def _other(self, turn: RawItem, index: int) -> None:
         if turn.wire == WIRE:
             self._messages.append(turn.raw)
         else:
@@ -248,7 +248,7 @@ class Writer:
 
     # results
 
-    def _results(self, turn: Results, index: int) -> None:
+    def _results(self, turn: ToolResults, index: int) -> None:
         """Write one message with all tool results, and other content after it (HIST-02, HIST-05, ORD-02)."""
         after: list[dict[str, Any]] = []
         blocks = [self._result(result, after, index) for result in turn.results]
@@ -256,7 +256,7 @@ class Writer:
         if after:
             self._add("user", after, {}, index)
 
-    def _result(self, result: Result, after: list[dict[str, Any]], index: int) -> dict[str, Any]:
+    def _result(self, result: ToolResult, after: list[dict[str, Any]], index: int) -> dict[str, Any]:
         content = self._said(result.parts, result.plain, index)
         block: dict[str, Any] = {
             "type": "tool_result",
@@ -274,7 +274,7 @@ class Writer:
             self._lost_extra(result.extra, index, None, *OF_RESULTS)
         return block
 
-    def _failed(self, result: Result, content: list[Any], after: list[dict[str, Any]], index: int) -> Any:
+    def _failed(self, result: ToolResult, content: list[Any], after: list[dict[str, Any]], index: int) -> Any:
         """Return the content of an error result, which may be only text. The rest goes to ``after``, with a label."""
         words = [one for one in content if kind_of(one) == "text"]
         if len(words) < len(content):

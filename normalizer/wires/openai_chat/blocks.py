@@ -26,7 +26,7 @@ from ...model import (
 from ..common import CUTS, CallSite, Context, settle, total
 from ..misplaced import distrust
 from ..stop_words import reason_of
-from .schema import Body, Call, Function, Message, beside
+from .schema import Body, Call, ChatMessage, Function, beside
 from .slots import Doubts
 
 #: Stop reasons that a gateway also sends if it has no equivalent for its provider's `native_finish_reason` (GEM-02).
@@ -38,7 +38,7 @@ _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execu
 
 def finish(
     site: CallSite,
-    message: Message,
+    message: ChatMessage,
     raw_stop: str | None,
     extra: dict[str, Any],
     broken_off: bool = False,
@@ -211,7 +211,7 @@ def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
     return reason
 
 
-def _reasoning(message: Message) -> Reasoning:
+def _reasoning(message: ChatMessage) -> Reasoning:
     """Build the reasoning block from `reasoning_content` (DeepSeek and most) or `reasoning` (OpenRouter, Groq).
 
     OpenRouter's `reasoning_details` supply signature and encrypted data, and the text if there is no other.

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..common import Context
 from .reasoning_details import Details
-from .schema import Function, Message
+from .schema import ChatMessage, Function
 from .slots import Doubts, Slots
 
 
@@ -57,7 +57,7 @@ class Answer:
         self.total = 0
         self.whole = False
 
-    def unsaid(self, message: Message) -> Message:
+    def unsaid(self, message: ChatMessage) -> ChatMessage:
         """Return a `message` without the content that the deltas already contained; Perplexity repeats all of it.
 
         Calls are removed as well; `repeats` handles them.
@@ -80,7 +80,7 @@ class Answer:
         calls = [] if self.legacy is None else self.legacy.calls(Doubts())
         return [call.function for call in calls if call.function is not None]
 
-    def message(self, doubts: Doubts) -> Message:
+    def message(self, doubts: Doubts) -> ChatMessage:
         """Return the message from the deltas, without `functions`. Doubtful calls are added to ``doubts``."""
         content: Any = "".join(self.content)
         reasoning = "".join(self.reasoning)
@@ -89,7 +89,7 @@ class Answer:
             parts.insert(0, {**self.thinking, "thinking": [{"type": "text", "text": reasoning}]})
         if parts:
             content = [*parts, {"type": "text", "text": content}] if content else parts
-        return Message(
+        return ChatMessage(
             content=content,
             tool_calls=self.slots.calls(doubts),
             refusal="".join(self.refusal),

@@ -9,11 +9,11 @@ from ..common import CallSite, Context, error_of, no_answer, read_whole
 from ..schema import Reader
 from .blocks import finish, usage, usage_beside
 from .fast_path import decode_usual
-from .schema import Body, Choice, Message, carry_body, carry_choice, carry_message
+from .schema import Body, ChatMessage, Choice, carry_body, carry_choice, carry_message
 from .stream import Stream
 
 _reader = Reader(Body)
-_NO_MESSAGE = Message()
+_NO_MESSAGE = ChatMessage()
 
 
 def decode(data: bytes, context: Context) -> Response:
@@ -74,9 +74,9 @@ def _indexes(choices: list[Choice], context: Context) -> list[int]:
     return given
 
 
-def _filled(message: Message, delta: Message) -> Message:
+def _filled(message: ChatMessage, delta: ChatMessage) -> ChatMessage:
     """Return the message with its empty members filled in from the `delta` of the same choice."""
-    members = {name: getattr(delta, name) for name in Message.__struct_fields__ if not getattr(message, name)}
+    members = {name: getattr(delta, name) for name in ChatMessage.__struct_fields__ if not getattr(message, name)}
     return replace(message, **members)
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Assistant, Other, Request, Result, Results, System, TextPart, Turn, User
+from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResult, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..common import CallSite, Context
@@ -32,11 +32,11 @@ from . import walk
 from .blocks import finish
 from .dialects import WIRE
 from .parts import read_parts
-from .schema import Message
+from .schema import ChatMessage
 from .tools import read_choice, read_tools
 from .write_assistant import AS_WRITTEN
 
-_reader = Reader(Message)
+_reader = Reader(ChatMessage)
 #: Members of an assistant message that become blocks unless they are empty.
 _SAID = frozenset(
     (
@@ -95,25 +95,25 @@ class _Turns:
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
-        self._turns: list[Turn] = []
+        self._turns: list[Message] = []
         self._open: list[tuple[str | None, ToolCall]] = []
 
-    def read(self, messages: list[Any]) -> list[Turn]:
+    def read(self, messages: list[Any]) -> list[Message]:
         for message in messages:
             self._turns.append(self._turn(message))
         return _joined(self._turns)
 
-    def _turn(self, message: Any) -> Turn:
+    def _turn(self, message: Any) -> Message:
         role = message.get("role") if isinstance(message, dict) else None
         if role == "assistant":
             return self._assistant(message)
         if role in ("tool", "function"):
-            return Results([self._result(message, role)])
+            return ToolResults([self._result(message, role)])
         if role not in ("system", "developer", "user") or "content" not in message:
-            return Other(WIRE, message)
+            return RawItem(WIRE, message)
         content = message["content"]
         if content is not None and not isinstance(content, (str, list)):
-            return Other(WIRE, message)
+            return RawItem(WIRE, message)
         extra = {key: value for key, value in message.items() if key not in ("role", "content")}
         if content is None:
             extra["content"] = None
@@ -177,7 +177,7 @@ class _Turns:
             written["objects"] = True
         return written
 
-    def _result(self, message: dict[str, Any], role: str) -> Result:
+    def _result(self, message: dict[str, Any], role: str) -> ToolResult:
         content = message.get("content")
         given = message.get("tool_call_id")
         name = message.get("name")
@@ -197,7 +197,7 @@ class _Turns:
             text, failed = unmark_failed(first.text)
             if text is not first.text:
                 parts[:1] = [TextPart(text, first.extra)] if text or len(parts) == 1 else []
-        return Result(
+        return ToolResult(
             call.id if call else given if isinstance(given, str) else "",
             parts,
             failed,
@@ -229,11 +229,11 @@ def _says_nothing(member: str, source: dict[str, Any]) -> bool:
     return member == "prefix" and source["prefix"] is False
 
 
-def _joined(turns: list[Turn]) -> list[Turn]:
+def _joined(turns: list[Message]) -> list[Message]:
     """Merge adjacent results into one turn."""
-    joined: list[Turn] = []
+    joined: list[Message] = []
     for turn in turns:
-        if type(turn) is Results and joined and type(last := joined[-1]) is Results:
+        if type(turn) is ToolResults and joined and type(last := joined[-1]) is ToolResults:
             last.results.extend(turn.results)
         else:
             joined.append(turn)

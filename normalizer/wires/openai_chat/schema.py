@@ -33,7 +33,7 @@ class Call(Wire):
     custom: Custom | None = None
 
 
-class Message(Wire):
+class ChatMessage(Wire):
     """`message` of a body or `delta` of a chunk; also the message of a finished stream."""
 
     role: str | None = None
@@ -55,8 +55,8 @@ class Message(Wire):
 
 class Choice(Wire):
     index: int | None = None
-    message: Message | None = None
-    delta: Message | None = None
+    message: ChatMessage | None = None
+    delta: ChatMessage | None = None
     logprobs: Any = None
     finish_reason: str | None = None
     native_finish_reason: Any = None
@@ -161,7 +161,7 @@ CARRIED = ("created", "service_tier", "system_fingerprint")
 carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "error", "type", "obfuscation", "p")
 carry_choice = carrier(Choice, "index", "message", "delta", "finish_reason", "error")
 carry_message = carrier(
-    Message,
+    ChatMessage,
     "role",
     "content",
     "tool_calls",

@@ -21,10 +21,10 @@ from .schema import (
     Body,
     Call,
     CallPiece,
+    ChatMessage,
     Choice,
     DeltaPiece,
     Function,
-    Message,
     Piece,
     carry_body,
     carry_choice,
@@ -36,7 +36,7 @@ DONE = b"[DONE]"
 _read_run = run_reader(Piece)
 #: After this many runs that do not fit the fast path, the server uses a dialect and the fast path is turned off.
 _PATIENCE = 8
-_MEMBERS = len(Message.__struct_fields__)
+_MEMBERS = len(ChatMessage.__struct_fields__)
 
 
 def _more_arguments(slot: Slot | None, call: CallPiece) -> str | None:
@@ -206,7 +206,7 @@ class Stream(StreamBase):
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(json_codec.decode(data), out)
 
-    def _whole(self, answer: Answer, message: Message, out: list[Event]) -> None:
+    def _whole(self, answer: Answer, message: ChatMessage, out: list[Event]) -> None:
         """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""
         silent = answer.total == 0
         if answer.whole or silent:
@@ -248,7 +248,7 @@ class Stream(StreamBase):
         name, text, kind, extra = read_call(call, self._context)
         return Said(call.id, name, text, kind, extra)
 
-    def _message(self, answer: Answer, message: Message, out: list[Event]) -> None:
+    def _message(self, answer: Answer, message: ChatMessage, out: list[Event]) -> None:
         content = message.content
         if content:
             if type(content) is str:
@@ -273,7 +273,7 @@ class Stream(StreamBase):
         if astuple(message).count(None) + usual < _MEMBERS:
             self._rest(answer, message, out)
 
-    def _rest(self, answer: Answer, message: Message, out: list[Event]) -> None:
+    def _rest(self, answer: Answer, message: ChatMessage, out: list[Event]) -> None:
         thought = message.reasoning
         if thought and not message.reasoning_content:
             answer.member = "reasoning"

@@ -19,13 +19,13 @@ from ...conversation import (
     Encoded,
     JsonPart,
     MediaPart,
+    Message,
     Part,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from ...model import Response, Text, ToolCall
@@ -47,7 +47,7 @@ _USUAL_KINDS = ("function", "legacy_function")
 def write(request: Request, provider: str | None) -> Encoded:
     """Return the body for a provider's endpoint, with the losses."""
     writer = Writer(request, provider)
-    writer.add(request.turns, 0, len(request.turns))
+    writer.add(request.messages, 0, len(request.messages))
     return writer.encoded()
 
 
@@ -86,7 +86,7 @@ class Writer:
         other._messages = self._messages[:]
         return other
 
-    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+    def add(self, turns: list[Message], start: int, stop: int) -> None:
         """Write the turns from one boundary to another (`pairing.is_seam`), on the fast path if possible."""
         begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
@@ -116,7 +116,7 @@ class Writer:
     def _lose(self, code: str, message: str = "", block: int | None = None) -> None:
         self._carrying.lose(code, message, self._place, block)
 
-    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+    def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Fast path: write turns until one does not fit, and return its position (or ``stop``).
 
         It handles user turns of plain text, and assistant turns of at most one text and function calls that all have
@@ -201,7 +201,7 @@ class Writer:
             return {"role": "assistant", "content": self._dialect.blank if text is None else text, "tool_calls": calls}
         return {"role": "assistant", "content": text or ""} if text or (same and self._dialect.wordless) else None
 
-    def _usual_answers(self, turn: Results) -> list[dict[str, Any]] | None:
+    def _usual_answers(self, turn: ToolResults) -> list[dict[str, Any]] | None:
         """Return the tool messages for a turn whose results are all plain text; None for any other turn."""
         if turn.extra:
             return None
@@ -223,10 +223,10 @@ class Writer:
 
     # turns of any kind
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: Message) -> None:
         if type(turn) is Assistant:
             self._assistant(turn)
-        elif type(turn) is Results:
+        elif type(turn) is ToolResults:
             self._results(turn)
         elif type(turn) is User or type(turn) is System:
             self._spoken(turn)
@@ -308,7 +308,7 @@ class Writer:
 
     # results
 
-    def _results(self, turn: Results) -> None:
+    def _results(self, turn: ToolResults) -> None:
         if turn.extra and (left := told(turn.extra)):
             self._lose("extra", f"{', '.join(left)} left out")
         shown: list[dict[str, Any]] = []
@@ -318,7 +318,7 @@ class Writer:
             self._bridge()
             self._messages.append({"role": "user", "content": shown})
 
-    def _result(self, result: Result, shown: list[dict[str, Any]]) -> dict[str, Any]:
+    def _result(self, result: ToolResult, shown: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the tool message of a result. Media that it cannot hold are appended to ``shown`` (failure RES-03)."""
         extra = result.extra
         own = self._own
@@ -351,7 +351,7 @@ class Writer:
             self._lose("extra", f"{', '.join(left)} left out")
         return {}
 
-    def _returned(self, result: Result, shown: list[dict[str, Any]] | None, id: Any) -> Any:
+    def _returned(self, result: ToolResult, shown: list[dict[str, Any]] | None, id: Any) -> Any:
         """Return the content of a result. ``shown`` receives its media; None if the content may hold them."""
         parts = result.parts
         if len(parts) == 1:

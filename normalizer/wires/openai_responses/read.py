@@ -13,15 +13,15 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...conversation import (
     Assistant,
-    Other,
+    Message,
+    RawItem,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from ...errors import MalformedBody
@@ -73,7 +73,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         if tools is not None:
             params["tools"] = tools
         tools = []
-    turns: list[Turn] = []
+    turns: list[Message] = []
     if isinstance(body.get("instructions"), str):
         turns.append(System([TextPart(params.pop("instructions"))], extra={"instructions": True}))
     context = Context(WIRE, provider)
@@ -147,7 +147,7 @@ def _tool_choice(raw: Any) -> ToolChoice | None:
 class _History:
     """Collects items into turns. ``_answer`` holds the items of the current assistant turn."""
 
-    def __init__(self, turns: list[Turn], provider: str | None, custom: Customs | None) -> None:
+    def __init__(self, turns: list[Message], provider: str | None, custom: Customs | None) -> None:
         self._turns = turns
         self._provider = provider
         self._custom = custom
@@ -155,9 +155,9 @@ class _History:
         self._waiting: set[str] = set()
         #: id on the wire -> canonical ids of the last assistant turn's calls
         self._asked: dict[str, list[str]] = {}
-        self._results: list[Result] = []
+        self._results: list[ToolResult] = []
         #: approvals and other items between outputs; they move behind the outputs, which stay one turn
-        self._beside: list[Turn] = []
+        self._beside: list[Message] = []
 
     def take(self, item: Any) -> None:
         """Process the next item of the input."""
@@ -176,7 +176,7 @@ class _History:
             self._results.append(read_result(item))
         elif kind == "mcp_approval_response":
             self._flush_answer()
-            self._beside.append(Other(WIRE, item))
+            self._beside.append(RawItem(WIRE, item))
         elif kind in _CALLERS or (kind == "additional_tools" and not self._waiting):
             self._other(item)
         elif kind in _NAMED or kind.endswith("_call") or self._answer:
@@ -203,7 +203,7 @@ class _History:
             self._waiting.add(id)
 
     def _other(self, item: Any) -> None:
-        turn = Other(WIRE, item)
+        turn = RawItem(WIRE, item)
         refers = (
             isinstance(item, dict) and item.get("type") == "item_reference"
         )  # maybe a call: stays before the outputs
@@ -238,7 +238,7 @@ class _History:
 
     def _flush_results(self) -> None:
         if self._results:
-            self._turns.append(Results(_told_apart(self._turns, self._results, self._asked)))
+            self._turns.append(ToolResults(_told_apart(self._turns, self._results, self._asked)))
         self._turns.extend(self._beside)
         self._results, self._beside = [], []
 
@@ -258,7 +258,7 @@ class _History:
         self._turns.append(Assistant(response))
 
 
-def _told_apart(turns: list[Turn], results: list[Result], asked: dict[str, list[str]]) -> list[Result]:
+def _told_apart(turns: list[Message], results: list[ToolResult], asked: dict[str, list[str]]) -> list[ToolResult]:
     """Return the results under the canonical ids of their calls.
 
     The ids differ from the wire if calls share an id or have none (ID-09, ID-14). A result whose type does not fit the

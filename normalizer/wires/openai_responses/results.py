@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import JsonPart, MediaPart, OpaquePart, Part, Result, TextPart
+from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart, ToolResult
 from ..write_context import OF_RESULTS, Carrying, mark_failed, told, unmark_failed
 from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
 
@@ -33,7 +33,7 @@ _WORDS_ONLY = frozenset(("apply_patch", "local_shell", "shell", "tool_search"))
 _SILENT_ERROR = "The call failed without a message."
 
 
-def read_result(item: dict[str, Any]) -> Result:
+def read_result(item: dict[str, Any]) -> ToolResult:
     """Return the canonical result for an output item."""
     kind = OUTPUTS[item["type"]]
     member = "tools" if kind == "tool_search" else "output"
@@ -62,10 +62,10 @@ def read_result(item: dict[str, Any]) -> Result:
         if text != parts[0].text:
             parts[:1] = [TextPart(text, parts[0].extra)] if text or len(parts) == 1 else []
     own = id if isinstance(id, str) else None
-    return Result(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
+    return ToolResult(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
 
 
-def plain_text(result: Result) -> str | None:
+def plain_text(result: ToolResult) -> str | None:
     """Return the text of a result that is one plain text without an error mark; None for any other."""
     if len(result.parts) == 1 and result.plain and not result.extra and result.wire_id is None:
         part = result.parts[0]
@@ -75,7 +75,7 @@ def plain_text(result: Result) -> str | None:
 
 
 def write_result(
-    result: Result, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
+    result: ToolResult, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
 ) -> list[dict[str, Any]]:
     """Return the items for one result: its output item, and a user message if that item cannot hold text.
 
@@ -118,7 +118,7 @@ def write_result(
     return [item, *notes]
 
 
-def _marked(result: Result) -> list[Part]:
+def _marked(result: ToolResult) -> list[Part]:
     """Return the parts, with a failure marked in the text, as there is no flag for it (RES-01, RES-07)."""
     first = result.parts[0] if result.parts else None
     if isinstance(first, JsonPart) and result.is_error:
@@ -129,16 +129,16 @@ def _marked(result: Result) -> list[Part]:
     return [TextPart(mark_failed("", True)), *result.parts] if result.is_error else result.parts
 
 
-def _text(result: Result) -> str:
+def _text(result: ToolResult) -> str:
     return words(result.parts) or (_SILENT_ERROR if result.is_error else "")
 
 
-def _value(result: Result, default: Any) -> Any:
+def _value(result: ToolResult, default: Any) -> Any:
     part = result.parts[0] if len(result.parts) == 1 else None
     return part.value if type(part) is JsonPart and isinstance(part.value, list) else default
 
 
-def _found(result: Result, carrying: Carrying, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
+def _found(result: ToolResult, carrying: Carrying, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
     """Return the tools that a search found. Text of the result goes to a user message in ``notes``."""
     tools = _value(result, None)
     said = "" if isinstance(tools, list) and not result.is_error else _text(result)
@@ -148,7 +148,7 @@ def _found(result: Result, carrying: Carrying, turn: int, notes: list[dict[str, 
     return [] if said or tools is None else tools
 
 
-def _lose_media(result: Result, kind: str, carrying: Carrying, turn: int) -> None:
+def _lose_media(result: ToolResult, kind: str, carrying: Carrying, turn: int) -> None:
     """Report the parts that a result of text only cannot hold."""
     for part in result.parts:
         if type(part) is MediaPart:
@@ -157,7 +157,7 @@ def _lose_media(result: Result, kind: str, carrying: Carrying, turn: int) -> Non
             carrying.lose("opaque", f"an answer to a call of kind {kind} holds no {part.wire_type!r}", turn)
 
 
-def _shell(result: Result) -> Any:
+def _shell(result: ToolResult) -> Any:
     output = _value(result, None)
     if output is not None:
         return output
@@ -167,7 +167,7 @@ def _shell(result: Result) -> Any:
 
 
 def _picture(
-    result: Result, native: bool, carrying: Carrying, turn: int, notes: list[dict[str, Any]]
+    result: ToolResult, native: bool, carrying: Carrying, turn: int, notes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     picture = next((part for part in result.parts if type(part) is MediaPart and part.kind == "image"), None)
     said = _text(result)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, Turn, User
+from ...conversation import Assistant, Encoded, Message, RawItem, Request, System, TextPart, Tool, ToolResults, User
 from ...pairing import answers_at, placed, stretch
 from ..models import note_model
 from ..strict_schema import lacking_for_strict
@@ -64,7 +64,7 @@ _OPENAI_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_i
 def write(request: Request, provider: str | None = None) -> Encoded:
     """Return the body for a provider, with the losses and the ids and names that differ from the canonical ones."""
     writer = Writer(request, provider)
-    writer.add(request.turns, 0, len(request.turns))
+    writer.add(request.messages, 0, len(request.messages))
     return writer.encoded()
 
 
@@ -101,7 +101,7 @@ class Writer:
         other._items = self._items[:]
         return other
 
-    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+    def add(self, turns: list[Message], start: int, stop: int) -> None:
         """Write the turns from one boundary to another (`pairing.is_seam`), on the fast path if possible."""
         if self._kept:
             self._add_unkept()
@@ -124,7 +124,7 @@ class Writer:
             body["model"] = request.model
         if self._instructions is not None:
             body["instructions"] = self._instructions
-        asked = request.turns or request.params.get("prompt") is None
+        asked = request.messages or request.params.get("prompt") is None
         if asked and (self._items or "input" not in request.params):
             body["input"] = self._items
         tools = [made for tool in request.tools if (made := _tool(tool, native, carrying)) is not None]
@@ -151,7 +151,7 @@ class Writer:
             _params(request, carrying, body)
         return carrying.encoded(mended_members(body, "input", carrying))
 
-    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+    def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Fast path: write turns until one does not fit, and return its position (or ``stop``).
 
         It handles user turns of plain text, and assistant turns that `Replay.usual` accepts and whose calls all have
@@ -193,7 +193,7 @@ class Writer:
     def _add_unkept(self) -> None:
         """Write the turns that the provider does not keep. Their results may answer calls that it keeps."""
         request = self._request
-        turns = placed(request.turns, self._carrying.mend, 0, len(request.turns), kept=True)
+        turns = placed(request.messages, self._carrying.mend, 0, len(request.messages), kept=True)
         start = _anchor(request, [turn for _, turn in turns])
         for number, (place, turn) in enumerate(turns):
             if number < start and type(turn) is Assistant:
@@ -201,12 +201,12 @@ class Writer:
             elif number >= start or (type(turn) is System and turn.extra.get("instructions")):
                 self._turn(turn, place)
 
-    def _turn(self, turn: Turn, place: int) -> None:
+    def _turn(self, turn: Message, place: int) -> None:
         items, carrying = self._items, self._carrying
         kind = type(turn)
         if kind is Assistant:
             self._replay.items(turn, place, items)  # type: ignore[arg-type]
-        elif kind is Results:
+        elif kind is ToolResults:
             if lost := told(turn.extra):  # type: ignore[union-attr]
                 carrying.lose("extra", f"{', '.join(lost)} of a message of answers", place)
             kinds = self._replay.kinds
@@ -219,7 +219,7 @@ class Writer:
                     items.append({"type": "function_call_output", "call_id": wired, "output": text})
                 else:
                     items += write_result(result, answers, wired, self._parts, carrying, self._native, place)
-        elif kind is Other:
+        elif kind is RawItem:
             if turn.wire == WIRE and (self._native or _is_callers(turn.raw)):  # type: ignore[union-attr]
                 items.append(turn.raw)  # type: ignore[union-attr]
             else:
@@ -258,15 +258,15 @@ def _is_kept(request: Request) -> bool:
     """Whether the provider keeps a part of the history, so that results may appear without their calls."""
     if request.previous_response_id is not None or request.params.get("conversation") is not None:
         return True
-    turns = request.turns
-    return Other in map(type, turns) and any(type(turn) is Other and _refers(turn.raw) for turn in turns)
+    turns = request.messages
+    return RawItem in map(type, turns) and any(type(turn) is RawItem and _refers(turn.raw) for turn in turns)
 
 
 def _refers(raw: Any) -> bool:
     return isinstance(raw, dict) and raw.get("type") == "item_reference"
 
 
-def _anchor(request: Request, turns: list[Turn]) -> int:
+def _anchor(request: Request, turns: list[Message]) -> int:
     """Return the position in ``turns`` of the first turn that the provider does not have yet."""
     response_id, conversation = request.previous_response_id, _id(request.params.get("conversation"))
     if response_id is None and conversation is None:

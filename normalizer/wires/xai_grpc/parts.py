@@ -7,7 +7,7 @@ import binascii
 from typing import Any
 
 from ... import json_codec
-from ...conversation import JsonPart, MediaPart, Part, Result, Results, TextPart
+from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult, ToolResults
 from ..surrogates import is_whole
 from ..write_context import Carrying, detail_of, mark_failed, told
 from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
@@ -44,7 +44,7 @@ def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> lis
     return made
 
 
-def note_media(result: Result, carrying: Carrying, same: bool, turn: int) -> tuple[list[Any], list[Any]]:
+def note_media(result: ToolResult, carrying: Carrying, same: bool, turn: int) -> tuple[list[Any], list[Any]]:
     """Return the content of a tool message, and the media that must follow in a user message (RES-03)."""
     if not any(type(part) is MediaPart for part in result.parts):
         return _marked(content(result.parts, carrying, same, turn), result.is_error), []
@@ -61,7 +61,7 @@ def note_media(result: Result, carrying: Carrying, same: bool, turn: int) -> tup
     return said, content(moving, carrying, same, turn)
 
 
-def usual_answers(turn: Results) -> list[dict[str, Any]] | None:
+def usual_answers(turn: ToolResults) -> list[dict[str, Any]] | None:
     """Return the members of the tool messages for results that are one plain text each, or None for any other turn.
 
     Part of the writer's fast path.

@@ -58,7 +58,7 @@ ROLE_DEVELOPER = 6
 
 #: The messages of a request.
 GetCompletionsRequest: Any = chat_pb2.GetCompletionsRequest
-Message: Any = chat_pb2.Message
+ProtoMessage: Any = chat_pb2.Message
 Content: Any = chat_pb2.Content
 FileContent: Any = chat_pb2.FileContent
 ImageUrlContent: Any = image_pb2.ImageUrlContent

@@ -15,17 +15,17 @@ from ... import json_codec
 from ...conversation import (
     Assistant,
     MediaPart,
+    Message,
     OpaquePart,
-    Other,
     Part,
+    RawItem,
     Request,
-    Result,
-    Results,
     System,
     TextPart,
     Tool,
     ToolChoice,
-    Turn,
+    ToolResult,
+    ToolResults,
     User,
 )
 from ...model import Choice, Opaque, Response
@@ -85,14 +85,14 @@ class _History:
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        self._turns: list[Turn] = []
+        self._turns: list[Message] = []
         self._said: list[Any] = []
         self._open: list[tuple[str, str]] = []
         self._names: dict[str, str] = {}  # tool names of the last turn's calls, by id
         self._answers: int | None = None
         self._after = 0  # index at which the results of the last calls belong
 
-    def read(self, messages: Any) -> list[Turn]:
+    def read(self, messages: Any) -> list[Message]:
         for message in messages:
             role = message.role
             if role == ROLE_ASSISTANT or (role == ROLE_TOOL and self._server_output(message)):
@@ -107,7 +107,7 @@ class _History:
                 word = "system" if role == ROLE_SYSTEM else "developer"
                 self._turns.append(System(_parts(message.content), word, _plain(message.content), _extra(message)))
             else:
-                self._turns.append(Other(WIRE, as_dict(message)))
+                self._turns.append(RawItem(WIRE, as_dict(message)))
         self._close()
         return self._turns
 
@@ -142,7 +142,7 @@ class _History:
         id = message.tool_call_id
         extra = _extra(message, "tool_call_id")
         if not (id or self._open):
-            self._turns.append(Other(WIRE, as_dict(message)))
+            self._turns.append(RawItem(WIRE, as_dict(message)))
             return
         for place, (wired, canonical) in enumerate(self._open):
             if not id or id == wired:
@@ -158,15 +158,15 @@ class _History:
         if parts and isinstance(parts[0], TextPart):
             text, failed = unmark_failed(parts[0].text)
             parts[0] = TextPart(text)
-        result = Result(id, parts, failed, message.name or None, plain=_plain(message.content), extra=extra)
+        result = ToolResult(id, parts, failed, message.name or None, plain=_plain(message.content), extra=extra)
         if self._answers is None:
             # Turns between the calls and their results move after the results. ``behind`` counts them, so that the
             # writer of this wire can restore the order.
             behind = len(self._turns) - self._after
             self._answers = self._after
-            self._turns.insert(self._after, Results([], {"behind": behind} if behind else {}))
+            self._turns.insert(self._after, ToolResults([], {"behind": behind} if behind else {}))
         answers = self._turns[self._answers]
-        assert isinstance(answers, Results)
+        assert isinstance(answers, ToolResults)
         answers.results.append(result)
 
 

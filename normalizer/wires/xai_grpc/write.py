@@ -12,7 +12,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Assistant, Encoded, Other, Request, Results, System, TextPart, Tool, ToolChoice, Turn, User
+from ...conversation import (
+    Assistant,
+    Encoded,
+    Message,
+    RawItem,
+    Request,
+    System,
+    TextPart,
+    Tool,
+    ToolChoice,
+    ToolResults,
+    User,
+)
 from ...pairing import answers_at, placed, stretch
 from ..models import note_model
 from ..surrogates import Mender, is_whole
@@ -28,7 +40,7 @@ from .proto import (
     ROLE_USER,
     Function,
     GetCompletionsRequest,
-    Message,
+    ProtoMessage,
     parse_dict,
 )
 from .write_assistant import Spelling
@@ -60,7 +72,7 @@ _MODE_NUMBERS = {mode: number for number, mode in MODES.items()}
 def write(request: Request, provider: str | None) -> Encoded:
     """Convert a request to a GetCompletionsRequest message, and return it with its losses and aliases."""
     writer = Writer(request, provider)
-    writer.add(request.turns, 0, len(request.turns))
+    writer.add(request.messages, 0, len(request.messages))
     return writer.encoded()
 
 
@@ -101,7 +113,7 @@ class Writer:
         other._body, other._messages = None, []
         return other
 
-    def add(self, turns: list[Turn], start: int, stop: int) -> None:
+    def add(self, turns: list[Message], start: int, stop: int) -> None:
         """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_seam`).
 
         Regular turns take the fast path.
@@ -121,7 +133,7 @@ class Writer:
         self._messages += self._held
         body = self._built()
         mender = Mender()
-        request = mender.mend(replace(request, turns=[]))
+        request = mender.mend(replace(request, messages=[]))
         if mender.replaced:
             carrying.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
         note_model(request, carrying)
@@ -152,7 +164,7 @@ class Writer:
         self._messages = []
         return self._body
 
-    def _usual_turns(self, turns: list[Turn], place: int, stop: int) -> int:
+    def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Write regular turns with the fast path, and return the index of the first turn that is not regular.
 
         Regular turns are a user's plain text, and text and function calls with all tool results in plain texts.
@@ -196,12 +208,12 @@ class Writer:
         for place, turn in turns:
             self._turn(turn, place)
 
-    def _turn(self, turn: Turn, place: int) -> None:
+    def _turn(self, turn: Message, place: int) -> None:
         mender = Mender()
         turn = mender.mend(turn)
         if mender.replaced:
             self._carrying.lose("corrupt-text", turn=place)
-        if type(turn) is Results:
+        if type(turn) is ToolResults:
             made = self._results(turn, place)
             behind = turn.extra.get("behind", 0) if self._same else 0
             if behind or self._held:
@@ -222,24 +234,24 @@ class Writer:
                 self._messages += self._held
                 self._held = []
 
-    def _other(self, turn: Turn, number: int) -> list[Any]:
+    def _other(self, turn: Message, number: int) -> list[Any]:
         if isinstance(turn, (User, System)):
             if isinstance(turn, User):
                 role = ROLE_USER
             else:
                 role = ROLE_DEVELOPER if turn.role == "developer" else ROLE_SYSTEM
             parts = content(turn.parts, self._carrying, self._same, number)
-            message = Message(role=role, content=parts)
+            message = ProtoMessage(role=role, content=parts)
             if turn.extra:
                 self._extra(turn.extra, message, number)
             return [filled(message)]
-        if isinstance(turn, Other):
+        if isinstance(turn, RawItem):
             if turn.wire == WIRE:
-                return [parse_dict(turn.raw, Message())]
+                return [parse_dict(turn.raw, ProtoMessage())]
             self._carrying.lose("opaque", turn=number)
         return []
 
-    def _results(self, turn: Results, number: int) -> list[Any]:
+    def _results(self, turn: ToolResults, number: int) -> list[Any]:
         """Return one tool message per result, and a user message with their media, as tool messages hold only text."""
         messages = []
         media: list[Any] = []
@@ -249,12 +261,12 @@ class Writer:
             id = self._spelling.ids.get(result.call_id) or self._carrying.id(result.call_id)
             parts, moved = note_media(result, self._carrying, self._same, number)
             media += moved
-            message = Message(role=ROLE_TOOL, content=parts, tool_call_id=id)
+            message = ProtoMessage(role=ROLE_TOOL, content=parts, tool_call_id=id)
             if result.extra:
                 self._extra(result.extra, message, number)
             messages.append(filled(message))
         if media:
-            messages.append(Message(role=ROLE_USER, content=media))
+            messages.append(ProtoMessage(role=ROLE_USER, content=media))
         return messages
 
     def _extra(self, extra: dict[str, Any], message: Any, number: int) -> None:
@@ -264,12 +276,12 @@ class Writer:
             self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
 
 
-def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Turn]], bool]:
+def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Message]], bool]:
     """Return the turns to send, with their indexes, and whether xAI stores the response that the request continues.
 
     If it does, the turns up to that response are not sent (XAI-05), and tool results may come without their calls.
     """
-    turns, anchor = request.turns, request.previous_response_id
+    turns, anchor = request.messages, request.previous_response_id
     kept = request.wire == WIRE or any(_is_anchor(turn, anchor) for turn in turns)
     if not kept:
         carrying.lose("param", "previous_response_id: only the provider that answered holds what was before")
@@ -278,7 +290,7 @@ def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Turn]],
     return given[begin:], kept
 
 
-def _is_anchor(turn: Turn, anchor: str | None) -> bool:
+def _is_anchor(turn: Message, anchor: str | None) -> bool:
     return isinstance(turn, Assistant) and turn.response.id == anchor and turn.response.wire == WIRE
 
 

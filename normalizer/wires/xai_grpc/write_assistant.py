@@ -20,7 +20,7 @@ from .proto import (
     TYPE_CLIENT,
     Content,
     FunctionCall,
-    Message,
+    ProtoMessage,
     parse_dict,
 )
 
@@ -95,7 +95,7 @@ class Spelling:
             return self._foreign(choice.blocks, number)
         messages = self._own(choice.blocks, choice.extra.get("outputs") or {})
         if not messages:
-            messages = [Message(role=ROLE_ASSISTANT, content=[Content(text="")])]
+            messages = [ProtoMessage(role=ROLE_ASSISTANT, content=[Content(text="")])]
         return messages
 
     # Turns from xAI.
@@ -116,7 +116,7 @@ class Spelling:
             if current is None or index != place or (index is None and not _takes(current, kind)):
                 if current is not None:
                     _complete(current, told, place)
-                current = Message(role=ROLE_TOOL if kind is ServerToolResult else ROLE_ASSISTANT)
+                current = ProtoMessage(role=ROLE_TOOL if kind is ServerToolResult else ROLE_ASSISTANT)
                 place = index
                 messages.append(current)
             self._add(current, block, served)
@@ -169,7 +169,7 @@ class Spelling:
         for place, block in enumerate(blocks):
             if isinstance(block, ToolCall):
                 if current is None:
-                    messages.append(current := Message(role=ROLE_ASSISTANT))
+                    messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
                 current.tool_calls.append(self._foreign_call(block, number, place))
             elif isinstance(block, (Text, Refusal)):
                 if isinstance(block, Refusal):
@@ -181,7 +181,7 @@ class Spelling:
                 if not block.text:
                     continue
                 if current is None:
-                    messages.append(current := Message(role=ROLE_ASSISTANT))
+                    messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
                 if current.tool_calls:
                     carrying.lose("order", "words after a call were moved before it", number, place)
                 current.content.append(Content(text=block.text))
@@ -194,7 +194,7 @@ class Spelling:
                 if called:
                     carrying.lose("order", "reasoning after a call was moved before it", number, place)
                 if current is None or (not called and (current.content or current.reasoning_content)):
-                    messages.append(current := Message(role=ROLE_ASSISTANT))
+                    messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
                 before = current.reasoning_content
                 current.reasoning_content = f"{before}\n\n{block.text}" if before else block.text
             elif isinstance(block, (ServerToolCall, ServerToolResult)):

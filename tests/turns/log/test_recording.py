@@ -12,7 +12,7 @@ from tests.turns.log.shared import TWO_ROUNDS, Clock, killed, recorded, rows, tu
 from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity import Choice, Response, Stop, ToolCall
-from toolparity.normalizer.conversation import Request, Result, TextPart, User
+from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
 from toolparity.normalizer.errors import InvalidState, LogFailed, UnknownTurn
 from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
 from toolparity.normalizer.turns.execution.invoke import current_call
@@ -222,8 +222,8 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
         Begun(),
         Answered(response),
         Starting("c0"),
-        Finished("c0", Result("c0", [TextPart("fine")]), "returned"),
-        Finished("c0", Result("c0", [TextPart("again")]), "returned"),
+        Finished("c0", ToolResult("c0", [TextPart("fine")]), "returned"),
+        Finished("c0", ToolResult("c0", [TextPart("again")]), "returned"),
         Starting("c0"),
         Opened(0, "text"),
         Grew(0, "Done."),

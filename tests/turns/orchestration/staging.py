@@ -11,7 +11,7 @@ from tests.turns import playing
 from tests.turns.playing import _PLAYERS, Counting, Emulated, Say, at_once, call, script
 from toolparity.cassettes.emulated.script_player import Play
 from toolparity.cassettes.scripts import Call, Script
-from toolparity.normalizer.conversation import Assistant, Request, Results, System, TextPart, Turn, User
+from toolparity.normalizer.conversation import Assistant, Message, Request, System, TextPart, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.events import Noted, TurnEvent
@@ -91,8 +91,8 @@ def assert_answered(coordinator: Coordinator) -> None:
     for round in turn.state.rounds:
         assert all(made.settled for made in round.calls)
         calls = [block.id for block in round.ai_response_content if isinstance(block, ToolCall)]
-        if round.turns and isinstance(round.turns[-1], Results):
-            assert [one.call_id for one in round.turns[-1].results] == calls
+        if round.messages and isinstance(round.messages[-1], ToolResults):
+            assert [one.call_id for one in round.messages[-1].results] == calls
     playing.assert_legal(turn)
 
 
@@ -107,7 +107,7 @@ def spoken(told: list[TurnEvent], kind: type[_M]) -> list[_M]:
     return [one for one in found if isinstance(one, kind)]
 
 
-def words(turn: Turn) -> str:
+def words(turn: Message) -> str:
     """The words of a turn of system, user or assistant."""
     if isinstance(turn, Assistant):
         return turn.response.text

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.turns.playing import WIRES, Emulated, at_once, script
-from toolparity.normalizer.conversation import Request, Result, Results, System, TextPart, Tool, Turn, User
+from toolparity.normalizer.conversation import Message, Request, System, TextPart, Tool, ToolResult, ToolResults, User
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
 from toolparity.normalizer.turns.orchestration.context import HEAD, Built
@@ -24,18 +24,18 @@ def user(text: str) -> User:
     return User([TextPart(text)])
 
 
-def round_of(number: int, *, text: str = "found", failed: bool = False, words: str = "") -> list[Turn]:
+def round_of(number: int, *, text: str = "found", failed: bool = False, words: str = "") -> list[Message]:
     """One call with its answer."""
-    result = Result(f"c{number}-0", [TextPart(text)], failed, "search")
-    return [said(words, ("search", {"q": number}), number=number), Results([result])]
+    result = ToolResult(f"c{number}-0", [TextPart(text)], failed, "search")
+    return [said(words, ("search", {"q": number}), number=number), ToolResults([result])]
 
 
-def request_of(*turns: Turn, wire: str = "openai.chat") -> Request:
+def request_of(*turns: Message, wire: str = "openai.chat") -> Request:
     from msgspec.structs import replace
 
     made = opening("x", Emulated(wire, script([])))
     tools = [Tool("search", "Searches.", {"type": "object", "properties": {}})]
-    return replace(made, model=Emulated(wire, script([])).model, turns=list(turns), tools=tools)
+    return replace(made, model=Emulated(wire, script([])).model, messages=list(turns), tools=tools)
 
 
 def build(builder: ContextBuilder, request: Request, level: Any = "whole") -> Built:
@@ -79,12 +79,12 @@ def test_whatever_the_budget_the_request_is_legal_and_holds_what_the_user_said(
     built = build(ContextBuilder(tokens), request, level)
     encoded = write_request(built.request, wire)
     assert check_request(encoded.body, wire) == []
-    assert [words(turn) for turn in built.request.turns[:2]] == ["Be kind.", "Compare the two courses."]
+    assert [words(turn) for turn in built.request.messages[:2]] == ["Be kind.", "Compare the two courses."]
     assert built.over == (built.tokens > tokens)
-    last = built.request.turns[-2:]
+    last = built.request.messages[-2:]
     if level == "session":
         assert built.request.tools == []
-        assert words(built.request.turns[-1]).startswith(HEAD)
+        assert words(built.request.messages[-1]).startswith(HEAD)
     else:
         assert last == TALK[-2:]
     assert built.over or built.tokens <= tokens
@@ -99,27 +99,27 @@ def test_the_budget_is_kept_wherever_what_has_to_stay_fits() -> None:
 
 
 def test_older_rounds_decay_the_most() -> None:
-    turns: list[Turn] = [user("Go.")]
+    turns: list[Message] = [user("Go.")]
     for number in range(1, 7):
         turns += round_of(number, text=f"{number}" * 4000)
     built = build(ContextBuilder(3000), request_of(*turns))
-    briefing = words(built.request.turns[1])
+    briefing = words(built.request.messages[1])
     kept = [briefing.count(str(number) * 10) for number in range(1, 6)]
     assert kept == sorted(kept)
     assert kept[-1] > 2 * kept[-3] > 0
     assert built.briefed == [1, 2, 3, 4, 5]
-    assert built.request.turns[-2:] == turns[-2:]
+    assert built.request.messages[-2:] == turns[-2:]
 
 
 def test_a_failure_that_is_known_is_not_tried_again_for_want_of_memory() -> None:
     built = build(ContextBuilder(1500), request_of(*TALK), "simplified")
-    assert 'search({"q":3}) failed: there is no such course' in words(built.request.turns[2])
+    assert 'search({"q":3}) failed: there is no such course' in words(built.request.messages[2])
 
 
 def test_answers_of_earlier_questions_stand_where_they_were_given() -> None:
     turns = [user("First?"), *round_of(1, text=LONG_TEXT * 5), said("It is one."), user("Second?"), *round_of(2)]
     built = build(ContextBuilder(300), request_of(*turns))
-    told = built.request.turns
+    told = built.request.messages
     assert [words(turn) for turn in told[:3]] == ["First?", "It is one.", "Second?"]
     assert "Wanted now: Second? (asked before: First?)" in words(told[3])
     assert told[-2:] == turns[-2:]
@@ -129,8 +129,8 @@ def test_long_answers_of_earlier_questions_are_cut_as_everything_old_is() -> Non
     turns = [user("First?"), said("It is one. " * 1000), user("Second?"), *round_of(1)]
     built = build(ContextBuilder(300), request_of(*turns))
     assert not built.over
-    assert words(built.request.turns[1]).startswith("It is one.")
-    assert built.request.turns[2:] == turns[2:]  # there is nothing to brief on
+    assert words(built.request.messages[1]).startswith("It is one.")
+    assert built.request.messages[2:] == turns[2:]  # there is nothing to brief on
 
 
 #: A conversation, exchange by exchange: how many rounds of calls, how many calls in each, whether an answer ended it.
@@ -141,23 +141,23 @@ _TALKS = st.lists(st.tuples(st.lists(st.integers(1, 3), max_size=3), st.booleans
 def test_of_any_conversation_comes_a_legal_request(
     talk: list[tuple[list[int], bool]], tokens: int, level: str, wire: str
 ) -> None:
-    turns: list[Turn] = []
+    turns: list[Message] = []
     number = 0
     for rounds, ended in talk:
         turns.append(user(f"Question {len(turns)}?"))
         for calls in rounds:
             number += 1
             made = said("", *(("search", {"q": at}) for at in range(calls)), number=number, wire=wire)
-            results = [Result(f"c{number}-{at}", [TextPart(LONG_TEXT)], at == 1, "search") for at in range(calls)]
-            turns += [made, Results(results)]
+            results = [ToolResult(f"c{number}-{at}", [TextPart(LONG_TEXT)], at == 1, "search") for at in range(calls)]
+            turns += [made, ToolResults(results)]
         if ended:
             turns.append(said("An answer.", wire=wire))
-    if not isinstance(turns[-1], (User, Results)):
+    if not isinstance(turns[-1], (User, ToolResults)):
         turns.append(user("And now?"))
     built = build(ContextBuilder(tokens), request_of(*turns, wire=wire), level)
     assert check_request(write_request(built.request, wire).body, wire) == []
     asked = [words(turn) for turn in turns if isinstance(turn, User)]
-    kept = [words(turn) for turn in built.request.turns if isinstance(turn, User)]
+    kept = [words(turn) for turn in built.request.messages if isinstance(turn, User)]
     assert [text for text in kept if not text.startswith(HEAD)] == asked
     assert built.over == (built.tokens > tokens) or level == "whole"
 
@@ -175,7 +175,7 @@ def test_a_counter_and_a_summariser_of_ones_own_are_used() -> None:
 
     builder = ContextBuilder(400, count=lambda text: len(text.split()), summarise=summarise)
     built = build(builder, request_of(*TALK), "simplified")
-    briefing = words(built.request.turns[2])
+    briefing = words(built.request.messages[2])
     assert [line for line in briefing.splitlines() if "insight" in line] == ["insight 1", "insight 2", "insight 3"]
     assert built.troubles == []
 

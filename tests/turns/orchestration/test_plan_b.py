@@ -99,7 +99,7 @@ def test_003_state_management_and_context_preservation() -> None:
     directed(coordinator, "Compare MCP and RAG.")
     assert coordinator.built is not None
     assert coordinator.built.briefed == [1]
-    user, briefing, *last = provider.asked().turns
+    user, briefing, *last = provider.asked().messages
     assert words(user) == "Compare MCP and RAG."
     assert 'look({"course":"MCP"}) returned: lesson 4 is about servers' in words(briefing)
     assert len(last) == 2  # the last round, whole
@@ -132,7 +132,7 @@ def test_003_error_handling_strategy() -> None:
         if name == "assembled":  # Partial Response Assembly: of the rounds that went well
             assert COURSES["MCP"] in coordinator.orchestrated.answer
         if name == "session":  # Context Simplification: no calls any more, only what is known
-            assert COURSES["MCP"] in words(provider.asked().turns[-1])
+            assert COURSES["MCP"] in words(provider.asked().messages[-1])
     assert levels == {
         "none": [],
         "round": ["round"],
@@ -187,7 +187,7 @@ def test_003_context_compression_testing() -> None:
         provider, Counting(look=lambda course: facts[course]).tools(), context=context, limits=Limits(rounds=9)
     )
     directed(coordinator)
-    briefing = words(provider.asked().turns[1])
+    briefing = words(provider.asked().messages[1])
     for number, name in enumerate(names[3:7], 3):
         assert f"{name} has {number} lessons." in briefing
     for number in range(1, 8):  # the oldest at least by what was tried

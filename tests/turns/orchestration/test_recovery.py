@@ -55,8 +55,8 @@ def test_a_round_that_fails_twice_becomes_one_answer_without_tools_from_what_is_
     assert "without looking further" in done.uncertainty
     asked = provider.asked()
     assert asked.tools == []
-    assert {type(turn) for turn in asked.turns} == {User}
-    assert "the clock says noon" in words(asked.turns[-1])
+    assert {type(turn) for turn in asked.messages} == {User}
+    assert "the clock says noon" in words(asked.messages[-1])
     assert counting.names == ["look"]
 
 

@@ -163,7 +163,7 @@ def test_a_fallback_that_cannot_be_one_is_refused_before_anything_runs(tools: li
 
 
 def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
-    from toolparity.normalizer.conversation import Result
+    from toolparity.normalizer.conversation import ToolResult
     from toolparity.normalizer.model import ToolCall
     from toolparity.normalizer.turns.execution.executor import Executor
     from toolparity.normalizer.turns.execution.threads import Threads
@@ -186,7 +186,7 @@ def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
 
     tools = Tools([Tool(name="a", function=fails, fallback="b"), Tool(name="b", function=blocking)])
 
-    async def run() -> list[Result]:
+    async def run() -> list[ToolResult]:
         dispatcher = Dispatcher(tools, Breakers(), lambda call: None, lambda *told: None)
         executor = Executor(tools, threads=Threads(most=1), around=dispatcher.around)
         calls = [ToolCall(f"c{number}", "a", {}, "{}") for number in range(3)]
