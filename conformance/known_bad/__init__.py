@@ -16,7 +16,7 @@ from ..subjects import CLAIMS, Ask, Next
 from ..subjects.reference import Reference
 from .mutate import BAD, Spoil
 
-_MODULES = ("calls", "selecting", "reading", "telling", "requests")
+_MODULES = ("calls", "selecting", "reading", "metadata", "requests")
 
 
 class KnownBad(NamedTuple):

@@ -131,7 +131,7 @@ _REPOSITORY = re.compile(
     r"|\b(?:README|CONTRIBUTING|CHANGELOG)\.md\b|\bconstraints\.txt\b"
 )
 #: Commands of this repository's maintainers write these.
-_MAINTAINERS = ("scripts.py", "scenarios.py", "published.py", "trace.py")
+_MAINTAINERS = ("scripts.py", "scenarios.py", "publish.py", "coverage.py")
 
 
 def help_of(names: tuple[str, ...]) -> str:
