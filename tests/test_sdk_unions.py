@@ -24,15 +24,15 @@ from tests.sdk_types import Model
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.json_codec import text as json_text
 from toolparity.normalizer.wires import stop_words
-from toolparity.normalizer.wires.anthropic_messages import assembly as anthropic_assembly
 from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_blocks
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
+from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_assembly
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
-from toolparity.normalizer.wires.openai_responses import events as responses_events
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
-from toolparity.normalizer.wires.xai_grpc import proto as xai
+from toolparity.normalizer.wires.openai_responses import stream_events as responses_events
+from toolparity.normalizer.wires.xai_grpc import schema as xai
 
 # The package's face has a function of this name, so the module is asked for by its own.
 responses_decode = import_module("toolparity.normalizer.wires.openai_responses.decode")
@@ -274,17 +274,17 @@ def test_every_kind_of_tool_call_and_each_of_its_members_is_named(model: Model) 
 def test_every_tool_call_type_of_xai_is_told_apart() -> None:
     named = {*xai.SERVER_TOOLS, xai.TYPE_UNSET, xai.TYPE_CLIENT}
     gaps = (name for name, number in chat_pb2.ToolCallType.items() if number not in named)
-    expect_none(unnamed(gaps, set(), "xai_grpc.proto.SERVER_TOOLS"))
+    expect_none(unnamed(gaps, set(), "xai_grpc.schema.SERVER_TOOLS"))
 
 
 def test_every_finish_reason_of_xai_is_named() -> None:
     gaps = (name for name, number in sample_pb2.FinishReason.items() if number and number not in xai.STOPS)
-    expect_none(unnamed(gaps, set(), "xai_grpc.proto.STOPS"))
+    expect_none(unnamed(gaps, set(), "xai_grpc.schema.STOPS"))
 
 
 def test_every_status_of_a_tool_call_of_xai_is_named() -> None:
     gaps = (name for name, number in chat_pb2.ToolCallStatus.items() if number not in xai.STATUSES)
-    expect_none(unnamed(gaps, set(), "xai_grpc.proto.STATUSES"))
+    expect_none(unnamed(gaps, set(), "xai_grpc.schema.STATUSES"))
 
 
 def test_the_numbers_that_the_tables_stand_on_are_those_of_xai() -> None:

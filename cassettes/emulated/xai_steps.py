@@ -13,7 +13,7 @@ from msgspec import Struct
 from xai_sdk.proto import chat_pb2, usage_pb2
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.wires.xai_grpc.proto import SERVER_TYPES
+from toolparity.normalizer.wires.xai_grpc.schema import SERVER_TYPES
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import opaque_values

@@ -94,7 +94,7 @@ def _call(exchange: Exchange) -> dict[str, Any]:
     from google.protobuf.message import Message
     from xai_sdk.proto import chat_pb2
 
-    from toolparity.normalizer.wires.xai_grpc.proto import request_from
+    from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
     from ..vcr_grpc import messages
 

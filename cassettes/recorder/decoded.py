@@ -79,7 +79,7 @@ def _declaring(found: Exchange) -> Any:
     """Return the request, which the decoder needs for its tool definitions."""
     if found.wire != "xai.grpc":
         return found.request
-    from toolparity.normalizer.wires.xai_grpc.proto import request_from
+    from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
     return request_from(found.request)
 

@@ -39,7 +39,7 @@ from toolparity import Response, normalize, select
 from toolparity.normalizer.model import DEAD_STOPS, StopReason
 from toolparity.normalizer.wires.common import CUTS
 from toolparity.normalizer.wires.stop_words import PARTS, SOURCES, WORDS, fold, is_listed, reason_of
-from toolparity.normalizer.wires.xai_grpc import proto
+from toolparity.normalizer.wires.xai_grpc import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 Answer = Callable[[str], Response]
@@ -128,10 +128,10 @@ def test_item_4_every_word_of_the_table_has_its_meaning_on_every_wire(form: str,
     assert_it_ended_so(ANSWERS[form], word, WORDS[word].reason)
 
 
-@pytest.mark.parametrize("finish", sorted(proto.STOPS))
+@pytest.mark.parametrize("finish", sorted(schema.STOPS))
 def test_item_4_every_reason_of_xai_has_its_meaning(finish: int) -> None:
-    reason = proto.STOPS[finish]
-    assert is_listed(proto.finish_name(finish))
+    reason = schema.STOPS[finish]
+    assert is_listed(schema.finish_name(finish))
     assert reason != "unknown"
     calls = grpc_call("a", "f", "{}"), grpc_call("b", "g", "{}")
     kept = ["a"] if reason in CUTS else ["a", "b"]

@@ -60,7 +60,7 @@ def handed(request: Request, target: str) -> Encoded:
 
 def source_says(told: Told) -> list[Said]:
     """What the recorded body itself says, read without the normalizer."""
-    from toolparity.normalizer.wires.xai_grpc.proto import request_from
+    from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
     return said(told.wire, request_from(told.body) if told.wire == "xai.grpc" else told.body)
 

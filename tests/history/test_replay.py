@@ -28,7 +28,7 @@ from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.requests import read_request, write_request
-from toolparity.normalizer.wires.xai_grpc.proto import request_from
+from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
 #: How many pairs the recordings hold at least.
 LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150, "xai.grpc": 5}

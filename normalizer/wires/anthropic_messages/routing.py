@@ -14,8 +14,8 @@ from ...arguments import parse
 from ...model import Block, ServerToolCall, ToolCall
 from ..common import Context
 from ..schema import Unknown, Wire
-from .assembly import Open
 from .schema import Compaction, TextBlock, ThinkingBlock, ToolUseBlock
+from .stream_state import Open
 
 #: The block type that a delta implies, by the member that contains its text.
 _IMPLIED: dict[str, type[Wire]] = {

@@ -15,7 +15,6 @@ from ...model import Block, Choice, Response, Stop, ToolCall
 from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
 from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_words import reason_of
-from .assembly import NO_INPUT, USES, WORDS, Open, add_members, spelled, words
 from .blocks import convert, usage
 from .routing import WORDLESS, Blocks
 from .schema import (
@@ -35,6 +34,7 @@ from .schema import (
     carry_event,
     carry_message,
 )
+from .stream_state import NO_INPUT, USES, WORDS, Open, add_members, spelled, words
 
 _SHOWN: dict[type[Wire], str] = {
     TextBlock: "text",

@@ -26,8 +26,8 @@ from ...model import (
 from ..common import CUTS, CallSite, Context, settle, total
 from ..misplaced import distrust
 from ..stop_words import reason_of
+from .routing import Doubts
 from .schema import Body, Call, ChatMessage, Function, beside
-from .slots import Doubts
 
 #: Stop reasons that a gateway also sends if it has no equivalent for its provider's `native_finish_reason` (GEM-02).
 _NATURAL = frozenset((None, "end_turn", "tool_calls", "unknown"))

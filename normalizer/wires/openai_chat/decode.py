@@ -8,7 +8,7 @@ from ...model import Response
 from ..common import CallSite, Context, error_of, no_answer, read_whole
 from ..schema import Reader
 from .blocks import finish, usage, usage_beside
-from .fast_path import decode_usual
+from .decode_fast import decode_usual
 from .schema import Body, ChatMessage, Choice, carry_body, carry_choice, carry_message
 from .stream import Stream
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .slots import Slot
+from .routing import Slot
 
 
 class Said(Struct):

@@ -14,8 +14,8 @@ from ...model import Response, Stop
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase, failed
 from ..schema import Reader, run_reader
 from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
-from .choice_state import Answer
 from .repeats import Said, matched, says_other
+from .routing import Doubts, Slot, Slots, add_name, add_text
 from .schema import (
     CARRIED,
     Body,
@@ -30,7 +30,7 @@ from .schema import (
     carry_choice,
     carry_message,
 )
-from .slots import Doubts, Slot, Slots, add_name, add_text
+from .stream_state import Answer
 
 DONE = b"[DONE]"
 _read_run = run_reader(Piece)

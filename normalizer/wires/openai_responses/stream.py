@@ -19,10 +19,10 @@ from ...model import Reasoning, Refusal, Response, Text
 from ..common import MAX_SLOTS, CallSite, Context, StreamBase
 from ..schema import Reader, Wire
 from . import schema as s
-from .assembly import Open, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
 from .blocks import Customs, Reading, convert, is_hosted
 from .decode import UNFINISHED, custom_tools, later, respond, usage
-from .events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
+from .stream_events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
+from .stream_state import Open, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
 
 _body_reader = Reader(s.Body)
 

@@ -15,8 +15,7 @@ from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult,
 from ..common import CUTS, CallSite, Context, settle
 from ..misplaced import distrust
 from ..xai_tools import TOOLS_OF_XAI
-from .calls import Called
-from .proto import (
+from .schema import (
     FAILED,
     INCOMPLETE,
     ROLE_TOOL,
@@ -28,6 +27,7 @@ from .proto import (
     as_dict,
     finish_name,
 )
+from .stream_state import Called
 
 
 class Output(Struct, gc=False):

@@ -7,8 +7,8 @@ from typing import Any
 from ...model import Response
 from ..common import Context, no_answer
 from .blocks import Output, choices, finished, usage
-from .calls import Called, Growing
-from .proto import as_dict, response_from, rest, unknown_fields
+from .schema import as_dict, response_from, rest, unknown_fields
+from .stream_state import Called, Growing
 
 
 def decode(data: bytes, context: Context) -> Response:

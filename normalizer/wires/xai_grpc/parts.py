@@ -10,7 +10,7 @@ from ... import json_codec
 from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult, ToolResults
 from ..surrogates import is_whole
 from ..write_context import Carrying, detail_of, mark_failed, told
-from .proto import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
+from .schema import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
 
 _DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "auto": "DETAIL_AUTO"}
 

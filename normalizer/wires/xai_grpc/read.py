@@ -33,7 +33,7 @@ from ..common import Context
 from ..write_context import REPEATED, unmark_failed
 from .blocks import Output, choices
 from .decode import called
-from .proto import (
+from .schema import (
     MODES,
     ROLE_ASSISTANT,
     ROLE_DEVELOPER,

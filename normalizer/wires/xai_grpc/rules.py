@@ -14,7 +14,7 @@ from ... import json_codec
 from ...errors import MalformedBody
 from ..rule import Rule
 from .names import RESERVED, TOOLS_AT_MOST
-from .proto import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, request_from
+from .schema import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, request_from
 
 Found = Iterator[tuple[str, str]]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")

@@ -12,9 +12,9 @@ from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, Usa
 from ...model import Response, Stop
 from ..common import Context, StreamBase, failed
 from .blocks import Output, choices, finished, usage
-from .calls import Called, Growing
 from .decode import called, keep_unknown
-from .proto import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from
+from .schema import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from
+from .stream_state import Called, Growing
 
 
 class _Open:

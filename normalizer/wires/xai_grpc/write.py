@@ -29,10 +29,10 @@ from ...pairing import answers_at, placed, stretch
 from ..models import note_model
 from ..surrogates import Mender, is_whole
 from ..write_context import OF_RESULTS, REPEATED, Carrying, IdStyle, NameStyle, told
-from . import proto
+from . import schema
 from .names import RESERVED
 from .parts import content, filled, note_media, usual_answers
-from .proto import (
+from .schema import (
     MODES,
     ROLE_DEVELOPER,
     ROLE_SYSTEM,
@@ -297,7 +297,7 @@ def _is_anchor(turn: Message, anchor: str | None) -> bool:
 def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
     if tool.kind == "hosted":
         if tool.wire == WIRE:
-            return parse_dict(tool.raw, proto.Tool())
+            return parse_dict(tool.raw, schema.Tool())
         carrying.lose("hosted-tool", f"{tool.name} is run by its own provider")
         return None
     parameters = tool.parameters
@@ -319,7 +319,7 @@ def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
         strict=bool(tool.strict),
         parameters=text,
     )
-    return proto.Tool(function=function)
+    return schema.Tool(function=function)
 
 
 def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> None:

@@ -9,8 +9,8 @@ from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..surrogates import is_whole
 from ..write_context import Carrying, told
-from . import proto
-from .proto import (
+from . import schema
+from .schema import (
     FAILED,
     INCOMPLETE,
     ROLE_ASSISTANT,
@@ -146,7 +146,7 @@ class Spelling:
     def _call(self, call: ToolCall, text: str) -> Any:
         carrying = self._carrying
         id = self.ids[call.id] = carrying.id(call.id)
-        made = proto.ToolCall(
+        made = schema.ToolCall(
             id=id,
             type=TYPE_CLIENT,
             status=INCOMPLETE if call.status == "truncated" else COMPLETED,
@@ -256,7 +256,7 @@ def _server_call(call: ServerToolCall) -> Any:
     if type_number is None:
         tail = call.tool.removeprefix("type_")
         type_number = int(tail) if tail.isdecimal() else 0
-    made = proto.ToolCall(
+    made = schema.ToolCall(
         id=call.id,
         type=type_number,
         status=_STATUS_NUMBERS.get(call.status or "", COMPLETED),

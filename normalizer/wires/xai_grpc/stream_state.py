@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ...json_balance import Balance
 from ..xai_tools import TOOLS_OF_XAI
-from .proto import TYPE_CLIENT, TYPE_UNSET
+from .schema import TYPE_CLIENT, TYPE_UNSET
 
 
 class Called(Struct, gc=False):

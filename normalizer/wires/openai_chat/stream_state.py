@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ..common import Context
 from .reasoning_details import Details
+from .routing import Doubts, Slots
 from .schema import ChatMessage, Function
-from .slots import Doubts, Slots
 
 
 class Answer:
