@@ -25,13 +25,13 @@ def paired(turns: Sequence[Message], report: Report) -> list[Message]:
     ``report(code, message, turn)`` is called for each fix; ``turn`` is an index in ``turns``. Results that other turns
     separate from their calls are moved. Calls in the last turn stay open, because their results may still follow.
     """
-    return [turn for _, turn in placed(turns, report, 0, len(turns))]
+    return [turn for _, turn in paired_segment(turns, report, 0, len(turns))]
 
 
-def placed(
+def paired_segment(
     turns: Sequence[Message], report: Report, start: int, stop: int, kept: bool = False
 ) -> list[tuple[int, Message]]:
-    """Return the paired turns from ``start`` to ``stop`` (two boundaries, see `is_seam`), each with its index.
+    """Return the paired turns from ``start`` to ``stop`` (two boundaries, see `is_boundary`), each with its index.
 
     Results that were moved or generated get the index after their calls. ``kept``: the provider stores earlier calls
     that are not in ``turns``, so results without a call stay where they are.
@@ -75,7 +75,7 @@ def answers_at(place: int, turns: Sequence[Message], stop: int, asked: list[str]
     return near
 
 
-def is_seam(turns: Sequence[Message], place: int, waiting: Iterable[str] | None = None) -> bool:
+def is_boundary(turns: Sequence[Message], place: int, waiting: Iterable[str] | None = None) -> bool:
     """Return whether an index is a boundary: the turns before it and those from it on can be paired independently.
 
     It is a boundary unless the preceding turn makes calls, or results after it may belong to calls before it.
@@ -97,13 +97,13 @@ def is_seam(turns: Sequence[Message], place: int, waiting: Iterable[str] | None 
     return not behind or behind.isdisjoint(open_ids(turns, 0, place) if waiting is None else waiting)
 
 
-def last_seam(turns: Sequence[Message]) -> int:
+def last_boundary(turns: Sequence[Message]) -> int:
     """Return the last index that follows neither an assistant turn nor detached results; 0 if it is not a boundary."""
     for place in range(len(turns), 0, -1):
         before = turns[place - 1]
         if type(before) is Assistant or (type(before) is ToolResults and not (place > 1 and _calls(turns[place - 2]))):
             continue
-        return place if is_seam(turns, place) else 0
+        return place if is_boundary(turns, place) else 0
     return 0
 
 
@@ -116,7 +116,7 @@ def open_ids(turns: Sequence[Message], start: int, stop: int) -> set[str]:
     return ids
 
 
-def stretch(turns: Sequence[Message], place: int, stop: int) -> int:
+def segment_end(turns: Sequence[Message], place: int, stop: int) -> int:
     """Return the end of the segment that is paired together with the turn at a boundary.
 
     If a call has no result before the next turn with calls, any later turn may hold it, so the segment ends at

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from . import json_codec
 from .conversation import Encoded, Message, Request
 from .model import Policy, Wire
-from .pairing import is_seam, last_seam, open_ids
+from .pairing import is_boundary, last_boundary, open_ids
 from .policies import policy_name
 from .wires import HOME, WIRES, wire_name
 from .wires.rule import Violation, violations
@@ -66,7 +66,7 @@ class RequestWriter:
         if known:
             writer = self._written.fork(request)
         self._written = None
-        closed = max(known, last_seam(turns)) if writer.basis is not None else 0
+        closed = max(known, last_boundary(turns)) if writer.basis is not None else 0
         if closed:
             if closed > known:
                 writer.add(turns, known, closed)
@@ -83,7 +83,7 @@ class RequestWriter:
         before, known = self._written, len(self._turns)
         if type(before) is not type(writer) or before.basis != writer.basis or known > len(turns):
             return False
-        return not any(map(is_not, self._turns, turns)) and is_seam(turns, known, self._open)
+        return not any(map(is_not, self._turns, turns)) and is_boundary(turns, known, self._open)
 
 
 def with_policy(request: Request, policy: Policy) -> Request:

@@ -29,7 +29,7 @@ from toolparity.normalizer.errors import TooManyCalls
 from toolparity.normalizer.events import BlockDelta, BlockStop
 from toolparity.normalizer.model import ApprovalRequest, Stop
 from toolparity.normalizer.requests import read_request, write_request
-from toolparity.normalizer.wires.common import MAX_SLOTS
+from toolparity.normalizer.wires.common import MAX_CALLS
 
 WIRE = "openai.responses"
 SAID = item_of(Say("Hi."), 0)
@@ -176,11 +176,11 @@ def test_a_call_that_is_announced_twice_is_one_call() -> None:
 
 
 def test_more_items_than_any_answer_has_are_an_error() -> None:
-    events = [{"type": "response.output_item.added", "item": begun(f"c{n}", None)} for n in range(MAX_SLOTS + 1)]
+    events = [{"type": "response.output_item.added", "item": begun(f"c{n}", None)} for n in range(MAX_CALLS + 1)]
     with pytest.raises(TooManyCalls, match="4096 output items"):
         feed(WIRE, [sse(*events)])
     response, _ = feed(WIRE, [sse(*events[:-1])])
-    assert len(response.calls) == MAX_SLOTS
+    assert len(response.calls) == MAX_CALLS
 
 
 # What the end takes back, and what it does not

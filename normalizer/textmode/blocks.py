@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..model import Block, Reasoning, Text, ToolCall
-from ..wires.common import CallSite, Context
+from ..wires.common import CallBuilder, Context
 from .scan_events import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 
 #: Finding codes that explain why the markup of a call is unreliable.
@@ -56,7 +56,7 @@ class Blocks:
         """The name and argument text of each call."""
         return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, Ended)]
 
-    def build(self, site: CallSite, context: Context, first: int, cut: bool) -> list[Block]:
+    def build(self, site: CallBuilder, context: Context, first: int, cut: bool) -> list[Block]:
         """Return the blocks. ``first``: index of the first block in its choice. ``cut``: the response was truncated."""
         blocks: list[Block] = []
         words: list[str] = []
@@ -84,7 +84,7 @@ class Blocks:
                 context.find(note.code, note.message, site.choice)
         return blocks
 
-    def _call(self, ended: Ended, place: int, site: CallSite, context: Context, block: int, cut: bool) -> ToolCall:
+    def _call(self, ended: Ended, place: int, site: CallBuilder, context: Context, block: int, cut: bool) -> ToolCall:
         choice = site.choice
         notes = [note for at, note in self._notes if at == place]
         for note in notes:

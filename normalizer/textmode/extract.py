@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import PolicyError
 from ..model import Block, Choice, Policy, Reasoning, Response, Stop, Text, ToolCall
-from ..wires.common import CUTS, CallSite, Context, Declared
+from ..wires.common import CUTS, CallBuilder, Context, Declared
 from .blocks import Blocks
 from .detect import detect
 from .dialect import Dialect
@@ -127,7 +127,7 @@ class _Reading:
         self._response = response
         self._how = how
         self._context = context
-        self._site = CallSite.of(context, choice.index, response.id)
+        self._site = CallBuilder.of(context, choice.index, response.id)
         self._count = 0
         self._dialect = ""
         self._dialects: Sequence[Dialect] = how.dialects

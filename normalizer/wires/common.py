@@ -23,13 +23,13 @@ _YIELDS = frozenset(("end_turn", "unknown"))
 #: Reasons that mean that the provider cut the response at its end.
 CUTS = frozenset(("max_tokens", "context_window"))
 #: Maximum number of calls or items in one response. Real responses stay far below; DOS-01 had 16,000 phantom slots.
-MAX_SLOTS = 4096
+MAX_CALLS = 4096
 _REFUSALS = frozenset(("refusal", "content_filter"))
 #: Reasons that `failed` replaces with "error" when an error ended the response.
 _ENDED_WELL = frozenset(("tool_calls", "end_turn", "unknown"))
 parse_object = msgspec.json.Decoder(dict[str, Any]).decode
-#: The exceptions of `parse_object`. `CallSite.build` then examines the argument text more closely.
-NO_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
+#: The exceptions of `parse_object`. `CallBuilder.build` then examines the argument text more closely.
+NOT_AN_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
 #: Kinds of calls whose tools a request declares by name.
 BY_NAME = frozenset(("function", "custom", "legacy_function"))
 #: Maximum number of findings of one code. If there are more, the last one counts the rest.
@@ -119,7 +119,7 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
     return body
 
 
-class CallSite(Struct, gc=False):
+class CallBuilder(Struct, gc=False):
     """Builder for the calls of one choice. It keeps their ids unique and attaches findings to the choice.
 
     ``seen``: name and argument text of the calls built so far, by id.
@@ -135,7 +135,7 @@ class CallSite(Struct, gc=False):
     shared: dict[str, set[tuple[str | None, str]]] | None = None
 
     @classmethod
-    def of(cls, context: Context, choice: int, response_id: str | None) -> CallSite:
+    def of(cls, context: Context, choice: int, response_id: str | None) -> CallBuilder:
         """Return a builder without any calls."""
         return cls(context, choice, response_id, {}, context.declared.names is None)
 
@@ -193,7 +193,7 @@ class CallSite(Struct, gc=False):
         if not (cut or free_text) and name and self.trusting and text.isascii() and "\\" not in text:
             try:
                 arguments = parse_object(text)
-            except NO_OBJECT:
+            except NOT_AN_OBJECT:
                 pass
             else:
                 extra = {} if extra is None else extra
@@ -243,18 +243,20 @@ class CallSite(Struct, gc=False):
         return made
 
 
-def settle(site: CallSite, reason: StopReason | None, raw: str | None, approvals: int = 0, refusals: int = 0) -> Stop:
+def settle(
+    builder: CallBuilder, reason: StopReason | None, raw: str | None, approvals: int = 0, refusals: int = 0
+) -> Stop:
     """Return the effective stop reason, given the wire's reason and the blocks of the choice (law `stop`).
 
-    ``reason``: the wire's reason, mapped; None if the wire gave none. ``raw``: the wire's spelling. ``site``: the
+    ``reason``: the wire's reason, mapped; None if the wire gave none. ``raw``: the wire's spelling. ``builder``: the
     builder of the choice's calls. ``approvals`` and ``refusals``: how many such blocks the choice has. Client calls
     replace a natural end; without calls, refusals do, then approval requests. Every other reason is kept.
     Disagreements become findings.
     """
-    calls = len(site.seen)
+    calls = len(builder.seen)
     if reason == "tool_calls" and calls:
         return Stop("tool_calls", raw)
-    context, choice = site.context, site.choice
+    context, choice = builder.context, builder.choice
     if approvals:
         context.find("needs-approval", "", choice)
     if reason == "tool_calls":
@@ -329,7 +331,9 @@ def _retryable(kind: str, status: int | None) -> bool | None:
 _OF_ERRORS = ("error", "errors", "detail", "code", "msg")
 
 
-def no_answer(context: Context, data: bytes, *, id: str | None = None, model: str | None = None) -> Response:
+def response_without_output(
+    context: Context, data: bytes, *, id: str | None = None, model: str | None = None
+) -> Response:
     """Return an error response for a body without model output. Raises NoAnswer if the body is not an error either."""
     raw = json_codec.decode(data)
     failed = context.status is not None and context.status >= 400
@@ -354,7 +358,7 @@ def error_response(context: Context, raw: Any, *, id: str | None = None, model: 
     return response.with_findings(context.findings)
 
 
-def total(figures: dict[str, Any], *names: str) -> int | None:
+def first_int(figures: dict[str, Any], *names: str) -> int | None:
     """Return the first of the named usage figures that is an int, or None."""
     for name in names:
         value = figures.get(name)

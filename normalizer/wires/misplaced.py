@@ -21,7 +21,7 @@ _NOTHING = frozenset(("", "{}", "null"))
 _EMPTY: frozenset[int] = frozenset()
 
 
-def distrust(
+def mark_misplaced(
     context: Context,
     choice: int,
     blocks: list[Block],

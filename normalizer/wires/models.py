@@ -6,7 +6,7 @@ import re
 
 from ..conversation import Request
 from . import HOME, wire_name
-from .write_context import Carrying
+from .write_context import WriteContext
 
 #: Patterns for the beginning of a vendor's model names. Vendors that only host the models of others are not listed.
 FAMILIES: dict[str, str] = {
@@ -20,7 +20,7 @@ FAMILIES: dict[str, str] = {
 }
 
 
-def note_model(request: Request, carrying: Carrying) -> None:
+def report_foreign_model(request: Request, context: WriteContext) -> None:
     """Report the loss `model` if the request names a model that the target provider does not have.
 
     The name is sent unchanged, because the choice of another model belongs to the caller. Requests from the same wire
@@ -28,12 +28,12 @@ def note_model(request: Request, carrying: Carrying) -> None:
     """
     if request.model is None:
         return
-    target = carrying.provider or (None if carrying.wire == "openai.chat" else HOME[wire_name(carrying.wire)])
-    if request.wire == carrying.wire and (request.provider is None or carrying.provider in (None, request.provider)):
+    target = context.provider or (None if context.wire == "openai.chat" else HOME[wire_name(context.wire)])
+    if request.wire == context.wire and (request.provider is None or context.provider in (None, request.provider)):
         return
     owner = owner_of(request.model)
     if owner is not None and target in FAMILIES and owner != target:
-        carrying.lose("model", f"{request.model} is a model of {owner}; its name was sent to {target} unchanged")
+        context.lose("model", f"{request.model} is a model of {owner}; its name was sent to {target} unchanged")
 
 
 def owner_of(model: str) -> str | None:

@@ -18,12 +18,12 @@ from .. import json_codec
 from ..conversation import Tool, ToolChoice, ToolResult
 from ..errors import MalformedBody
 from ..model import ToolCall
-from .write_context import Carrying
+from .write_context import WriteContext
 
 #: MessagePack checks strings like JSON does, and is faster because it copies them without escaping.
 _encode = msgspec.msgpack.Encoder().encode
 _HALF = re.compile("[\ud800-\udfff]")
-#: Fields that `Mender` skips: ids and names get an alias elsewhere, and parsed arguments are never sent.
+#: Fields that `SurrogateReplacer` skips: ids and names get an alias elsewhere, and parsed arguments are never sent.
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
     ToolCall: frozenset(("id", "name", "arguments")),
     ToolResult: frozenset(("call_id",)),
@@ -32,7 +32,7 @@ _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
 }
 
 
-def is_whole(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """Report whether UTF-8 can encode the text."""
     if text.isascii():
         return True
@@ -43,27 +43,27 @@ def is_whole(text: str) -> bool:
     return True
 
 
-def mend_messages(messages: list[Any], start: int, carrying: Carrying) -> None:
+def replace_in_messages(messages: list[Any], start: int, context: WriteContext) -> None:
     """Fix the messages from index ``start`` on that UTF-8 cannot encode, in place, and report a loss for each."""
     if _is_sayable(messages[start:] if start else messages):
         return
     for place in range(start, len(messages)):
-        mender = Mender()
-        messages[place] = mender.mend(messages[place])
-        if mender.replaced:
-            carrying.lose("corrupt-text", f"half surrogate pairs in message {place} became U+FFFD")
+        replacer = SurrogateReplacer()
+        messages[place] = replacer.clean(messages[place])
+        if replacer.replaced:
+            context.lose("corrupt-text", f"half surrogate pairs in message {place} became U+FFFD")
 
 
-def mended_members(body: dict[str, Any], messages: str, carrying: Carrying) -> dict[str, Any]:
+def replace_beside(body: dict[str, Any], messages: str, context: WriteContext) -> dict[str, Any]:
     """Return the body with all members but ``messages`` encodable as UTF-8, and report a loss if any changed."""
     beside = {name: value for name, value in body.items() if name != messages}
     if _is_sayable(beside):
         return body
-    mender = Mender()
-    mended: dict[str, Any] = mender.mend(beside)
-    if mender.replaced:
-        carrying.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
-    return {**mended, messages: body[messages]} if messages in body else mended
+    replacer = SurrogateReplacer()
+    cleaned: dict[str, Any] = replacer.clean(beside)
+    if replacer.replaced:
+        context.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
+    return {**cleaned, messages: body[messages]} if messages in body else cleaned
 
 
 def _is_sayable(value: Any) -> bool:
@@ -77,30 +77,30 @@ def _is_sayable(value: Any) -> bool:
     return True
 
 
-class Mender:
+class SurrogateReplacer:
     """Replaces lone surrogates in values. ``replaced``: whether it has replaced any with U+FFFD so far."""
 
     def __init__(self) -> None:
         self.replaced = False
 
-    def mend(self, value: Any) -> Any:
+    def clean(self, value: Any) -> Any:
         """Return the value without lone surrogates, or the same object if it has none.
 
         Raises MalformedBody if the value is nested too deep.
         """
         try:
-            return self._mend(value)
+            return self._clean(value)
         except RecursionError:
             raise MalformedBody("a value of the request is nested too deep", body=value) from None
 
-    def _mend(self, value: Any) -> Any:
+    def _clean(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
-            items = [self._mend(item) for item in value]
+            items = [self._clean(item) for item in value]
             return value if _same(items, value) else items
         if isinstance(value, dict):
-            keys, values = [self._mend(key) for key in value], [self._member(*member) for member in value.items()]
+            keys, values = [self._clean(key) for key in value], [self._member(*member) for member in value.items()]
             same = _same(keys, value) and _same(values, value.values())
             return value if same else dict(zip(keys, values, strict=True))
         if isinstance(value, Struct):
@@ -109,16 +109,16 @@ class Mender:
 
     def _member(self, name: Any, value: Any) -> Any:
         """Fix a member of an object. On every wire, `arguments` contains the JSON text of a call's arguments."""
-        if name == "arguments" and isinstance(value, str) and not is_whole(value):
+        if name == "arguments" and isinstance(value, str) and not is_encodable(value):
             try:
                 json_codec.decode(value)
             except ValueError:
                 return self._text(value)
             return _escaped(value)
-        return self._mend(value)
+        return self._clean(value)
 
     def _text(self, text: str) -> str:
-        if is_whole(text):
+        if is_encodable(text):
             return text
         self.replaced = True
         return _HALF.sub("\ufffd", text)
@@ -131,7 +131,7 @@ class Mender:
                 continue
             before = getattr(value, name)
             told = isinstance(value, ToolCall) and name == "arguments_text"
-            after = self._arguments(value) if told else self._mend(before)  # type: ignore[arg-type]
+            after = self._arguments(value) if told else self._clean(before)  # type: ignore[arg-type]
             if after is not before:
                 changed[name] = after
         return replace(value, **changed) if changed else value
@@ -140,7 +140,7 @@ class Mender:
         text = call.arguments_text
         if call.arguments is None:
             return self._text(text)
-        return text if is_whole(text) else _escaped(text)
+        return text if is_encodable(text) else _escaped(text)
 
 
 def _escaped(text: str) -> str:

@@ -69,14 +69,14 @@ class NameStyle(Struct, frozen=True):
     reserved: frozenset[str] = frozenset()
 
 
-class Carrying:
+class WriteContext:
     """State of writing one request: its losses, and the aliases of ids and names (``alias -> canonical``)."""
 
     def __init__(self, wire: str, provider: str | None, ids: IdStyle, names: NameStyle) -> None:
         self.wire = wire
         self.provider = provider
         self.losses: list[Loss] = []
-        self.mends: list[Loss] = []
+        self.repairs: list[Loss] = []
         self.ids: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self._id_style = ids
@@ -87,20 +87,20 @@ class Carrying:
         self._name_style = names
         self._takes_name = re.compile(names.pattern).fullmatch
 
-    def fork(self) -> Carrying:
+    def fork(self) -> WriteContext:
         """Return an independent copy, for another request that begins with the same turns."""
         other = copy(self)
-        other.losses, other.mends = self.losses[:], self.mends[:]
+        other.losses, other.repairs = self.losses[:], self.repairs[:]
         other.ids, other.names, other.named = self.ids.copy(), self.names.copy(), self.named.copy()
         return other
 
     def encoded(self, body: Any) -> Encoded:
         """Return the body with its losses and aliases. Repairs of the conversation itself come first."""
-        return Encoded(wire_name(self.wire), body, self.mends + self.losses, self.ids, self.names)
+        return Encoded(wire_name(self.wire), body, self.repairs + self.losses, self.ids, self.names)
 
-    def mend(self, code: str, message: str, turn: int) -> None:
+    def repaired(self, code: str, message: str, turn: int) -> None:
         """Report a repair by the pairing of calls and tool results. ``turn``: index of the turn."""
-        self.mends.append(Loss(code, message, turn))
+        self.repairs.append(Loss(code, message, turn))
 
     def lose(self, code: str, message: str = "", turn: int | None = None, block: int | None = None) -> None:
         """Report a loss by its code in `LOSSES`, which also gives the default message.
@@ -166,7 +166,7 @@ _BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", 
 OF_RESULTS = ("tool_call_id", "content")
 
 
-def told(extra: dict[str, Any], *known: str) -> list[str]:
+def unrepresented(extra: dict[str, Any], *known: str) -> list[str]:
     """Return the names of the members of an ``extra`` that must be reported when they are left out.
 
     Hints, a wire's internal data, empty values and ``known`` members, which canonical fields represent, do not count.

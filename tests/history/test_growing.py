@@ -42,7 +42,7 @@ from toolparity.normalizer.model import (
     Text,
     ToolCall,
 )
-from toolparity.normalizer.pairing import is_seam, last_seam, placed
+from toolparity.normalizer.pairing import is_boundary, last_boundary, paired_segment
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
 from toolparity.normalizer.wires import WIRES as PACKAGES
 
@@ -319,12 +319,12 @@ def test_a_conversation_pairs_the_same_in_pieces_as_in_one(turns: list[Message])
     def report(*mend: Any) -> None:
         mended.append(mend)
 
-    whole = placed(turns, report, 0, end)
-    seams = [place for place in range(end + 1) if is_seam(turns, place)]
-    assert last_seam(turns) in (0, *seams)
+    whole = paired_segment(turns, report, 0, end)
+    seams = [place for place in range(end + 1) if is_boundary(turns, place)]
+    assert last_boundary(turns) in (0, *seams)
     for seam in seams:
         once = len(mended)
-        pieces = placed(turns, report, 0, seam) + placed(turns, report, seam, end)
+        pieces = paired_segment(turns, report, 0, seam) + paired_segment(turns, report, seam, end)
         assert (pieces, mended[once:]) == (whole, mended[: len(mended) - once])
         del mended[once:]
 

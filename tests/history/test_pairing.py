@@ -16,7 +16,15 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.model import Block, Choice, Response, Stop, Text, ToolCall
-from toolparity.normalizer.pairing import UNANSWERED, is_seam, open_ids, paired, placed, stretch, unanswered
+from toolparity.normalizer.pairing import (
+    UNANSWERED,
+    is_boundary,
+    open_ids,
+    paired,
+    paired_segment,
+    segment_end,
+    unanswered,
+)
 
 
 def call(id: str, name: str = "f", wire_id: str | None = None) -> ToolCall:
@@ -138,7 +146,7 @@ def test_answers_to_calls_that_the_provider_keeps_stay_where_they_are() -> None:
         ToolResults([told("k"), told("a"), told("a")]),
     ]
     reported: list[str] = []
-    done = placed(turns, lambda code, message, turn: reported.append(code), 0, 4, kept=True)
+    done = paired_segment(turns, lambda code, message, turn: reported.append(code), 0, 4, kept=True)
     assert done == [*enumerate([*turns[:3], ToolResults([told("a")])]), (3, ToolResults([told("k")]))]
     assert reported == ["duplicate-answer"]
 
@@ -146,12 +154,12 @@ def test_answers_to_calls_that_the_provider_keeps_stay_where_they_are() -> None:
 def test_what_was_left_open_may_be_answered_behind_any_later_seam() -> None:
     turns = [said(call("a")), user(), said(call("b")), ToolResults([told("b")]), user(), said(call("c"))]
     assert open_ids(turns, 0, 4) == {"a"}
-    assert is_seam(turns, 4)
-    assert not is_seam([*turns, ToolResults([told("c"), told("a")])], 4)
-    assert not is_seam([*turns, ToolResults([told("c"), told("a")])], 4, {"a"})
-    assert is_seam([*turns, ToolResults([told("c"), told("x")])], 4, {"a"})
-    assert stretch(turns, 0, 6) == 6
-    assert stretch(turns, 2, 6) == 5
+    assert is_boundary(turns, 4)
+    assert not is_boundary([*turns, ToolResults([told("c"), told("a")])], 4)
+    assert not is_boundary([*turns, ToolResults([told("c"), told("a")])], 4, {"a"})
+    assert is_boundary([*turns, ToolResults([told("c"), told("x")])], 4, {"a"})
+    assert segment_end(turns, 0, 6) == 6
+    assert segment_end(turns, 2, 6) == 5
 
 
 def test_ids_that_come_again_in_a_later_round_are_answered_round_by_round() -> None:

@@ -14,7 +14,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ..common import NO_OBJECT, CallSite, parse_object, total
+from ..common import NOT_AN_OBJECT, CallBuilder, first_int, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
 from .schema import (
     RESULTS,
@@ -37,7 +37,7 @@ _TOOLS = {
 }
 
 
-def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None = None) -> Block | None:
+def convert(builder: CallBuilder, wire: Wire, place: int, cut: bool, text: str | None = None) -> Block | None:
     """Convert a content block to a canonical block. Returns None if it repeats an earlier call.
 
     ``place``: index of the canonical block. ``cut``: the response was cut inside this block. ``text``: the streamed
@@ -46,7 +46,7 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
     if type(wire) is TextBlock:
         return Text(wire.text, wire.citations or [], wire.extra_ or {})
     if type(wire) is ToolUseBlock:
-        return _tool_use(site, wire, place, cut, text)
+        return _tool_use(builder, wire, place, cut, text)
     if type(wire) is ThinkingBlock:
         return Reasoning(wire.thinking, wire.signature, extra=wire.extra_ or {})
     if type(wire) is RedactedThinkingBlock:
@@ -63,14 +63,14 @@ def convert(site: CallSite, wire: Wire, place: int, cut: bool, text: str | None 
 def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> ToolCall | None:
     """Convert a regular client call, as nearly all are. Returns None if the call needs `convert`.
 
-    ``seen``: the calls of the call site. Only valid if the declared names are not known and the body was not respelled.
+    ``seen``: the calls of the builder. Only valid without declared names and for a body that was not respelled.
     """
     id, name = block.id, block.name
     if not id or not name or id in seen:
         return None
     try:
         arguments = parse_object(block.input)
-    except NO_OBJECT:
+    except NOT_AN_OBJECT:
         return None
     text = str(block.input, "utf-8")
     if not text.isascii() or "\\" in text or block.extra_ is not None or block.toolset_name is not None:
@@ -79,18 +79,18 @@ def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> 
     return ToolCall(id, name, arguments, text, "complete", "function", None, None, block.caller)
 
 
-def _tool_use(site: CallSite, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
+def _tool_use(builder: CallBuilder, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
     if text is None:
         given = len(memoryview(block.input)) > 0
         text = exact_text(block.input) if given else ""
-        if given and site.context.respelled:
-            site.context.find("arguments-respelled", "", site.choice, place)
-    if block.id in site.seen and site.repeats(block.id, block.name, text):
+        if given and builder.context.respelled:
+            builder.context.find("arguments-respelled", "", builder.choice, place)
+    if block.id in builder.seen and builder.repeats(block.id, block.name, text):
         return None
     extra: dict[str, Any] | None = block.extra_
     if block.toolset_name is not None:
         extra = {**(extra or {}), "toolset_name": block.toolset_name}
-    return site.build(place, block.id, block.name, text, caller=block.caller, extra=extra, cut=cut)
+    return builder.build(place, block.id, block.name, text, caller=block.caller, extra=extra, cut=cut)
 
 
 def _server_use(block: Any, text: str | None) -> ServerToolCall:
@@ -133,9 +133,9 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     details = get("output_tokens_details")
     if type(given) is int is type(output) and type(read) is int is type(written) and details is None:
         return Usage(given + read + written, output, None, read, written, figures)
-    given, output = total(figures, "input_tokens"), total(figures, "output_tokens")
-    read, written = total(figures, "cache_read_input_tokens"), total(figures, "cache_creation_input_tokens")
-    thought = total(details, "thinking_tokens") if isinstance(details, dict) else None
+    given, output = first_int(figures, "input_tokens"), first_int(figures, "output_tokens")
+    read, written = first_int(figures, "cache_read_input_tokens"), first_int(figures, "cache_creation_input_tokens")
+    thought = first_int(details, "thinking_tokens") if isinstance(details, dict) else None
     if given is not None:
         given += (read or 0) + (written or 0)
     return Usage(given, output, thought, read, written, figures)

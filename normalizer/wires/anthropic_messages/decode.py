@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...model import Block, Choice, Response
-from ..common import CUTS, CallSite, Context, no_answer, read_whole, settle
+from ..common import CUTS, CallBuilder, Context, read_whole, response_without_output, settle
 from ..schema import Reader
 from ..stop_words import reason_of
 from .blocks import convert, usage, usual_call
@@ -19,13 +19,13 @@ def decode(data: bytes, context: Context) -> Response:
     """
     message = read_whole(_reader, data, context)
     if message.content is None:
-        return no_answer(context, data, id=message.id, model=message.model)
+        return response_without_output(context, data, id=message.id, model=message.model)
     raw = message.stop_reason
     reason = reason_of(raw) if raw else None
     seen: dict[str, tuple[str | None, str]] = {}
     trusting = context.declared.names is None
     usual = trusting and not context.respelled
-    site = CallSite(context, 0, message.id, seen, trusting)
+    builder = CallBuilder(context, 0, message.id, seen, trusting)
     last = message.content[-1] if reason in CUTS and message.content else None
     blocks: list[Block] = []
     for wire in message.content:
@@ -33,10 +33,10 @@ def decode(data: bytes, context: Context) -> Response:
         if usual and type(wire) is ToolUseBlock and wire is not last:
             block = usual_call(seen, wire)
         if block is None:
-            block = convert(site, wire, len(blocks), wire is last)
+            block = convert(builder, wire, len(blocks), wire is last)
         if block is not None:
             blocks.append(block)
-    choice = Choice(0, blocks, settle(site, reason, raw))
+    choice = Choice(0, blocks, settle(builder, reason, raw))
     response = Response(
         context.wire,
         context.provider,

@@ -6,10 +6,10 @@ from typing import Any
 
 from ...conversation import Assistant, TextPart, ToolResults
 from ...model import Text, ToolCall
-from ..write_context import Carrying
+from ..write_context import WriteContext
 
 
-def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[str]) -> dict[str, Any] | None:
+def usual_answer(turn: Assistant, used: set[str], context: WriteContext, asked: list[str]) -> dict[str, Any] | None:
     """Return the message for a turn of only text and regular function calls, or None for any other turn.
 
     ``used``: the call ids of earlier messages; a turn that repeats one is not regular. The function appends the ids of
@@ -19,7 +19,7 @@ def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[s
     choices = response.choices
     if turn.extra or response.extra or not choices:
         return None
-    takes, names = carry.takes_id, carry.named
+    takes, names = context.takes_id, context.named
     blocks: list[dict[str, Any]] = []
     silent = True
     for block in choices[0].blocks:
@@ -32,7 +32,7 @@ def usual_answer(turn: Assistant, used: set[str], carry: Carrying, asked: list[s
                 return None
             name = names.get(block.name)
             if name is None:
-                name = carry.name(block.name)
+                name = context.name(block.name)
             asked.append(id)
             blocks.append({"type": "tool_use", "id": id, "name": name, "input": given})
         elif type(block) is Text:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..write_context import Carrying, merged, told
+from ..write_context import WriteContext, merged, unrepresented
 
 _KINDS = {"image": "image", "document": "file"}
 #: The members of each source type that a MediaPart represents. A source with other members stays opaque.
@@ -80,7 +80,7 @@ def _media(block: dict[str, Any]) -> MediaPart | None:
     return MediaPart(_KINDS[block["type"]], **given, name=title, extra=rest(block, *known))
 
 
-def blocks_of(parts: list[Part], own: bool, carry: Carrying, turn: int) -> list[dict[str, Any]]:
+def blocks_of(parts: list[Part], own: bool, context: WriteContext, turn: int) -> list[dict[str, Any]]:
     """Convert parts to content blocks, and report losses.
 
     ``own``: the parts came from this wire, so their other members and opaque blocks are kept. ``turn``: index of the
@@ -92,38 +92,38 @@ def blocks_of(parts: list[Part], own: bool, carry: Carrying, turn: int) -> list[
         if kind is TextPart:
             if part.text:  # type: ignore[union-attr]  # an empty text block is refused
                 block = {"type": "text", "text": part.text}  # type: ignore[union-attr]
-                blocks.append(_with(block, part.extra, own, carry, turn))  # type: ignore[union-attr]
+                blocks.append(_with(block, part.extra, own, context, turn))  # type: ignore[union-attr]
         elif kind is JsonPart:
             blocks.append({"type": "text", "text": json_codec.text(part.value)})  # type: ignore[union-attr]
         elif kind is MediaPart:
-            blocks.append(_media_block(part, own, carry, turn))  # type: ignore[arg-type]
+            blocks.append(_media_block(part, own, context, turn))  # type: ignore[arg-type]
         elif own:
             blocks.append(part.raw)  # type: ignore[union-attr]
         else:
-            carry.lose("opaque", f"a part of type {part.wire_type!r} was left out", turn)  # type: ignore[union-attr]
+            context.lose("opaque", f"a part of type {part.wire_type!r} was left out", turn)  # type: ignore[union-attr]
     return blocks
 
 
-def _with(block: dict[str, Any], extra: dict[str, Any], own: bool, carry: Carrying, turn: int) -> dict[str, Any]:
+def _with(block: dict[str, Any], extra: dict[str, Any], own: bool, context: WriteContext, turn: int) -> dict[str, Any]:
     if not extra:
         return block
     if own:
         return merged(block, extra)
-    if lost := told(extra):
-        carry.lose("extra", f"left out: {', '.join(lost)}", turn)
+    if lost := unrepresented(extra):
+        context.lose("extra", f"left out: {', '.join(lost)}", turn)
     return block
 
 
-def _media_block(part: MediaPart, own: bool, carry: Carrying, turn: int) -> dict[str, Any]:
-    source = _source(part, own, carry.provider)
+def _media_block(part: MediaPart, own: bool, context: WriteContext, turn: int) -> dict[str, Any]:
+    source = _source(part, own, context.provider)
     if source is None:
         what = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
-        carry.lose("media", f"{what} was replaced by a note", turn)
+        context.lose("media", f"{what} was replaced by a note", turn)
         return {"type": "text", "text": f"[{what}: not carried over]"}
     block: dict[str, Any] = {"type": "image" if part.kind == "image" else "document", "source": source}
     if part.name is not None and part.kind == "file":
         block["title"] = part.name
-    return _with(block, part.extra, own, carry, turn)
+    return _with(block, part.extra, own, context, turn)
 
 
 def _source(part: MediaPart, own: bool, provider: str | None) -> dict[str, Any] | None:

@@ -60,7 +60,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
     if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
         raise MalformedBody("not a request of the Messages API: it has no list of messages", body=body)
-    reading = _Reading(provider, respelled)
+    reading = _History(provider, respelled)
     if given.get("system"):
         reading.messages.append(_system(given["system"], {}))
     for message, content in zip(given["messages"], _exact(data, given["messages"]), strict=True):
@@ -101,7 +101,7 @@ def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
         return [json_codec.encode(content) for content in contents]
 
 
-class _Reading:
+class _History:
     """State of reading one request: the turns so far, and the assistant messages of the current turn."""
 
     def __init__(self, provider: str | None, respelled: bool) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool
-from ..models import note_model
-from ..write_context import Carrying, merged, told
+from ..models import report_foreign_model
+from ..write_context import WriteContext, merged, unrepresented
 from .parts import kind_of
 from .read import WIRE
 
@@ -22,7 +22,7 @@ _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "re
 
 
 def members(
-    request: Request, carry: Carrying, system: Any, messages: list[dict[str, Any]], container: str | None
+    request: Request, context: WriteContext, system: Any, messages: list[dict[str, Any]], container: str | None
 ) -> dict[str, Any]:
     """Return the request body with its members in a fixed order.
 
@@ -30,29 +30,29 @@ def members(
     None.
     """
     own = request.wire == WIRE
-    params = dict(request.params) if own else _params(request.params, carry)
+    params = dict(request.params) if own else _params(request.params, context)
     if request.previous_response_id is not None:
-        carry.lose("param", f"the history kept under {request.previous_response_id} is not here")
+        context.lose("param", f"the history kept under {request.previous_response_id} is not here")
     body: dict[str, Any] = {}
-    note_model(request, carry)
+    report_foreign_model(request, context)
     if request.model is not None:
         body["model"] = request.model
     if system:
         body["system"] = system
-    tools = [written for tool in request.tools if (written := _tool(tool, carry)) is not None]
+    tools = [written for tool in request.tools if (written := _tool(tool, context)) is not None]
     if tools or (request.tools and own):
         body["tools"] = tools
     thinking = params.get("thinking")
     thinks = isinstance(thinking, dict) and thinking.get("type") == "enabled"
     if thinks and _in_tools_without_thinking(messages):
-        carry.lose("param", "thinking was left out: the turn that called the tools has none that can be sent back")
+        context.lose("param", "thinking was left out: the turn that called the tools has none that can be sent back")
         del params["thinking"]
         thinks = False
     if request.tool_choice is not None and not (tools or own):  # providers refuse a choice without tools
         if request.tool_choice.mode not in ("auto", "none"):
-            carry.lose("tool-choice", "no tool is declared here")
+            context.lose("tool-choice", "no tool is declared here")
     else:
-        choice = _choice(request, carry, thinks, [tool.get("name") for tool in tools if isinstance(tool, dict)])
+        choice = _choice(request, context, thinks, [tool.get("name") for tool in tools if isinstance(tool, dict)])
         if choice is not None and (tools or own):
             body["tool_choice"] = choice
     body["messages"] = messages
@@ -88,19 +88,19 @@ def _first_kind(message: Any) -> str | None:
     return kind_of(content[0]) if isinstance(content, list) and content else None
 
 
-def _tool(tool: Tool, carry: Carrying) -> Any:
+def _tool(tool: Tool, context: WriteContext) -> Any:
     own = tool.wire == WIRE
     if tool.kind == "hosted":
         if own:
             return tool.raw
-        carry.lose("hosted-tool", f"{tool.name} was not declared")
+        context.lose("hosted-tool", f"{tool.name} was not declared")
         return None
-    written: dict[str, Any] = {"name": carry.name(tool.name)}
+    written: dict[str, Any] = {"name": context.name(tool.name)}
     if tool.description is not None:
         written["description"] = tool.description
     schema = tool.parameters
     if tool.kind == "custom":
-        carry.lose("kind", f"{tool.name} takes free text; it was declared with one text parameter")
+        context.lose("kind", f"{tool.name} takes free text; it was declared with one text parameter")
         schema = _FREE_TEXT
     elif not schema:
         schema = {"type": "object", "properties": {}}
@@ -112,12 +112,12 @@ def _tool(tool: Tool, carry: Carrying) -> Any:
     if tool.extra:
         if own:
             return merged(written, tool.extra)
-        if lost := told(tool.extra):
-            carry.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
+        if lost := unrepresented(tool.extra):
+            context.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
     return written
 
 
-def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any]) -> dict[str, Any] | None:
+def _choice(request: Request, context: WriteContext, thinking: bool, names: list[Any]) -> dict[str, Any] | None:
     """Convert the tool choice. With extended thinking a forced choice becomes "auto", as providers refuse it (TC-01).
 
     ``names``: names of the declared tools on the wire.
@@ -128,16 +128,16 @@ def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any])
         if request.wire == WIRE:
             raw: dict[str, Any] = choice.raw
             return raw
-        carry.lose("tool-choice", "a mode that only another wire knows became auto")
+        context.lose("tool-choice", "a mode that only another wire knows became auto")
         written = {"type": "auto"}
     elif choice is not None:
         kind = _MODES[choice.mode]
         if thinking and kind in _FORCED:
-            carry.lose("tool-choice", "thinking allows no forced choice; it became auto")
+            context.lose("tool-choice", "thinking allows no forced choice; it became auto")
             kind = "auto"
-        name = carry.name(choice.name) if kind == "tool" and choice.name is not None else None
+        name = context.name(choice.name) if kind == "tool" and choice.name is not None else None
         if kind == "tool" and (name is None or name not in names):
-            carry.lose("tool-choice", f"{choice.name or 'no tool'} is not declared; the choice became auto")
+            context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared; the choice became auto")
             kind = "auto"
         written = {"type": kind}
         if kind == "tool":
@@ -149,15 +149,15 @@ def _choice(request: Request, carry: Carrying, thinking: bool, names: list[Any])
     return written
 
 
-def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
+def _params(given: dict[str, Any], context: WriteContext) -> dict[str, Any]:
     """Convert the parameters of another wire's request, and report those without a counterpart as losses."""
     limits = {name: given[name] for name in _LIMITS if isinstance(given.get(name), int)}
     params: dict[str, Any] = {"max_tokens": next(iter(limits.values()), MAX_TOKENS)}
     if not limits:
-        carry.lose("default", f"max_tokens: {MAX_TOKENS} was added, as a limit is demanded here")
+        context.lose("default", f"max_tokens: {MAX_TOKENS} was added, as a limit is demanded here")
     for name, limit in limits.items():
         if limit != params["max_tokens"]:
-            carry.lose("param", f"{name} was left out: another member says max_tokens")
+            context.lose("param", f"{name} was left out: another member says max_tokens")
     for name, value in given.items():
         if value is None or (name in _LIMITS and isinstance(value, int)) or (name == "n" and value == 1):
             continue
@@ -166,9 +166,9 @@ def _params(given: dict[str, Any], carry: Carrying) -> dict[str, Any]:
         elif name == "temperature" and isinstance(value, (int, float)):
             params[name] = min(value, 1)
             if value > 1:
-                carry.lose("param", f"temperature {value} is above the highest here, 1")
+                context.lose("param", f"temperature {value} is above the highest here, 1")
         elif name == "stop" and isinstance(value, (str, list)):
             params["stop_sequences"] = [value] if isinstance(value, str) else value
         else:
-            carry.lose("param", f"{name} was left out")
+            context.lose("param", f"{name} was left out")
     return params

@@ -15,7 +15,7 @@ from ...model import Block, ServerToolCall, ToolCall
 from ..common import Context
 from ..schema import Unknown, Wire
 from .schema import Compaction, TextBlock, ThinkingBlock, ToolUseBlock
-from .stream_state import Open
+from .stream_state import BlockState
 
 #: The block type that a delta implies, by the member that contains its text.
 _IMPLIED: dict[str, type[Wire]] = {
@@ -28,28 +28,28 @@ _IMPLIED: dict[str, type[Wire]] = {
 WORDLESS: dict[str, type[Wire]] = {"citations_delta": TextBlock, "signature_delta": ThinkingBlock}
 
 
-class Blocks:
+class BlockRouter:
     """The content blocks of one stream. ``all``: in the order of their starts."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.all: list[Open] = []
+        self.all: list[BlockState] = []
         #: the last block of each index
-        self.under: dict[int, Open] = {}
+        self.under: dict[int, BlockState] = {}
         self._astray = False
         #: whether arguments came without an index
         self.unplaced = False
         self._doubted = 0  # number of blocks when the last misplaced arguments came
-        self._again: list[Open] = []  # blocks whose start repeats the call of another block
+        self._again: list[BlockState] = []  # blocks whose start repeats the call of another block
 
-    def begin(self, block: Wire, index: int | None) -> Open:
+    def begin(self, block: Wire, index: int | None) -> BlockState:
         """Add the block of a start event, and return it.
 
         If earlier deltas implied a block of this type with this index, that block gets the start's data instead.
         """
         place = len(self.all) if index is None else index
         held = self.under.get(place)
-        opened = Open(block, place, len(self.all), held)
+        opened = BlockState(block, place, len(self.all), held)
         if held is not None and held.implied and held.takes == opened.takes:
             held.become(block)
             held.implied = False
@@ -64,13 +64,13 @@ class Blocks:
         self.under[place] = opened
         return opened
 
-    def at(self, index: int | None) -> Open | None:
+    def at(self, index: int | None) -> BlockState | None:
         """Return the last block of an index, or the last block of all if ``index`` is None; None if there is none."""
         if index is None:
             return self.all[-1] if self.all else None
         return self.under.get(index)
 
-    def holder(self, index: int | None, kind: str | None, member: str) -> Open:
+    def holder(self, index: int | None, kind: str | None, member: str) -> BlockState:
         """Return the block for text whose index has no block, or a block of another type, and report it if misplaced.
 
         ``kind``: the type of the delta. ``member``: the delta member with the text. If no block fits, the result is a
@@ -100,7 +100,7 @@ class Blocks:
         found.doubtful = found.doubtful or member == "partial_json"
         return found
 
-    def beside(self, index: int | None, kind: str | None) -> Open | None:
+    def beside(self, index: int | None, kind: str | None) -> BlockState | None:
         """Return the block for a signature or citation: the block of its index, of the matching type if possible.
 
         ``kind``: the type of the delta.
@@ -114,16 +114,16 @@ class Blocks:
                 return one
         return placed or self._imply(wanted(), index, None)
 
-    def _imply(self, block: Wire, index: int | None, placed: Open | None) -> Open:
+    def _imply(self, block: Wire, index: int | None, placed: BlockState | None) -> BlockState:
         place = len(self.all) if index is None else index
-        opened = Open(block, place, len(self.all), None, True)
+        opened = BlockState(block, place, len(self.all), None, True)
         opened.doubtful = True
         self.all.append(opened)
         if placed is None:
             self.under[place] = opened
         return opened
 
-    def in_order(self) -> list[Open]:
+    def in_order(self) -> list[BlockState]:
         """Return the blocks by index, or in order of their starts if two have the same index or repeat a call.
 
         Blocks that only repeat the start of another call are left out.
@@ -143,7 +143,7 @@ class Blocks:
                 self._context.find("duplicate-call", f"{one.block.name} ({one.block.id}) was started twice", 0)
         return repeats
 
-    def doubted(self, built: Iterable[tuple[Open, Block]]) -> set[int]:
+    def doubted(self, built: Iterable[tuple[BlockState, Block]]) -> set[int]:
         """Return the keys of calls that may lack their arguments, or may have the arguments of another call.
 
         ``built``: the blocks of the stream with their canonical blocks.

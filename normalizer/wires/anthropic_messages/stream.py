@@ -12,11 +12,11 @@ from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop, ToolCall
-from ..common import CUTS, CallSite, Context, StreamBase, failed, settle
+from ..common import CUTS, CallBuilder, Context, StreamBase, failed, settle
 from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_words import reason_of
 from .blocks import convert, usage
-from .routing import WORDLESS, Blocks
+from .routing import WORDLESS, BlockRouter
 from .schema import (
     BETWEEN,
     Compaction,
@@ -34,7 +34,7 @@ from .schema import (
     carry_event,
     carry_message,
 )
-from .stream_state import NO_INPUT, USES, WORDS, Open, add_members, spelled, words
+from .stream_state import NO_INPUT, USES, WORDS, BlockState, add_members, spelled, words
 
 _SHOWN: dict[type[Wire], str] = {
     TextBlock: "text",
@@ -59,7 +59,7 @@ class Stream(StreamBase):
         super().__init__(context)
         self._reader = Reader(Event)
         self._message = Message()
-        self._blocks = Blocks(context)
+        self._blocks = BlockRouter(context)
         self._usage: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._stop: str | None = None
@@ -150,7 +150,7 @@ class Stream(StreamBase):
             self._context.find("event-after-end", "a content block after message_stop")
         self._begin_block(block, event.index, out)
 
-    def _begin_block(self, block: Wire, index: int | None, out: list[Told]) -> Open:
+    def _begin_block(self, block: Wire, index: int | None, out: list[Told]) -> BlockState:
         number = len(self._blocks.all)
         opened = self._blocks.begin(block, index)
         self._show_new(number, out)
@@ -168,7 +168,7 @@ class Stream(StreamBase):
             id = getattr(block, "id", None) if shown.endswith("call") else None
             out.append(BlockStart(0, opened.key, shown, id, getattr(block, "name", None)))
 
-    def _show_input(self, opened: Open, out: list[Told]) -> None:
+    def _show_input(self, opened: BlockState, out: list[Told]) -> None:
         """Emit the arguments of a call that came with the start of its block and not in deltas (XLAT-03)."""
         block = opened.block
         if not opened.parts and isinstance(block, USES):
@@ -202,7 +202,7 @@ class Stream(StreamBase):
         if delta.encrypted_content:
             opened.keep("encrypted_content", delta.encrypted_content)
 
-    def _holder(self, index: int | None, delta: Delta, member: str, text: str | None) -> Open | None:
+    def _holder(self, index: int | None, delta: Delta, member: str, text: str | None) -> BlockState | None:
         """Return the block that a delta belongs to, or None for a delta of an unknown type without a block."""
         if text or delta.encrypted_content:
             self._blocks.unplaced = self._blocks.unplaced or (index is None and member == "partial_json")
@@ -235,16 +235,16 @@ class Stream(StreamBase):
             context.find("stream-incomplete")
         raw = self._stop
         reason = reason_of(raw) if raw else None
-        site = CallSite.of(context, 0, self._message.id)
+        builder = CallBuilder.of(context, 0, self._message.id)
         opened = self._blocks.in_order()
-        built: list[tuple[Open, Block]] = []
+        built: list[tuple[BlockState, Block]] = []
         for number, one in enumerate(opened):
             cut = (reason in CUTS and number == len(opened) - 1) or (not complete and not one.stopped)
-            block = self._close(site, one, len(built), cut)
+            block = self._close(builder, one, len(built), cut)
             if block is not None:
                 built.append((one, block))
         blocks = self._without_doubt(built)
-        choices = [Choice(0, blocks, settle(site, reason, raw))]
+        choices = [Choice(0, blocks, settle(builder, reason, raw))]
         return Response(
             context.wire,
             context.provider,
@@ -257,7 +257,7 @@ class Stream(StreamBase):
             self._extra,
         ).with_findings(context.findings)
 
-    def _without_doubt(self, built: list[tuple[Open, Block]]) -> list[Block]:
+    def _without_doubt(self, built: list[tuple[BlockState, Block]]) -> list[Block]:
         """Return the blocks, and mark calls that may lack their arguments as truncated, so that they do not run."""
         doubted = self._blocks.doubted(built)
         blocks: list[Block] = []
@@ -270,7 +270,7 @@ class Stream(StreamBase):
                 blocks.append(block)
         return blocks
 
-    def _close(self, site: CallSite, one: Open, place: int, cut: bool) -> Block | None:
+    def _close(self, builder: CallBuilder, one: BlockState, place: int, cut: bool) -> Block | None:
         block = one.block
         said = "".join(one.parts)
         text: str | None = None
@@ -292,4 +292,4 @@ class Stream(StreamBase):
                 )
         if one.members:
             add_members(block, one.members)
-        return convert(site, block, place, cut, text)
+        return convert(builder, block, place, cut, text)

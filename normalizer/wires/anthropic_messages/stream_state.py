@@ -41,7 +41,7 @@ _TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
 NO_INPUT = frozenset(("", "{}", "null"))
 
 
-class Open:
+class BlockState:
     """A content block of a stream in progress.
 
     ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a start event.
@@ -54,11 +54,13 @@ class Open:
         *("signature", "stopped", "takes"),
     )
 
-    def __init__(self, block: Wire, index: int, key: int, before: Open | None = None, implied: bool = False) -> None:
+    def __init__(
+        self, block: Wire, index: int, key: int, before: BlockState | None = None, implied: bool = False
+    ) -> None:
         self.index = index
         self.key = key
         self.before = before
-        self.first: Open | None = None
+        self.first: BlockState | None = None
         self.implied = implied
         self.doubtful = False
         self.parts: list[str] = []

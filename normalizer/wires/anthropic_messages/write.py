@@ -36,9 +36,9 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...pairing import answers_at, placed, stretch
-from ..surrogates import mend_messages, mended_members
-from ..write_context import OF_RESULTS, Carrying, IdStyle, NameStyle, merged, told
+from ...pairing import answers_at, paired_segment, segment_end
+from ..surrogates import replace_beside, replace_in_messages
+from ..write_context import OF_RESULTS, IdStyle, NameStyle, WriteContext, merged, unrepresented
 from .fast_path import usual_answer, usual_results
 from .parts import blocks_of, kind_of
 from .read import WIRE
@@ -85,7 +85,7 @@ class Writer:
         self._system: Any = None
         self._messages: list[dict[str, Any]] = []
         self._container: str | None = None
-        self._carry = Carrying(WIRE, provider, IDS, NAMES)
+        self._context = WriteContext(WIRE, provider, IDS, NAMES)
         self._own = request.wire == WIRE
         self._strict = provider in FAMILY
         self._leading = True
@@ -99,35 +99,35 @@ class Writer:
         """Return an independent copy, for a request of the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
-        other._carry = self._carry.fork()
+        other._context = self._context.fork()
         other._messages = self._messages[:]
         other._ids, other._times = self._ids.copy(), self._times.copy()
         other._used, other._served = self._used.copy(), self._served.fork()
         return other
 
     def add(self, turns: list[Message], start: int, stop: int) -> None:
-        """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_seam`).
+        """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_boundary`).
 
         Regular turns take the fast path.
         """
         begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
-            end = stretch(turns, start, stop)
-            for place, turn in placed(turns, self._carry.mend, start, end):
+            end = segment_end(turns, start, stop)
+            for place, turn in paired_segment(turns, self._context.repaired, start, end):
                 if type(turn) is Assistant and place >= self._served.end:
                     self._served.survey(turns, place, stop)
                 self._turn(turn, place)
             start = end
         continued = bool(self._messages) and self._messages[-1] is self._said_last
-        mend_messages(self._messages, begun, self._carry)
+        replace_in_messages(self._messages, begun, self._context)
         if continued:
             self._said_last = self._messages[-1]
 
     def encoded(self) -> Encoded:
         """Return the body with its losses and aliases. Do not use the writer afterwards: the body is not a copy."""
         self._close()
-        body = members(self._request, self._carry, self._system, self._messages, self._container)
-        return self._carry.encoded(mended_members(body, "messages", self._carry))
+        body = members(self._request, self._context, self._system, self._messages, self._container)
+        return self._context.encoded(replace_beside(body, "messages", self._context))
 
     def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Write regular turns with the fast path, and return the index of the first turn that is not regular.
@@ -136,7 +136,7 @@ class Writer:
         """
         if self._served.pending:
             return place
-        messages, used, carry = self._messages, self._used, self._carry
+        messages, used, context = self._messages, self._used, self._context
         put = messages.append
         while place < stop:
             turn = turns[place]
@@ -151,7 +151,7 @@ class Writer:
                 put({"role": "user", "content": text})
             elif kind is Assistant:
                 asked: list[str] = []
-                said = usual_answer(turn, used, carry, asked)  # type: ignore[arg-type]
+                said = usual_answer(turn, used, context, asked)  # type: ignore[arg-type]
                 if said is None:
                     return place
                 if asked:
@@ -198,7 +198,7 @@ class Writer:
                 content.append({**block, "text": text})
         if content == last["content"]:
             return
-        self._carry.lose("empty", "white space at the end of an answer that is to be continued was cut")
+        self._context.lose("empty", "white space at the end of an answer that is to be continued was cut")
         self._messages[-1:] = [{**last, "content": content}] if content else []
 
     def _add(self, role: str, content: Any, extra: dict[str, Any], index: int) -> None:
@@ -214,7 +214,7 @@ class Writer:
             part = parts[0]
             if type(part) is TextPart and part.text and not part.extra:
                 return part.text
-        return blocks_of(parts, self._own, self._carry, index)
+        return blocks_of(parts, self._own, self._context, index)
 
     def _instructions(self, turn: System, index: int) -> None:
         content = self._said(turn.parts, turn.plain, index)
@@ -230,7 +230,7 @@ class Writer:
             self._add("system", content, turn.extra, index)
         elif content:  # only some models accept system messages here, so they become user text
             words = content if isinstance(content, str) else "\n".join(b["text"] for b in content if "text" in b)
-            self._carry.lose("order", "instructions in mid-conversation were told as the user's words", index)
+            self._context.lose("order", "instructions in mid-conversation were told as the user's words", index)
             self._add("user", [{"type": "text", "text": f"<system>\n{words}\n</system>"}], {}, index)
 
     def _user(self, turn: User, index: int) -> None:
@@ -238,13 +238,13 @@ class Writer:
         if _says(content):
             self._add("user", content, turn.extra, index)
         else:
-            self._carry.lose("empty", "a user turn without content was left out", index)
+            self._context.lose("empty", "a user turn without content was left out", index)
 
     def _other(self, turn: RawItem, index: int) -> None:
         if turn.wire == WIRE:
             self._messages.append(turn.raw)
         else:
-            self._carry.lose("opaque", f"an item of {turn.wire} was left out", index)
+            self._context.lose("opaque", f"an item of {turn.wire} was left out", index)
 
     # results
 
@@ -260,7 +260,7 @@ class Writer:
         content = self._said(result.parts, result.plain, index)
         block: dict[str, Any] = {
             "type": "tool_result",
-            "tool_use_id": self._ids.get(result.call_id) or self._carry.id(result.call_id),
+            "tool_use_id": self._ids.get(result.call_id) or self._context.id(result.call_id),
         }
         if result.is_error and not isinstance(content, str):
             content = self._failed(result, content, after, index)
@@ -278,12 +278,12 @@ class Writer:
         """Return the content of an error result, which may be only text. The rest goes to ``after``, with a label."""
         words = [one for one in content if kind_of(one) == "text"]
         if len(words) < len(content):
-            self._carry.lose("order", "what is no text in an error result was put after the results", index)
+            self._context.lose("order", "what is no text in an error result was put after the results", index)
             after.append({"type": "text", "text": f"Returned by {result.name or result.call_id}:"})
             after += [one for one in content if kind_of(one) != "text"]
             return words or FAILED_BESIDE
         if not content:
-            self._carry.lose("empty", "an error result without content got a placeholder", index)
+            self._context.lose("empty", "an error result without content got a placeholder", index)
         return words or FAILED
 
     # model output
@@ -312,51 +312,51 @@ class Writer:
                 blocks.append(written)
         while blocks and kind_of(blocks[-1]) in _THINKING:  # from a cut response; refused at the end of a turn
             blocks.pop()
-            self._carry.lose("reasoning", "thinking that nothing follows was left out", index)
+            self._context.lose("reasoning", "thinking that nothing follows was left out", index)
         if _says(blocks):
             self._add("assistant", blocks, turn.extra, index)
             self._said_last = self._messages[-1]
         else:
-            self._carry.lose("empty", "an assistant turn without content was left out", index)
+            self._context.lose("empty", "an assistant turn without content was left out", index)
 
     def _is_own(self, response: Response) -> bool:
         if response.wire != WIRE:
             return False
-        provider = self._carry.provider
+        provider = self._context.provider
         return response.provider == provider or (response.provider in FAMILY and provider in FAMILY)
 
     def _call(self, call: ToolCall, own: bool, index: int, place: int) -> dict[str, Any]:
-        carry = self._carry
+        context = self._context
         canonical = call.id
-        id = carry.id(canonical)
+        id = context.id(canonical)
         if id in self._used:  # here ids must be unique in the whole request, elsewhere only in a turn (ID-10, ID-21)
             while id in self._used:
                 self._times[canonical] = number = self._times.get(canonical, 1) + 1
-                id = carry.id(f"{canonical}#{number}")
-            carry.ids[id] = canonical
+                id = context.id(f"{canonical}#{number}")
+            context.ids[id] = canonical
         self._used.add(id)
         self._ids[canonical] = id
         given = call.arguments
         if given is None:
             given = _as_object(call)
             if "_raw" in given:
-                carry.lose("arguments", turn=index, block=place)
-        block: dict[str, Any] = {"type": "tool_use", "id": id, "name": carry.name(call.name), "input": given}
+                context.lose("arguments", turn=index, block=place)
+        block: dict[str, Any] = {"type": "tool_use", "id": id, "name": context.name(call.name), "input": given}
         if call.kind not in _AT_HOME:
-            carry.lose("kind", f"{call.name}, a {call.kind} call, was carried as a function call", index, place)
+            context.lose("kind", f"{call.name}, a {call.kind} call, was carried as a function call", index, place)
         if own:
             if call.caller is not None:
                 block["caller"] = call.caller
             return merged(block, call.extra) if call.extra else block
         if call.namespace is not None or call.caller is not None:
-            carry.lose("namespace", turn=index, block=place)
+            context.lose("namespace", turn=index, block=place)
         if call.extra:
             self._lost_extra(call.extra, index, place)
         return block
 
     def _lost_extra(self, extra: dict[str, Any], index: int, place: int | None = None, *known: str) -> None:
-        if lost := told(extra, *known):
-            self._carry.lose("extra", f"left out: {', '.join(lost)}", index, place)
+        if lost := unrepresented(extra, *known):
+            self._context.lose("extra", f"left out: {', '.join(lost)}", index, place)
 
     def _text(self, block: Text, own: bool, index: int, place: int) -> dict[str, Any] | None:
         if not block.text:  # refused when empty
@@ -367,7 +367,7 @@ class Writer:
                 written["citations"] = block.annotations
             return merged(written, block.extra) if block.extra else written
         if block.annotations:
-            self._carry.lose("annotations", turn=index, block=place)
+            self._context.lose("annotations", turn=index, block=place)
         if block.extra:
             self._lost_extra(block.extra, index, place)
         return written
@@ -399,20 +399,20 @@ class Writer:
             return merged({"type": "redacted_thinking", "data": block.encrypted}, extra)
         if block.signature or not self._strict:
             return merged({"type": "thinking", "thinking": block.text, "signature": block.signature or ""}, extra)
-        self._carry.lose("unsigned-reasoning", turn=index, block=place)
+        self._context.lose("unsigned-reasoning", turn=index, block=place)
         return None
 
     def _server_call(self, call: ServerToolCall, index: int, place: int) -> dict[str, Any] | None:
         """Write a server call if its result is there or may still come; otherwise report a loss."""
         if call.id not in self._served.whole:
-            self._carry.lose("server-tool", f"{call.name} ({call.id}) has no result in its turn", index, place)
+            self._context.lose("server-tool", f"{call.name} ({call.id}) has no result in its turn", index, place)
             return None
         if call.tool == "mcp":
             known = "server_name" in call.extra
         else:
             known = not self._strict or SERVER_IDS.fullmatch(call.id) is not None
         if not known:  # a call from another provider, or an MCP call without its server
-            self._carry.lose("server-tool", f"{call.name} ({call.id}) is none that this provider made", index, place)
+            self._context.lose("server-tool", f"{call.name} ({call.id}) is none that this provider made", index, place)
             return None
         self._served.begun.add(call.id)
         kind = "mcp_tool_use" if call.tool == "mcp" else "server_tool_use"
@@ -423,22 +423,22 @@ class Writer:
         id = result.call_id
         if isinstance(result.raw, dict) and (id == "" or (id in self._served.whole and id in self._served.begun)):
             return result.raw
-        self._carry.lose("server-tool", f"a {result.tool} result for {id} stands alone", index, place)
+        self._context.lose("server-tool", f"a {result.tool} result for {id} stands alone", index, place)
         return None
 
     def _told(self, block: Block, index: int, place: int) -> dict[str, Any] | None:
         """Report the loss of a block without a counterpart on this wire. A refusal becomes text."""
-        carry = self._carry
+        context = self._context
         kind = type(block)
         if kind is Refusal:
-            carry.lose("refusal", turn=index, block=place)
+            context.lose("refusal", turn=index, block=place)
             return {"type": "text", "text": block.text} if block.text else None  # type: ignore[union-attr]
         if kind is Reasoning:
-            carry.lose("reasoning", turn=index, block=place)
+            context.lose("reasoning", turn=index, block=place)
         elif kind is Opaque:
-            carry.lose("opaque", f"a block of type {block.wire_type!r} was left out", index, place)  # type: ignore[union-attr]
+            context.lose("opaque", f"a block of type {block.wire_type!r} was left out", index, place)  # type: ignore[union-attr]
         elif kind in (ServerToolCall, ServerToolResult, ApprovalRequest):
-            carry.lose("server-tool", turn=index, block=place)
+            context.lose("server-tool", turn=index, block=place)
         return None
 
 

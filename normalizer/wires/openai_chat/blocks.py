@@ -23,8 +23,8 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ..common import CUTS, CallSite, Context, settle, total
-from ..misplaced import distrust
+from ..common import CUTS, CallBuilder, Context, first_int, settle
+from ..misplaced import mark_misplaced
 from ..stop_words import reason_of
 from .routing import Doubts
 from .schema import Body, Call, ChatMessage, Function, beside
@@ -37,7 +37,7 @@ _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execu
 
 
 def finish(
-    site: CallSite,
+    builder: CallBuilder,
     message: ChatMessage,
     raw_stop: str | None,
     extra: dict[str, Any],
@@ -64,7 +64,7 @@ def finish(
         if isinstance(content, str):
             blocks.append(Text(content, message.annotations or []))
         else:
-            blocks += _content_parts(site, content, message.annotations)
+            blocks += _content_parts(builder, content, message.annotations)
             refusals = sum(type(block) is Refusal for block in blocks)
     elif message.annotations:
         extra["annotations"] = message.annotations
@@ -72,20 +72,20 @@ def finish(
         blocks.append(Refusal(message.refusal))
         refusals += 1
     cut = broken_off or reason in CUTS
-    places = _calls(site, message.tool_calls, blocks, cut) if message.tool_calls else {}
+    places = _calls(builder, message.tool_calls, blocks, cut) if message.tool_calls else {}
     if functions is None and message.function_call is not None:
         functions = [message.function_call]
-    doubted = _functions(site, functions, blocks, cut) if functions else ()
-    if site.seen:
+    doubted = _functions(builder, functions, blocks, cut) if functions else ()
+    if builder.seen:
         doubts = doubts or Doubts()
         strays, rivals = (
             {places[number] for number in numbers if number in places} for numbers in (doubts.strays, doubts.rivals)
         )
-        distrust(site.context, site.choice, blocks, strays, rivals, doubted)
-    return Choice(site.choice, blocks, settle(site, reason, raw_stop, 0, refusals), extra)
+        mark_misplaced(builder.context, builder.choice, blocks, strays, rivals, doubted)
+    return Choice(builder.choice, blocks, settle(builder, reason, raw_stop, 0, refusals), extra)
 
 
-def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) -> dict[int, int]:
+def _calls(builder: CallBuilder, calls: list[Call], blocks: list[Block], cut: bool) -> dict[int, int]:
     """Append a block for each entry of `tool_calls` and return entry number -> block position.
 
     If ``cut``, the last call counts as cut off. Entries without name and arguments get no block (`nameless-call`).
@@ -93,24 +93,24 @@ def _calls(site: CallSite, calls: list[Call], blocks: list[Block], cut: bool) ->
     last = calls[-1] if cut else None
     places: dict[int, int] = {}
     for number, given in enumerate(calls):
-        call = unwrapped(given, site.context)
+        call = unwrapped(given, builder.context)
         id = call.id
-        name, text, kind, extra = read_call(call, site.context)
+        name, text, kind, extra = read_call(call, builder.context)
         if not (name or text or extra):
             entry = id or "an entry of tool_calls"
-            site.context.find(
-                "nameless-call", f"{entry} has neither a name nor arguments; it is not a call", site.choice
+            builder.context.find(
+                "nameless-call", f"{entry} has neither a name nor arguments; it is not a call", builder.choice
             )
             continue
         free_text = kind == "custom"
-        if id in site.seen and site.repeats(id, name, text, free_text):
+        if id in builder.seen and builder.repeats(id, name, text, free_text):
             continue
         places[number] = len(blocks)
-        blocks.append(site.build(len(blocks), id, name, text, kind, extra, given is last, free_text=free_text))
+        blocks.append(builder.build(len(blocks), id, name, text, kind, extra, given is last, free_text=free_text))
     return places
 
 
-def _functions(site: CallSite, functions: list[Function], blocks: list[Block], cut: bool) -> list[int]:
+def _functions(builder: CallBuilder, functions: list[Function], blocks: list[Block], cut: bool) -> list[int]:
     """Append a block for each call that arrived as `function_call`. If ``cut``, the last one counts as cut off.
 
     A message holds only one `function_call`, so several of them get the kind of an entry of `tool_calls`. Returns the
@@ -120,9 +120,9 @@ def _functions(site: CallSite, functions: list[Function], blocks: list[Block], c
     kind = "legacy_function" if len(functions) == 1 else "function"
     doubted = []
     for function in functions:
-        text, rest = arguments_text(function, site.context)
+        text, rest = arguments_text(function, builder.context)
         # One gateway sends {"name": "", "arguments": ""} in every message. That is not a call.
-        if not (function.name or text) or _mirrors(site, function.name, text, blocks):
+        if not (function.name or text) or _mirrors(builder, function.name, text, blocks):
             continue
         doubted += [
             place
@@ -130,11 +130,11 @@ def _functions(site: CallSite, functions: list[Function], blocks: list[Block], c
             if type(block) is ToolCall and block.name == function.name and not block.arguments
         ]
         ended = cut and function is functions[-1]
-        blocks.append(site.build(len(blocks), None, function.name, text, kind, beside(rest), ended))
+        blocks.append(builder.build(len(blocks), None, function.name, text, kind, beside(rest), ended))
     return doubted
 
 
-def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -> bool:
+def _mirrors(builder: CallBuilder, name: str | None, text: str, blocks: list[Block]) -> bool:
     """Whether a `function_call` duplicates an entry of `tool_calls`. Reports `duplicate-call` if so."""
     from ...arguments import by_value  # imported lazily
 
@@ -142,7 +142,7 @@ def _mirrors(site: CallSite, name: str | None, text: str, blocks: list[Block]) -
         if type(block) is not ToolCall or block.name != name:
             continue
         if block.arguments_text == text or by_value(block.arguments_text) == by_value(text):
-            site.context.find("duplicate-call", f"{name} is in both tool_calls and function_call", site.choice)
+            builder.context.find("duplicate-call", f"{name} is in both tool_calls and function_call", builder.choice)
             return True
     return False
 
@@ -260,7 +260,9 @@ def _executed(entries: list[Any]) -> list[Block]:
     return blocks
 
 
-def _content_parts(site: CallSite, content: list[Any] | dict[str, Any], annotations: list[Any] | None) -> list[Block]:
+def _content_parts(
+    builder: CallBuilder, content: list[Any] | dict[str, Any], annotations: list[Any] | None
+) -> list[Block]:
     """Convert content that is a list of parts, or an object, to blocks with the reasoning first."""
     if isinstance(content, dict):
         # Some servers answer a JSON-mode request with the object itself instead of its text.
@@ -278,7 +280,7 @@ def _content_parts(site: CallSite, content: list[Any] | dict[str, Any], annotati
         elif kind == "refusal" and isinstance(part.get("refusal"), str):
             rest.append(Refusal(part["refusal"]))
         else:
-            site.context.find("unknown-block", f"content part {kind!r}", site.choice)
+            builder.context.find("unknown-block", f"content part {kind!r}", builder.choice)
             rest.append(Opaque(kind if isinstance(kind, str) else "", part))
     if annotations and rest and isinstance(rest[-1], Text):
         rest[-1] = Text(rest[-1].text, annotations, rest[-1].extra)
@@ -327,29 +329,29 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
         )
         known = type(cached) is int is type(reasoning) and written is None
         if known and (not reasoning or get("total_tokens") != given + output + reasoning):
-            return Usage(given, output, reasoning, cached, total(figures, "cache_creation_input_tokens"), figures)
+            return Usage(given, output, reasoning, cached, first_int(figures, "cache_creation_input_tokens"), figures)
     return _dialect_usage(figures)
 
 
 def _dialect_usage(figures: dict[str, Any]) -> Usage:
     given, output = (
-        total(figures, "prompt_tokens", "input_tokens"),
-        total(figures, "completion_tokens", "output_tokens"),
+        first_int(figures, "prompt_tokens", "input_tokens"),
+        first_int(figures, "completion_tokens", "output_tokens"),
     )
     read, wrote = figures.get("prompt_tokens_details"), figures.get("completion_tokens_details")
     cached = written = None
     if isinstance(read, dict):
-        cached, written = total(read, "cached_tokens"), total(read, "cache_write_tokens")
+        cached, written = first_int(read, "cached_tokens"), first_int(read, "cache_write_tokens")
     if cached is None:
-        cached = total(
+        cached = first_int(
             figures, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens"
         )
     if written is None:
-        written = total(figures, "cache_creation_input_tokens")
-    reasoning = total(wrote, "reasoning_tokens") if isinstance(wrote, dict) else None
+        written = first_int(figures, "cache_creation_input_tokens")
+    reasoning = first_int(wrote, "reasoning_tokens") if isinstance(wrote, dict) else None
     if reasoning is None:
-        reasoning = total(figures, "reasoning_tokens")
+        reasoning = first_int(figures, "reasoning_tokens")
     spoken = None if output is None or given is None else given + output
-    if reasoning and spoken is not None and total(figures, "total_tokens") == spoken + reasoning:
+    if reasoning and spoken is not None and first_int(figures, "total_tokens") == spoken + reasoning:
         output = (output or 0) + reasoning
     return Usage(given, output, reasoning, cached, written, figures)

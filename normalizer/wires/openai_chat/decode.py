@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...model import Response
-from ..common import CallSite, Context, error_of, no_answer, read_whole
+from ..common import CallBuilder, Context, error_of, read_whole, response_without_output
 from ..schema import Reader
 from .blocks import finish, usage, usage_beside
 from .decode_fast import decode_usual
@@ -26,7 +26,7 @@ def decode(data: bytes, context: Context) -> Response:
         return usual
     body = read_whole(_reader, data, context)
     if body.choices is None or (body.error and not body.choices):
-        return no_answer(context, data, id=body.id, model=body.model)
+        return response_without_output(context, data, id=body.id, model=body.model)
     if body.object == "chat.completion.chunk":
         return _lone_chunk(data, context)
     choices = []
@@ -43,8 +43,8 @@ def decode(data: bytes, context: Context) -> Response:
         carried = carry_message(message)
         if carried:
             extra["message"] = carried
-        site = CallSite(context, index, body.id, {}, trusting)
-        choices.append(finish(site, message, choice.finish_reason, extra))
+        builder = CallBuilder(context, index, body.id, {}, trusting)
+        choices.append(finish(builder, message, choice.finish_reason, extra))
     if len(choices) > 1:
         choices.sort(key=lambda c: c.index)
     if error is not None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ...model import Block, Choice, Response, Stop, Text, ToolCall
-from ..common import NO_OBJECT, Context, parse_object
+from ..common import NOT_AN_OBJECT, Context, parse_object
 from ..schema import UNFIT
 from .blocks import usage
 
@@ -104,7 +104,7 @@ def _add_calls(calls: list[_Call], blocks: list[Block]) -> bool:
         seen.add(id)
         try:
             arguments = parse_object(text)
-        except NO_OBJECT:
+        except NOT_AN_OBJECT:
             return False
         blocks.append(ToolCall(id, name, arguments, text))
     return True

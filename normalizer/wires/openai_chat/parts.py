@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..write_context import told
+from ..write_context import unrepresented
 from .dialects import Dialect
 from .write_assistant import AS_WRITTEN
 
@@ -150,7 +150,7 @@ def kept(extra: dict[str, Any], own: bool, lose: Lose) -> dict[str, Any]:
     """Return the extra members if they go back to their origin; otherwise report them as lost and return none."""
     if own or not extra:
         return extra
-    if left := told(extra):
+    if left := unrepresented(extra):
         lose("extra", f"{', '.join(left)} left out")
     return {}
 

@@ -25,7 +25,7 @@ from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResult, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
-from ..common import CallSite, Context
+from ..common import CallBuilder, Context
 from ..schema import Note, Reader
 from ..write_context import REPEATED, unmark_failed
 from . import walk
@@ -67,7 +67,7 @@ def read(body: Any, provider: str | None) -> Request:
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         raise MalformedBody("a request of openai.chat has a list of messages", body=b"")
     try:
-        turns = _Turns(provider).read(body["messages"])
+        turns = _History(provider).read(body["messages"])
     except RecursionError:
         raise MalformedBody("the request is nested too deep", body=b"") from None
     params = {key: value for key, value in body.items() if key not in _BESIDE}
@@ -90,7 +90,7 @@ def read(body: Any, provider: str | None) -> Request:
     )
 
 
-class _Turns:
+class _History:
     """Reads the messages in order and tracks which calls of the last assistant message still lack a result."""
 
     def __init__(self, provider: str | None) -> None:
@@ -127,7 +127,7 @@ class _Turns:
         message = _reader.read(json_codec.spelled(source), notes)
         context = Context(WIRE, self._provider, findings=[])
         beside: dict[str, Any] = {}
-        choice = finish(CallSite.of(context, 0, None), message, None, beside)
+        choice = finish(CallBuilder.of(context, 0, None), message, None, beside)
         extra = {k: v for k, v in source.items() if k not in _SAID or v in (None, "", []) or k in beside}
         del extra["role"]
         if "tool_calls" in source and not isinstance(source["tool_calls"], list):

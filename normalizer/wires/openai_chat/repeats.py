@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .routing import Slot
+from .routing import CallState
 
 
 class Said(Struct):
@@ -19,19 +19,19 @@ class Said(Struct):
     extra: dict[str, Any] | None
 
 
-def matched(slots: list[Slot], calls: list[Said]) -> list[Slot | None]:
+def matched(slots: list[CallState], calls: list[Said]) -> list[CallState | None]:
     """Return for each call the streamed call that it repeats, None if there is none.
 
     A match has the same id and name, or else the same name and arguments. Failing both, it has the same name, its
     arguments are a prefix of the call's, and one of the two has no id.
     """
-    found: list[Slot | None] = [None] * len(calls)
+    found: list[CallState | None] = [None] * len(calls)
     left = slots
     for key in (_identity, _value, _name):
         waiting = [place for place, slot in enumerate(found) if slot is None]
         if not waiting or not left:
             break
-        under: dict[Any, list[Slot]] = {}
+        under: dict[Any, list[CallState]] = {}
         for slot in reversed(left):
             if (named := key(slot)) is not None:
                 under.setdefault(named, []).append(slot)
@@ -45,24 +45,24 @@ def matched(slots: list[Slot], calls: list[Said]) -> list[Slot | None]:
     return found
 
 
-def says_other(slot: Slot, text: str) -> bool:
+def says_other(slot: CallState, text: str) -> bool:
     """Whether ``text`` differs from the streamed arguments; a prefix of them and an equal JSON value do not."""
     return not slot.text.startswith(text) and _by_value(slot.text) != _by_value(text)
 
 
-def _identity(call: Slot | Said) -> Any:
+def _identity(call: CallState | Said) -> Any:
     return (call.id, call.name) if call.id else None
 
 
-def _value(call: Slot | Said) -> Any:
+def _value(call: CallState | Said) -> Any:
     return (call.name, _by_value(call.text)) if call.text.strip() else None
 
 
-def _name(call: Slot | Said) -> Any:
+def _name(call: CallState | Said) -> Any:
     return call.name
 
 
-def _may_become(slot: Slot, call: Said) -> bool:
+def _may_become(slot: CallState, call: Said) -> bool:
     return not (slot.id and call.id) and (not slot.said or call.text.startswith(slot.text))
 
 

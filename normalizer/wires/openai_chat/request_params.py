@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
-from ..write_context import Carrying
+from ..write_context import WriteContext
 from .dialects import WIRE, Dialect
 
 #: Members that mean the same on every wire that has them.
@@ -34,13 +34,13 @@ _RENAMED = {
 }
 
 
-def write_params(request: Request, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]) -> None:
+def write_params(request: Request, own: bool, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
     """Add the request's parameters to ``body``, as far as the dialect accepts them.
 
     ``own``: the request goes back to the provider it came from.
     """
     if request.previous_response_id is not None:
-        carrying.lose("param", "previous_response_id: this wire has no kept history")
+        context.lose("param", "previous_response_id: this wire has no kept history")
     if own:
         body.update((key, value) for key, value in request.params.items() if key not in body)
         return
@@ -50,11 +50,11 @@ def write_params(request: Request, own: bool, dialect: Dialect, carrying: Carryi
         name = _name(key, request, dialect)
         if name is None or not _takes(name, value, dialect):
             if (key, value) != ("n", 1):
-                carrying.lose("param", f"{key} was left out")
+                context.lose("param", f"{key} was left out")
         elif name not in body:
             body[name] = value
         elif body[name] != value:
-            carrying.lose("param", f"{key} was left out: another member says {name}")
+            context.lose("param", f"{key} was left out: another member says {name}")
 
 
 def _name(key: str, request: Request, dialect: Dialect) -> str | None:

@@ -27,14 +27,14 @@ from msgspec import Struct
 
 from ...errors import TooManyCalls
 from ...json_balance import Balance
-from ..common import MAX_SLOTS, Context
+from ..common import MAX_CALLS, Context
 from .schema import Call, Custom, Function, beside
 
 #: The index of a call in its stream: the documented number, or the string that some servers send instead.
 Index = int | str
 
 
-class Slot:
+class CallState:
     """One call while its fragments arrive.
 
     ``key``: its block key in the event stream, -1 until it is announced. ``repeated``: the call whose head opened
@@ -61,7 +61,7 @@ class Slot:
         "stray",
     )
 
-    def __init__(self, order: int, index: Index | None, repeated: Slot | None = None) -> None:
+    def __init__(self, order: int, index: Index | None, repeated: CallState | None = None) -> None:
         self.order = order
         self.repeated = repeated
         self.index = index
@@ -124,29 +124,29 @@ class Slot:
         return self.balance.closed
 
 
-class Slots:
+class CallRouter:
     """The calls of one choice."""
 
     __slots__ = ("_by_id", "_by_index", "_context", "_last", "_told", "_unfinished", "_unowned", "all")
 
     def __init__(self, context: Context) -> None:
-        self.all: list[Slot] = []
-        self._by_index: dict[Index, Slot] = {}
-        self._by_id: dict[str, Slot] = {}
-        self._last: Slot | None = None
+        self.all: list[CallState] = []
+        self._by_index: dict[Index, CallState] = {}
+        self._by_id: dict[str, CallState] = {}
+        self._last: CallState | None = None
         self._told: set[tuple[str, int]] = set()
-        self._unfinished: list[Slot] = []  # calls that may be unfinished and are not marked as rivals
+        self._unfinished: list[CallState] = []  # calls that may be unfinished and are not marked as rivals
         self._unowned = False  # whether arguments had an index that is neither a call's index nor its position
         self._context = context
 
-    def owner(self, index: Index) -> Slot | None:
+    def owner(self, index: Index) -> CallState | None:
         """Return the call that owns an index, and make it the last call; None if there is none."""
         slot = self._by_index.get(index)
         if slot is not None:
             self._last = slot
         return slot
 
-    def route(self, call: Call, name: str | None, text: str) -> Slot:
+    def route(self, call: Call, name: str | None, text: str) -> CallState:
         """Return the slot of a fragment. The caller adds name and text to it."""
         index, id = _index(call), call.id
         if not id and not name and index is not None:
@@ -163,7 +163,7 @@ class Slots:
         self._last = slot
         return slot
 
-    def _by_id_or_index(self, id: str, index: Index | None, name: str | None, text: str) -> Slot:
+    def _by_id_or_index(self, id: str, index: Index | None, name: str | None, text: str) -> CallState:
         owner = self._by_index.get(index) if index is not None else None
         at = owner if index is not None else self._last
         seen = at if at is not None and at.id == id else self._by_id.get(id)
@@ -186,7 +186,9 @@ class Slots:
                 return self._stray(last)
         return self._open(index)
 
-    def _by_known_id(self, seen: Slot, owner: Slot | None, index: Index | None, name: str | None, text: str) -> Slot:
+    def _by_known_id(
+        self, seen: CallState, owner: CallState | None, index: Index | None, name: str | None, text: str
+    ) -> CallState:
         """Return the slot of a fragment that has the id of the call ``seen``."""
         elsewhere = index is not None and owner is not seen
         if name and name != seen.name and seen.name:
@@ -201,7 +203,7 @@ class Slots:
             self._find("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
         return seen
 
-    def _without_id(self, index: Index | None, name: str | None, text: str) -> Slot:
+    def _without_id(self, index: Index | None, name: str | None, text: str) -> CallState:
         owner = self._by_index.get(index) if index is not None else self._last
         if owner is None:
             last = self._last
@@ -224,39 +226,39 @@ class Slots:
             return self._open(index)
         return owner
 
-    def _begins_another(self, owner: Slot, index: Index | None, name: str) -> bool:
+    def _begins_another(self, owner: CallState, index: Index | None, name: str) -> bool:
         return self._is_declared_beside(owner, name) or (index is None and not self._completes(owner, name))
 
-    def _completes(self, owner: Slot, name: str) -> bool:
+    def _completes(self, owner: CallState, name: str) -> bool:
         """Whether a name is the rest of a split name: the request declares the concatenation as a tool."""
         names = self._context.declared.names
         return not owner.length and names is not None and (owner.name or "") + name in names
 
-    def _is_declared_beside(self, owner: Slot, name: str) -> bool:
+    def _is_declared_beside(self, owner: CallState, name: str) -> bool:
         """Whether a name is another tool's: the request declares it, but not the concatenation of both names."""
         names = self._context.declared.names
         return names is not None and name in names and (owner.name or "") + name not in names
 
-    def _open(self, index: Index | None, repeated: Slot | None = None) -> Slot:
-        if len(self.all) >= MAX_SLOTS:
+    def _open(self, index: Index | None, repeated: CallState | None = None) -> CallState:
+        if len(self.all) >= MAX_CALLS:
             raise TooManyCalls(
-                f"more than {MAX_SLOTS} call slots in one choice", hint="the stream is not a real answer"
+                f"more than {MAX_CALLS} call slots in one choice", hint="the stream is not a real answer"
             )
         if index is None:
             self._context.find_once("index-missing")
-        slot = Slot(len(self.all), index, repeated)
+        slot = CallState(len(self.all), index, repeated)
         slot.rival = self._unowned  # the unowned arguments may belong to this call
         self.all.append(slot)
         self._unfinished.append(slot)
         return slot
 
-    def add(self, id: str | None) -> Slot:
+    def add(self, id: str | None) -> CallState:
         """Open a slot for a call that no delta contains."""
         self._last = slot = self._open(len(self.all))
         slot.id = id
         return slot
 
-    def _stray(self, taker: Slot) -> Slot:
+    def _stray(self, taker: CallState) -> CallState:
         """Mark a call as stray, and every other unfinished call as its rival. Returns ``taker``."""
         taker.stray = True
         for slot in self._unfinished:
@@ -264,13 +266,13 @@ class Slots:
         self._unfinished = [taker]
         return taker
 
-    def _find(self, code: str, slot: Slot, message: str) -> None:
+    def _find(self, code: str, slot: CallState, message: str) -> None:
         """Report a finding about a call, once for each finding code and call."""
         if (code, slot.order) not in self._told:
             self._told.add((code, slot.order))
             self._context.find(code, message)
 
-    def _settle_snapshots(self, slot: Slot) -> None:
+    def _settle_snapshots(self, slot: CallState) -> None:
         """Undo the replacement by snapshots if only the concatenation of all fragments is a JSON object."""
         from ...arguments import parse  # imported lazily
 
@@ -305,7 +307,7 @@ class Slots:
 
 
 class Doubts(Struct):
-    """Positions of stray and rival calls in a list of calls (see `Slot`)."""
+    """Positions of stray and rival calls in a list of calls (see `CallState`)."""
 
     strays: set[int] = set()
     rivals: set[int] = set()
@@ -320,7 +322,7 @@ def _index(call: Call) -> Index | None:
     return None if index is None or index < 0 else index
 
 
-def add_name(slot: Slot, name: str, context: Context) -> None:
+def add_name(slot: CallState, name: str, context: Context) -> None:
     """Set the name or ignore a repeat (NAME-01); before any argument, append the rest of a split name (NAME-02)."""
     if slot.name is None:
         slot.name = name
@@ -329,7 +331,7 @@ def add_name(slot: Slot, name: str, context: Context) -> None:
         context.find("name-split", f"name in several fragments: {slot.name}")
 
 
-def add_text(slot: Slot, text: str) -> bool:
+def add_text(slot: CallState, text: str) -> bool:
     """Append an argument fragment. Return True if it is a snapshot that replaces all arguments so far.
 
     A fragment that starts with all arguments so far counts as a snapshot (failure SNAP-01). JSON rarely continues with

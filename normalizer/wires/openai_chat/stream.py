@@ -11,11 +11,11 @@ from ... import json_codec, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import MAX_SLOTS, CallSite, Context, StreamBase, failed
+from ..common import MAX_CALLS, CallBuilder, Context, StreamBase, failed
 from ..schema import Reader, run_reader
 from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
 from .repeats import Said, matched, says_other
-from .routing import Doubts, Slot, Slots, add_name, add_text
+from .routing import CallRouter, CallState, Doubts, add_name, add_text
 from .schema import (
     CARRIED,
     Body,
@@ -30,7 +30,7 @@ from .schema import (
     carry_choice,
     carry_message,
 )
-from .stream_state import Answer
+from .stream_state import ChoiceState
 
 DONE = b"[DONE]"
 _read_run = run_reader(Piece)
@@ -39,7 +39,7 @@ _PATIENCE = 8
 _MEMBERS = len(ChatMessage.__struct_fields__)
 
 
-def _more_arguments(slot: Slot | None, call: CallPiece) -> str | None:
+def _more_arguments(slot: CallState | None, call: CallPiece) -> str | None:
     """Return the text of a fragment that only continues the arguments of an announced call; None for any other."""
     function = call.function
     if slot is None or slot.key < 0 or function is None or call.id is not None or function.name is not None:
@@ -56,7 +56,7 @@ class Stream(StreamBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._reader = Reader(Body)
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, ChoiceState] = {}
         self._usual = True
         self._misses = 0
         self._id: str | None = None
@@ -79,8 +79,8 @@ class Stream(StreamBase):
             return
         if self._id is None or self._model is None:
             self._identify(pieces)
-        answer: Answer | None = None  # the choice of the previous chunk; `slot` is its call
-        slot: Slot | None = None
+        answer: ChoiceState | None = None  # the choice of the previous chunk; `slot` is its call
+        slot: CallState | None = None
         owned = -1
         for piece, data in zip(pieces, payloads, strict=False):
             choices = piece.choices
@@ -120,7 +120,7 @@ class Stream(StreamBase):
         self._id = self._id or next((one.id for one in said if one.id), None)
         self._model = self._model or next((one.model for one in said if one.model), None)
 
-    def _say_more(self, answer: Answer, delta: DeltaPiece, out: list[Event]) -> bool:
+    def _say_more(self, answer: ChoiceState, delta: DeltaPiece, out: list[Event]) -> bool:
         """Handle a delta that only continues text or reasoning; return False without any effect for any other."""
         text, thought = delta.content, delta.reasoning_content
         if text and thought is None:
@@ -179,10 +179,10 @@ class Stream(StreamBase):
             self._identify((chunk,))
         self._extra.update(carry_body(chunk))
 
-    def _begin(self, index: int) -> Answer:
-        if len(self._answers) >= MAX_SLOTS:
-            raise TooManyCalls(f"more than {MAX_SLOTS} choices", hint="the stream is not a valid response")
-        answer = self._answers[index] = Answer(index, self._context)
+    def _begin(self, index: int) -> ChoiceState:
+        if len(self._answers) >= MAX_CALLS:
+            raise TooManyCalls(f"more than {MAX_CALLS} choices", hint="the stream is not a valid response")
+        answer = self._answers[index] = ChoiceState(index, self._context)
         return answer
 
     def _count(self, given: dict[str, Any] | None, out: list[Event]) -> None:
@@ -192,7 +192,7 @@ class Stream(StreamBase):
             if figures is not None:
                 out.append(UsageUpdate(figures))
 
-    def _end(self, answer: Answer, choice: Choice, out: list[Event]) -> None:
+    def _end(self, answer: ChoiceState, choice: Choice, out: list[Event]) -> None:
         """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04)."""
         raw = choice.finish_reason
         if raw and raw != answer.stop:
@@ -206,7 +206,7 @@ class Stream(StreamBase):
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(json_codec.decode(data), out)
 
-    def _whole(self, answer: Answer, message: ChatMessage, out: list[Event]) -> None:
+    def _whole(self, answer: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
         """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""
         silent = answer.total == 0
         if answer.whole or silent:
@@ -221,7 +221,7 @@ class Stream(StreamBase):
         elif message.function_call is not None and answer.legacy is not None:
             self._repeat(answer, answer.legacy, [Call(function=message.function_call)], out)
 
-    def _repeat(self, answer: Answer, slots: Slots, calls: list[Call], out: list[Event]) -> None:
+    def _repeat(self, answer: ChoiceState, slots: CallRouter, calls: list[Call], out: list[Event]) -> None:
         """Merge the calls of a `message` that follows deltas into the streamed calls.
 
         The message takes precedence over the deltas if their arguments differ. Calls that only the message contains
@@ -248,7 +248,7 @@ class Stream(StreamBase):
         name, text, kind, extra = read_call(call, self._context)
         return Said(call.id, name, text, kind, extra)
 
-    def _message(self, answer: Answer, message: ChatMessage, out: list[Event]) -> None:
+    def _message(self, answer: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
         content = message.content
         if content:
             if type(content) is str:
@@ -273,7 +273,7 @@ class Stream(StreamBase):
         if astuple(message).count(None) + usual < _MEMBERS:
             self._rest(answer, message, out)
 
-    def _rest(self, answer: Answer, message: ChatMessage, out: list[Event]) -> None:
+    def _rest(self, answer: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
         thought = message.reasoning
         if thought and not message.reasoning_content:
             answer.member = "reasoning"
@@ -296,7 +296,7 @@ class Stream(StreamBase):
         if carried:
             answer.extra.setdefault("message", {}).update(carried)
 
-    def _say(self, answer: Answer, block: str, text: str, out: list[Event]) -> None:
+    def _say(self, answer: ChoiceState, block: str, text: str, out: list[Event]) -> None:
         key = answer.keys.get(block)
         if key is None:
             key = answer.keys[block] = answer.total
@@ -304,7 +304,7 @@ class Stream(StreamBase):
             out.append(BlockStart(answer.index, key, block))
         out.append(BlockDelta(answer.index, key, text))
 
-    def _content_parts(self, answer: Answer, content: Any, out: list[Event]) -> None:
+    def _content_parts(self, answer: ChoiceState, content: Any, out: list[Event]) -> None:
         """Handle content that is a list of parts; Mistral streams text and thinking this way."""
         parts: list[Any] = content if isinstance(content, list) else [json_codec.text(content)]
         for part in parts:
@@ -325,7 +325,7 @@ class Stream(StreamBase):
             else:
                 answer.parts.append(part)
 
-    def _call(self, answer: Answer, call: Call, out: list[Event]) -> None:
+    def _call(self, answer: ChoiceState, call: Call, out: list[Event]) -> None:
         if call.extra_ is not None:
             call = unwrapped(call, self._context)
         function = call.function
@@ -353,7 +353,7 @@ class Stream(StreamBase):
             add_name(slot, name, self._context)
         self._extend(answer, slot, text, out)
 
-    def _extend(self, answer: Answer, slot: Slot, text: str, out: list[Event]) -> None:
+    def _extend(self, answer: ChoiceState, slot: CallState, text: str, out: list[Event]) -> None:
         """Append an argument fragment, which may be empty, and announce the call if it is due."""
         if slot.key < 0 and (text or (slot.name is not None and slot.id and slot.repeated is None)):
             self._announce(answer, slot, out)
@@ -366,13 +366,13 @@ class Stream(StreamBase):
             return
         out.append(BlockDelta(answer.index, slot.key, text))
 
-    def _announce(self, answer: Answer, slot: Slot, out: list[Event]) -> None:
+    def _announce(self, answer: ChoiceState, slot: CallState, out: list[Event]) -> None:
         """Emit the start of a call, with id and name as far as they are known by now (ID-05)."""
         slot.key = answer.total
         answer.total += 1
         out.append(BlockStart(answer.index, slot.key, "tool_call", slot.id, slot.name))
 
-    def _legacy(self, answer: Answer, function: Function, out: list[Event]) -> None:
+    def _legacy(self, answer: ChoiceState, function: Function, out: list[Event]) -> None:
         """Handle `function_call`, the predecessor of `tool_calls`; without name and arguments it is not a call.
 
         Some servers send several in sequence. They are separated by the rules for calls that share one index.
@@ -381,7 +381,7 @@ class Stream(StreamBase):
         if not function.name and not text:
             return
         if answer.legacy is None:
-            answer.legacy = Slots(self._context)
+            answer.legacy = CallRouter(self._context)
         slot = answer.legacy.route(Call(index=0), function.name or None, text)
         if function.name:
             add_name(slot, function.name, self._context)
@@ -411,8 +411,8 @@ class Stream(StreamBase):
             self._extra,
         ).with_findings(context.findings)
 
-    def _choice(self, answer: Answer, broken_off: bool) -> model.Choice:
-        site = CallSite.of(self._context, answer.index, self._id)
+    def _choice(self, answer: ChoiceState, broken_off: bool) -> model.Choice:
+        builder = CallBuilder.of(self._context, answer.index, self._id)
         doubts = Doubts()
         message = answer.message(doubts)
-        return finish(site, message, answer.stop, answer.extra, broken_off, answer.functions(), doubts)
+        return finish(builder, message, answer.stop, answer.extra, broken_off, answer.functions(), doubts)

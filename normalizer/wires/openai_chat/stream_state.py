@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from ..common import Context
 from .reasoning_details import Details
-from .routing import Doubts, Slots
+from .routing import CallRouter, Doubts
 from .schema import ChatMessage, Function
 
 
-class Answer:
+class ChoiceState:
     """The content of a choice from its deltas so far.
 
     ``keys``: kind of block -> its key in the event stream. ``whole``: the server sends deltas as `message`.
@@ -49,8 +49,8 @@ class Answer:
         self.refusal: list[str] = []
         self.annotations: list[Any] = []
         self.executed: dict[Any, Any] = {}
-        self.legacy: Slots | None = None
-        self.slots = Slots(context)
+        self.legacy: CallRouter | None = None
+        self.slots = CallRouter(context)
         self.stop: str | None = None
         self.extra: dict[str, Any] = {}
         self.keys: dict[str, int] = {}

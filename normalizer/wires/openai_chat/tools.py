@@ -6,7 +6,7 @@ from typing import Any
 
 from ...conversation import Request, Tool, ToolChoice
 from ..strict_schema import lacking_for_strict
-from ..write_context import Carrying, told
+from ..write_context import WriteContext, unrepresented
 from .dialects import WIRE, Dialect
 
 #: Marks a tool definition or tool choice in the old spelling (``functions``, ``function_call``).
@@ -87,7 +87,7 @@ def _read_choice(given: Any, named: Any) -> ToolChoice:
     return ToolChoice("raw", raw=given)
 
 
-def write_tools(request: Request, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]) -> None:
+def write_tools(request: Request, own: bool, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
     """Add tool definitions, tool choice and ``parallel_tool_calls`` to ``body``, as far as the dialect accepts them.
 
     ``own``: the request goes back to the provider it came from, so the original spelling is kept.
@@ -96,34 +96,34 @@ def write_tools(request: Request, own: bool, dialect: Dialect, carrying: Carryin
     legacy: list[Any] = []
     for tool in request.tools:
         if own and LEGACY in tool.extra:
-            legacy.append(_write_function(tool, own, carrying, "function"))
-        elif (written := _write_tool(tool, own, dialect, carrying)) is not None:
+            legacy.append(_write_function(tool, own, context, "function"))
+        elif (written := _write_tool(tool, own, dialect, context)) is not None:
             declared.append(written)
     if declared:
         body["tools"] = declared
     if legacy:
         body["functions"] = legacy
     if request.tool_choice is not None:
-        _write_choice(request, request.tool_choice, own, dialect, carrying, body)
+        _write_choice(request, request.tool_choice, own, dialect, context, body)
     if request.parallel is not None and (own or declared):
         if own or dialect.parallel:
             body["parallel_tool_calls"] = request.parallel
         elif not request.parallel:
-            carrying.lose("parallel")
+            context.lose("parallel")
 
 
-def _write_tool(tool: Tool, own: bool, dialect: Dialect, carrying: Carrying) -> Any:
+def _write_tool(tool: Tool, own: bool, dialect: Dialect, context: WriteContext) -> Any:
     if tool.kind == "hosted" or (tool.wire not in (None, WIRE) and tool.raw is not None):
         if own and tool.wire == WIRE:
             return tool.raw
-        carrying.lose("hosted-tool", f"{tool.name} was not declared")
+        context.lose("hosted-tool", f"{tool.name} was not declared")
         return None
     if tool.kind == "custom" and not (own or dialect.custom):
-        carrying.lose("kind", f"{tool.name} takes free text; it was declared as a function with one text")
-        function = {"name": carrying.name(tool.name), "description": tool.description or "", "parameters": _FREE_TEXT}
+        context.lose("kind", f"{tool.name} takes free text; it was declared as a function with one text")
+        function = {"name": context.name(tool.name), "description": tool.description or "", "parameters": _FREE_TEXT}
         return {"type": "function", "function": function}
     kind = "custom" if tool.kind == "custom" else "function"
-    inner = _write_function(tool, own, carrying, kind)
+    inner = _write_function(tool, own, context, kind)
     if not own:
         return {"type": kind, kind: inner}
     outer = {key: value for key, value in tool.extra.items() if key not in (kind, LEGACY)}
@@ -131,8 +131,8 @@ def _write_tool(tool: Tool, own: bool, dialect: Dialect, carrying: Carrying) -> 
     return {**head, kind: inner, **outer}
 
 
-def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dict[str, Any]:
-    inner: dict[str, Any] = {"name": carrying.name(tool.name)}
+def _write_function(tool: Tool, own: bool, context: WriteContext, kind: str) -> dict[str, Any]:
+    inner: dict[str, Any] = {"name": context.name(tool.name)}
     if tool.description is not None:
         inner["description"] = tool.description
     if tool.parameters is not None:
@@ -141,45 +141,45 @@ def _write_function(tool: Tool, own: bool, carrying: Carrying, kind: str) -> dic
         closed = {"additionalProperties": False} if tool.strict else {}
         inner["parameters"] = {"type": "object", "properties": {}, **closed}
     if tool.strict is not None:
-        inner["strict"] = tool.strict and (own or _fits_strict(tool.name, inner.get("parameters"), carrying))
+        inner["strict"] = tool.strict and (own or _fits_strict(tool.name, inner.get("parameters"), context))
     if own:
         inner.update(tool.extra.get(kind) or {})
-    elif left := told(tool.extra):
-        carrying.lose("extra", f"{', '.join(left)} of the tool {tool.name} left out")
+    elif left := unrepresented(tool.extra):
+        context.lose("extra", f"{', '.join(left)} of the tool {tool.name} left out")
     return inner
 
 
-def _fits_strict(name: str, parameters: Any, carrying: Carrying) -> bool:
+def _fits_strict(name: str, parameters: Any, context: WriteContext) -> bool:
     """Whether the schema satisfies this wire's strict mode, the most demanding one. Reports a loss if not."""
     if not any(lacking_for_strict(parameters)):
         return True
-    carrying.lose("param", f"strict: the schema of {name} is not one that strict takes here")
+    context.lose("param", f"strict: the schema of {name} is not one that strict takes here")
     return False
 
 
 def _write_choice(
-    request: Request, choice: ToolChoice, own: bool, dialect: Dialect, carrying: Carrying, body: dict[str, Any]
+    request: Request, choice: ToolChoice, own: bool, dialect: Dialect, context: WriteContext, body: dict[str, Any]
 ) -> None:
     raw = choice.raw
     if own and isinstance(raw, dict) and LEGACY in raw:
         body["function_call"] = raw[LEGACY]
         return
-    if own and raw is not None and (choice.name is None or carrying.name(choice.name) == choice.name):
+    if own and raw is not None and (choice.name is None or context.name(choice.name) == choice.name):
         body["tool_choice"] = raw
         return
     if not own and "tools" not in body:
         if choice.mode in ("required", "named"):
-            carrying.lose("tool-choice", "there is no tool to choose")
+            context.lose("tool-choice", "there is no tool to choose")
         return
     if choice.mode == "named":
         named = [tool.kind for tool in request.tools if tool.name == choice.name and tool.kind != "hosted"]
         if choice.name is None or not (own or named):
-            carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
+            context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
             body["tool_choice"] = "auto"
             return
         kind = "custom" if dialect.custom and "custom" in named else "function"
-        body["tool_choice"] = {"type": kind, kind: {"name": carrying.name(choice.name)}}
+        body["tool_choice"] = {"type": kind, kind: {"name": context.name(choice.name)}}
     elif choice.mode == "raw":
-        carrying.lose("tool-choice")
+        context.lose("tool-choice")
     else:
         body["tool_choice"] = dialect.any_word if choice.mode == "required" and not own else choice.mode

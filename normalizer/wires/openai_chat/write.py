@@ -29,15 +29,15 @@ from ...conversation import (
     User,
 )
 from ...model import Response, Text, ToolCall
-from ...pairing import answers_at, placed, stretch
-from ..models import note_model
-from ..surrogates import is_whole, mend_messages, mended_members
-from ..write_context import FAILED, HINTS, REPEATED, Carrying, mark_failed, told
+from ...pairing import answers_at, paired_segment, segment_end
+from ..models import report_foreign_model
+from ..surrogates import is_encodable, replace_beside, replace_in_messages
+from ..write_context import FAILED, HINTS, REPEATED, WriteContext, mark_failed, unrepresented
 from .dialects import USER_AFTER_TOOL, WIRE, dialect_of
 from .parts import describe, kept, write_part
 from .request_params import write_params
 from .tools import write_tools
-from .write_assistant import AS_WRITTEN, Spoken
+from .write_assistant import AS_WRITTEN, AssistantWriter
 
 BRIDGE = "OK."
 _NOTE = "The tool's result goes on in the next user message."
@@ -64,7 +64,7 @@ class Writer:
         self._request = request
         self._provider = provider
         self._dialect = dialect_of(provider)
-        self._carrying = Carrying(WIRE, provider, self._dialect.ids, self._dialect.names)
+        self._context = WriteContext(WIRE, provider, self._dialect.ids, self._dialect.names)
         self._own = request.wire == WIRE and provider in (None, request.provider)
         #: whether the target requires an assistant message between a result and a message of another role
         self._bridged = self._dialect.bridge and not (self._own and request.model in USER_AFTER_TOOL)
@@ -82,26 +82,26 @@ class Writer:
         """Return a copy in the same state, for a request with the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
-        other._carrying = self._carrying.fork()
+        other._context = self._context.fork()
         other._messages = self._messages[:]
         return other
 
     def add(self, turns: list[Message], start: int, stop: int) -> None:
-        """Write the turns from one boundary to another (`pairing.is_seam`), on the fast path if possible."""
+        """Write the turns from one boundary to another (`pairing.is_boundary`), on the fast path if possible."""
         begun = len(self._messages)
         while (start := self._usual_turns(turns, start, stop)) < stop:
-            end = stretch(turns, start, stop)
-            for place, turn in placed(turns, self._carrying.mend, start, end):
+            end = segment_end(turns, start, stop)
+            for place, turn in paired_segment(turns, self._context.repaired, start, end):
                 self._place = place
                 self._turn(turn)
             start = end
-        mend_messages(self._messages, begun, self._carrying)
+        replace_in_messages(self._messages, begun, self._context)
 
     def encoded(self) -> Encoded:
         """Return the body. It takes over the messages, so the writer cannot be used afterwards."""
         request, messages = self._request, self._messages
         body: dict[str, Any] = {}
-        note_model(request, self._carrying)
+        report_foreign_model(request, self._context)
         if request.model is not None:
             body["model"] = request.model
         body["messages"] = messages
@@ -109,12 +109,12 @@ class Writer:
         if self._dialect.bridge and _role(last) == "assistant" and not last.get("tool_calls"):
             # These dialects accept an assistant message at the end only as a prefix to continue.
             messages[-1] = last if "prefix" in last else {**last, "prefix": True}
-        write_tools(request, self._own, self._dialect, self._carrying, body)
-        write_params(request, self._own, self._dialect, self._carrying, body)
-        return self._carrying.encoded(mended_members(body, "messages", self._carrying))
+        write_tools(request, self._own, self._dialect, self._context, body)
+        write_params(request, self._own, self._dialect, self._context, body)
+        return self._context.encoded(replace_beside(body, "messages", self._context))
 
     def _lose(self, code: str, message: str = "", block: int | None = None) -> None:
-        self._carrying.lose(code, message, self._place, block)
+        self._context.lose(code, message, self._place, block)
 
     def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Fast path: write turns until one does not fit, and return its position (or ``stop``).
@@ -143,10 +143,10 @@ class Writer:
                     return place
                 if asked := self._asked:
                     answers = answers_at(place + 1, turns, stop, asked)
-                    if answers is None or (told := self._usual_answers(answers)) is None:
+                    if answers is None or (results := self._usual_answers(answers)) is None:
                         return place
                     put(said)
-                    messages += told
+                    messages += results
                     place += 1
                 else:
                     put(said)
@@ -168,10 +168,10 @@ class Writer:
         same = self._is_same(response)
         if same and choice.extra:
             return None
-        carrying = self._carrying
-        names = carrying.named
+        context = self._context
+        names = context.named
         checked = self._dialect.ids_checked or not same
-        takes = carrying.takes_id
+        takes = context.takes_id
         text: str | None = None
         calls: list[dict[str, Any]] = []
         asked: list[str] = []
@@ -183,11 +183,11 @@ class Writer:
                 if not same and (block.namespace or block.caller or not block.arguments_text):
                     return None
                 id = block.id
-                if (checked or not is_whole(id)) and not takes(id):
-                    id = ids[block.id] = carrying.id(id)
+                if (checked or not is_encodable(id)) and not takes(id):
+                    id = ids[block.id] = context.id(id)
                 name = names.get(block.name)
                 if name is None:
-                    name = carrying.name(block.name)
+                    name = context.name(block.name)
                 asked.append(block.id)
                 calls.append(
                     {"id": id, "type": "function", "function": {"name": name, "arguments": block.arguments_text}}
@@ -296,7 +296,7 @@ class Writer:
         same = self._is_same(response)
         # Keep the original spelling only if the provider is known to have used it.
         spelled = same and (self._provider is None or (response.provider or self._request.provider) is not None)
-        spoken = Spoken(turn, same, spelled, self._dialect, self._carrying, self._lose)
+        spoken = AssistantWriter(turn, same, spelled, self._dialect, self._context, self._lose)
         message = spoken.message()
         self._ids = spoken.ids
         if message is None:
@@ -309,7 +309,7 @@ class Writer:
     # results
 
     def _results(self, turn: ToolResults) -> None:
-        if turn.extra and (left := told(turn.extra)):
+        if turn.extra and (left := unrepresented(turn.extra)):
             self._lose("extra", f"{', '.join(left)} left out")
         shown: list[dict[str, Any]] = []
         for result in turn.results:
@@ -347,7 +347,7 @@ class Writer:
         """Return a result's extra members for its own provider; none for another provider (failure RES-02)."""
         if self._own:
             return {k: v for k, v in (*extra.items(), *extra.get(REPEATED, {}).items()) if k not in HINTS}
-        if left := [key for key in told(extra) if key not in ("tool_call_id", "content")]:
+        if left := [key for key in unrepresented(extra) if key not in ("tool_call_id", "content")]:
             self._lose("extra", f"{', '.join(left)} left out")
         return {}
 

@@ -11,8 +11,8 @@ from typing import Any
 from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..surrogates import is_whole
-from ..write_context import HINTS, REPEATED, Carrying, told
+from ..surrogates import is_encodable
+from ..write_context import HINTS, REPEATED, WriteContext, unrepresented
 from .dialects import Dialect
 
 #: Key of ``extra`` under which the reader keeps the original spelling; `read` documents its value.
@@ -25,7 +25,7 @@ _NOTHING: dict[str, Any] = {}
 Lose = Callable[..., None]
 
 
-class Spoken:
+class AssistantWriter:
     """Writer for one assistant turn.
 
     ``same``: the turn goes back to the provider that produced it. ``spelled``: it keeps its original spelling.
@@ -33,13 +33,13 @@ class Spoken:
     """
 
     def __init__(
-        self, turn: Assistant, same: bool, spelled: bool, dialect: Dialect, carrying: Carrying, lose: Lose
+        self, turn: Assistant, same: bool, spelled: bool, dialect: Dialect, context: WriteContext, lose: Lose
     ) -> None:
         self.ids: dict[str, str | None] = {}
         self._turn = turn
         self._same = same
         self._dialect = dialect
-        self._carrying = carrying
+        self._context = context
         self._lose = lose
         self._written: dict[str, Any] = (turn.extra.get(AS_WRITTEN) if turn.extra and spelled else None) or _NOTHING
         self._parts: list[dict[str, Any]] = []
@@ -149,10 +149,10 @@ class Spoken:
         id: str | None = call.id
         if written and "ids" in written and call.id in written["ids"]:
             id = written["ids"][call.id]
-        elif not same or self._dialect.ids_checked or not is_whole(call.id):
-            id = self._carrying.id(call.id)
+        elif not same or self._dialect.ids_checked or not is_encodable(call.id):
+            id = self._context.id(call.id)
         self.ids[call.id] = id
-        name = self._carrying.name(call.name)
+        name = self._context.name(call.name)
         text: Any = call.arguments_text
         kind = call.kind
         if not same:
@@ -189,7 +189,7 @@ class Spoken:
 
     def _extra(self, extra: dict[str, Any], number: int) -> None:
         """Report extra members of a block that another provider needs back as lost (failures THINK-06, PASS-02)."""
-        if left := [key for key in told(extra) if key not in _BOOKKEEPING]:
+        if left := [key for key in unrepresented(extra) if key not in _BOOKKEEPING]:
             self._lose("extra", f"{', '.join(left)} left out", number)
 
     def _add_members(self, message: dict[str, Any]) -> None:
@@ -199,7 +199,7 @@ class Spoken:
             if self._same:
                 members = {**extra, **extra.get(REPEATED, _NOTHING)}
                 message.update((k, v) for k, v in members.items() if k not in message and k not in HINTS)
-            elif left := told(extra):
+            elif left := unrepresented(extra):
                 self._lose("extra", f"{', '.join(left)} left out")
         carried = self._turn.response.choices[0].extra
         said = carried.get("message") if carried and self._same else None

@@ -28,7 +28,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..common import NO_OBJECT, CallSite, Context, parse_object
+from ..common import NOT_AN_OBJECT, CallBuilder, Context, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s
@@ -48,18 +48,18 @@ _ANSWERS: dict[type[Wire], type[Wire]] = {
 }
 
 
-class Customs(Struct, gc=False, frozen=True):
+class CustomTools(Struct, gc=False, frozen=True):
     """xAI's rule for custom calls (failure SRV-09). ``names``: the declared custom tools, None if unknown."""
 
     names: frozenset[str] | None
 
 
-class Reading(Struct, gc=False):
+class Conversion(Struct, gc=False):
     """State that is shared by the items of one response while they are converted."""
 
-    site: CallSite
+    builder: CallBuilder
     #: xAI's rule; None if the server runs no custom tools
-    custom: Customs | None
+    custom: CustomTools | None
     #: calls whose output is in the same response: (type of the call, id) -> the output's tool
     answered: dict[tuple[type[Wire], str], str] | None = None
     #: those of them that already have a block
@@ -69,10 +69,10 @@ class Reading(Struct, gc=False):
 
 
 #: Appends the blocks of one item. The last argument: whether the response was cut off inside it.
-_Convert = Callable[[Reading, Any, list[Block], bool], None]
+_Convert = Callable[[Conversion, Any, list[Block], bool], None]
 
 
-def convert(reading: Reading, items: list[Any], cut_last: bool) -> list[Block]:
+def convert(reading: Conversion, items: list[Any], cut_last: bool) -> list[Block]:
     """Return the blocks of all items in order. ``cut_last``: the response was cut off inside the last one."""
     blocks: list[Block] = []
     last = len(items) - 1 if cut_last else -1
@@ -125,29 +125,29 @@ def _answers(item: Any) -> str | None:
     return id
 
 
-def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], fate: CallStatus) -> None:
-    site = reading.site
+def _function(reading: Conversion, item: s.FunctionCall, blocks: list[Block], fate: CallStatus) -> None:
+    builder = reading.builder
     if item.arguments is None and item.extra_ and "arguments" in item.extra_:
-        _spell(item, site.context)
+        _spell(item, builder.context)
     id, name, text = item.call_id, item.name, item.arguments or ""
     if (
         id
         and name
         and text
         and fate == "complete"
-        and site.trusting
-        and id not in site.seen
+        and builder.trusting
+        and id not in builder.seen
         and not reading.answered
         and text.isascii()
         and "\\" not in text
     ):
-        # Fast path: the same as `CallSite.build` for a regular call.
+        # Fast path: the same as `CallBuilder.build` for a regular call.
         try:
             arguments = parse_object(text)
-        except NO_OBJECT:
+        except NOT_AN_OBJECT:
             pass
         else:
-            site.seen[id] = (name, text)
+            builder.seen[id] = (name, text)
             extra = s.carry_function(item)
             call = ToolCall(
                 id, name, arguments, text, "complete", "function", item.id, item.namespace, item.caller, extra
@@ -158,7 +158,7 @@ def _function(reading: Reading, item: s.FunctionCall, blocks: list[Block], fate:
 
 
 def _call(
-    reading: Reading,
+    reading: Conversion,
     item: Any,
     blocks: list[Block],
     fate: CallStatus,
@@ -173,26 +173,28 @@ def _call(
 
     A duplicate is dropped, and a call whose output is in the same response becomes a server call. Both return None.
     """
-    site = reading.site
+    builder = reading.builder
     if reading.answered and (tool := reading.answered.get((type(item), id or ""))) is not None:
         # The call has run already: on the server, or before the conversation was compacted.
         told = (type(item), id or "", name, text if free_text else by_value(text))
         if reading.told is None:
             reading.told = set()
         if told in reading.told:
-            site.context.find("duplicate-call", f"{name} ({id}) is repeated", site.choice)
+            builder.context.find("duplicate-call", f"{name} ({id}) is repeated", builder.choice)
             return None
         reading.told.add(told)
-        site.context.find("answered-call", f"{name} ({id}): the response contains its output", site.choice, len(blocks))
+        builder.context.find(
+            "answered-call", f"{name} ({id}): the response contains its output", builder.choice, len(blocks)
+        )
         blocks.append(ServerToolCall(id or "", tool, name or "", text, item.status, {"item": raw_object(item)}))
         return None
-    if id in site.seen and not reading.past and site.repeats(id, name, text, free_text):
+    if id in builder.seen and not reading.past and builder.repeats(id, name, text, free_text):
         return None
     namespace, caller = getattr(item, "namespace", None), getattr(item, "caller", None)
     cut = fate == "truncated"
-    built = site.build(len(blocks), id, name, text, kind, extra, cut, item.id, namespace, caller, free_text)
+    built = builder.build(len(blocks), id, name, text, kind, extra, cut, item.id, namespace, caller, free_text)
     if fate == "invalid":
-        site.context.find("call-failed", f"{name}: status {item.status!r}", site.choice, len(blocks))
+        builder.context.find("call-failed", f"{name}: status {item.status!r}", builder.choice, len(blocks))
         built = replace(built, status="invalid", arguments=None)
     blocks.append(built)
     return built
@@ -206,7 +208,7 @@ def _spell(item: s.FunctionCall, context: Context) -> None:
     item.extra_ = rest or None
 
 
-def _message(reading: Reading, item: s.MessageItem, blocks: list[Block]) -> None:
+def _message(reading: Conversion, item: s.MessageItem, blocks: list[Block]) -> None:
     """Append one block per content part. Each keeps the extra members of the item, so the writer can rebuild it."""
     shared = s.carry_message(item)
     if item.role not in (None, "assistant"):
@@ -222,7 +224,9 @@ def _message(reading: Reading, item: s.MessageItem, blocks: list[Block]) -> None
         elif part.text is not None:
             blocks.append(Text(part.text, part.annotations or [], extra))
         else:
-            reading.site.context.find("unknown-block", f"content part {part.type!r}", reading.site.choice, len(blocks))
+            reading.builder.context.find(
+                "unknown-block", f"content part {part.type!r}", reading.builder.choice, len(blocks)
+            )
             blocks.append(Opaque(part.type or "", raw_object(part), shared))
 
 
@@ -238,7 +242,7 @@ def _texts(parts: list[Any] | None) -> list[str]:
     return [text for text in found if isinstance(text, str) and text]
 
 
-def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last: bool) -> None:
+def _custom(reading: Conversion, item: s.CustomToolCall, blocks: list[Block], last: bool) -> None:
     text = item.input or ""
     if is_hosted(item, reading.custom):
         extra = {"type": "custom_tool_call", "call_id": item.call_id, **s.carry_custom(item)}
@@ -249,9 +253,9 @@ def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last:
     extra = s.carry_custom(item)
     built = _call(reading, item, blocks, _fate(item, last), item.call_id, item.name, text, "custom", extra, True)
     if built is not None and reading.custom is not None and reading.custom.names is None:
-        context = reading.site.context
+        context = reading.builder.context
         context.find(
-            "unresolved-call", f"{item.name}: no declared tools are known", reading.site.choice, len(blocks) - 1
+            "unresolved-call", f"{item.name}: no declared tools are known", reading.builder.choice, len(blocks) - 1
         )
         blocks[-1] = replace(built, status="invalid", kind="unresolved")
 
@@ -259,7 +263,7 @@ def _custom(reading: Reading, item: s.CustomToolCall, blocks: list[Block], last:
 def _client(kind: str, *members: str) -> _Convert:
     """Return the converter for a built-in client tool. The first of ``members`` with a value holds the arguments."""
 
-    def convert_client(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
+    def convert_client(reading: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
         member = next((m for m in members if _given(getattr(item, m))), members[0])
         raw = getattr(item, member)
         text = exact_text(raw) if _given(raw) else ""
@@ -283,8 +287,8 @@ _apply_patch = _client("apply_patch", "operation")
 _computer = _client("computer", "action", "actions")
 
 
-def is_hosted(item: Any, custom: Customs | None) -> bool:
-    """Whether the provider runs this call, for item types that leave it open. ``custom``: see `Reading`."""
+def is_hosted(item: Any, custom: CustomTools | None) -> bool:
+    """Whether the provider runs this call, for item types that leave it open. ``custom``: see `Conversion`."""
     kind = type(item)
     if kind is s.ShellCall:
         # The provider runs a shell in a container. The client runs a local or unspecified one.
@@ -296,14 +300,14 @@ def is_hosted(item: Any, custom: Customs | None) -> bool:
     return item.name in TOOLS_OF_XAI if custom.names is None else item.name not in custom.names
 
 
-def _shell_call(reading: Reading, item: s.ShellCall, blocks: list[Block], last: bool) -> None:
+def _shell_call(reading: Conversion, item: s.ShellCall, blocks: list[Block], last: bool) -> None:
     if is_hosted(item, None):
         _server("shell", "action")(reading, item, blocks, last)
     else:
         _shell(reading, item, blocks, last)
 
 
-def _tool_search_call(reading: Reading, item: s.ToolSearchCall, blocks: list[Block], last: bool) -> None:
+def _tool_search_call(reading: Conversion, item: s.ToolSearchCall, blocks: list[Block], last: bool) -> None:
     if is_hosted(item, None):
         _server("tool_search", "arguments")(reading, item, blocks, last)
     else:
@@ -313,7 +317,7 @@ def _tool_search_call(reading: Reading, item: s.ToolSearchCall, blocks: list[Blo
 def _server(tool: str, member: str, *results: str) -> _Convert:
     """Return the converter for a server call. ``results``: members of the same item that hold its result."""
 
-    def convert_server(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
+    def convert_server(reading: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
         members = raw_object(item)
         raw = getattr(item, member, None)
         text = exact_text(raw) if isinstance(raw, Raw) and _given(raw) else _as_text(members.get(member))
@@ -333,19 +337,19 @@ def _as_text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json_codec.text(value)
 
 
-def _approval(reading: Reading, item: s.McpApprovalRequest, blocks: list[Block], last: bool) -> None:
+def _approval(reading: Conversion, item: s.McpApprovalRequest, blocks: list[Block], last: bool) -> None:
     extra = {k: v for k, v in raw_object(item).items() if k not in ("type", "id", "name", "arguments", "server_label")}
     server, name = item.server_label or "", item.name or ""
     blocks.append(ApprovalRequest(item.id or "", server, name, item.arguments or "", extra))
 
 
-def _compaction(reading: Reading, item: s.Compaction, blocks: list[Block], last: bool) -> None:
+def _compaction(reading: Conversion, item: s.Compaction, blocks: list[Block], last: bool) -> None:
     """Append the summary of older turns as reasoning: it has to go back and is not text for the user."""
     extra = {k: v for k, v in raw_object(item).items() if k != "encrypted_content"}
     blocks.append(Reasoning("", None, item.encrypted_content, True, extra))
 
 
-def _unknown(reading: Reading, item: Unknown, blocks: list[Block], last: bool) -> None:
+def _unknown(reading: Conversion, item: Unknown, blocks: list[Block], last: bool) -> None:
     """Convert an item of an unknown type: `…_call` counts as a server call (failure SRV-05), any other is opaque."""
     raw = item.raw
     if item.wire_type.endswith("_call") and isinstance(raw, dict):
@@ -367,7 +371,7 @@ def _unknown(reading: Reading, item: Unknown, blocks: list[Block], last: bool) -
         blocks.append(Opaque(item.wire_type, raw))
 
 
-def _result(reading: Reading, item: Any, blocks: list[Block], last: bool) -> None:
+def _result(reading: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
     id = _answers(item) or getattr(item, "approval_request_id", None)
     failed = getattr(item, "error", None) is not None or getattr(item, "status", None) == "failed"
     blocks.append(ServerToolResult(id or "", s.RESULTS[type(item)], failed, raw_object(item)))

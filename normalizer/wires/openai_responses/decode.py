@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
-from ..common import CUTS, CallSite, Context, error_of, no_answer, read_whole, settle, total
+from ..common import CUTS, CallBuilder, Context, error_of, first_int, read_whole, response_without_output, settle
 from ..schema import Reader
 from ..stop_words import reason_of
-from .blocks import Customs, Reading, convert
+from .blocks import Conversion, CustomTools, convert
 from .schema import Body, CustomToolCall, carry_body
 
 _reader = Reader(Body)
@@ -24,7 +24,7 @@ def decode(data: bytes, context: Context) -> Response:
     """
     body = read_whole(_reader, data, context)
     if body.output is None and body.status in (None, "failed"):
-        return no_answer(context, data, id=body.id, model=body.model)
+        return response_without_output(context, data, id=body.id, model=body.model)
     complete = body.status not in UNFINISHED
     if not complete:
         context.find("response-unfinished", f"the response's status is {body.status!r}")
@@ -39,11 +39,11 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
     """
     error = error_of(body.error, context.status) if body.error else None
     reason, raw = _stop(body, error is not None)
-    site = CallSite.of(context, 0, body.id)
+    builder = CallBuilder.of(context, 0, body.id)
     custom = custom_tools(context, body) if CustomToolCall in map(type, items) else None
     incomplete = body.status == "incomplete"
-    blocks = convert(Reading(site, custom), items, incomplete or reason in CUTS or not complete)
-    if reason == "end_turn" and site.seen:
+    blocks = convert(Conversion(builder, custom), items, incomplete or reason in CUTS or not complete)
+    if reason == "end_turn" and builder.seen:
         stop = Stop("tool_calls", raw)  # `completed` does not show that there are calls
         if ApprovalRequest in map(type, blocks):
             context.find("needs-approval", "", 0)
@@ -51,7 +51,7 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
         kinds = list(map(type, blocks))
         # The status of an unfinished response is not a stop reason.
         word = None if raw in UNFINISHED else raw
-        stop = settle(site, reason, word, kinds.count(ApprovalRequest), kinds.count(Refusal))
+        stop = settle(builder, reason, word, kinds.count(ApprovalRequest), kinds.count(Refusal))
         if word != raw:
             stop = Stop(stop.reason, raw)
         if incomplete and stop.reason == "tool_calls":
@@ -100,7 +100,7 @@ def later(first: Body, second: Body) -> Body:
     return second
 
 
-def custom_tools(context: Context, body: Body) -> Customs | None:
+def custom_tools(context: Context, body: Body) -> CustomTools | None:
     """Return the custom tools that the client declared if xAI's rule applies; None otherwise.
 
     xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). The rule applies if the caller
@@ -111,11 +111,11 @@ def custom_tools(context: Context, body: Body) -> Customs | None:
     if not xai and not any(isinstance(tool, dict) and tool.get("type") == "x_search" for tool in tools or ()):
         return None
     if context.declared.names is not None:
-        return Customs(context.declared.custom)
+        return CustomTools(context.declared.custom)
     if tools is None:
-        return Customs(None)
+        return CustomTools(None)
     named = (tool.get("name") for tool in tools if isinstance(tool, dict) and tool.get("type") == "custom")
-    return Customs(frozenset(name for name in named if isinstance(name, str)))
+    return CustomTools(frozenset(name for name in named if isinstance(name, str)))
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:
@@ -144,10 +144,12 @@ def _dialect_usage(figures: dict[str, Any]) -> Usage:
     read, wrote = figures.get("input_tokens_details"), figures.get("output_tokens_details")
     read = read if isinstance(read, dict) else {}
     wrote = wrote if isinstance(wrote, dict) else {}
-    given = total(figures, "input_tokens", "prompt_tokens")
-    output = total(figures, "output_tokens", "completion_tokens")
-    reasoning = total(wrote, "reasoning_tokens")
+    given = first_int(figures, "input_tokens", "prompt_tokens")
+    output = first_int(figures, "output_tokens", "completion_tokens")
+    reasoning = first_int(wrote, "reasoning_tokens")
     spoken = None if output is None or given is None else given + output
-    if reasoning and spoken is not None and total(figures, "total_tokens") == spoken + reasoning:
+    if reasoning and spoken is not None and first_int(figures, "total_tokens") == spoken + reasoning:
         output = (output or 0) + reasoning
-    return Usage(given, output, reasoning, total(read, "cached_tokens"), total(read, "cache_write_tokens"), figures)
+    return Usage(
+        given, output, reasoning, first_int(read, "cached_tokens"), first_int(read, "cache_write_tokens"), figures
+    )

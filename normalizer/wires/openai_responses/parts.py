@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..write_context import Carrying, detail_of, merged, told
+from ..write_context import WriteContext, detail_of, merged, unrepresented
 
 #: Key of `extra` under which readers keep the original spelling. It is not a member of the wire.
 AS_WRITTEN = "as_written"
@@ -91,8 +91,8 @@ class Parts:
     ``native``: the request comes from this wire and provider. ``same_wire``: it comes from this wire.
     """
 
-    def __init__(self, carrying: Carrying, native: bool, same_wire: bool) -> None:
-        self._carrying = carrying
+    def __init__(self, context: WriteContext, native: bool, same_wire: bool) -> None:
+        self._context = context
         self._native = native
         self._same_wire = same_wire
 
@@ -104,8 +104,8 @@ class Parts:
             if len(parts) == 1:
                 part = parts[0]
                 if type(part) is TextPart:
-                    if part.extra and not self._same_wire and (lost := told(part.extra)):
-                        self._carrying.lose("extra", f"{', '.join(lost)} of a text", turn)
+                    if part.extra and not self._same_wire and (lost := unrepresented(part.extra)):
+                        self._context.lose("extra", f"{', '.join(lost)} of a text", turn)
                     return part.text
                 if type(part) is JsonPart:
                     return json_codec.text(part.value)
@@ -123,7 +123,7 @@ class Parts:
         assert isinstance(part, OpaquePart)
         if self._same_wire and isinstance(part.raw, dict):
             return part.raw
-        self._carrying.lose("opaque", f"a part of type {part.wire_type!r}", turn)
+        self._context.lose("opaque", f"a part of type {part.wire_type!r}", turn)
         return None
 
     def _own(self, extra: dict[str, Any], members: dict[str, Any], turn: int) -> dict[str, Any]:
@@ -131,8 +131,8 @@ class Parts:
             return members
         if self._same_wire:
             return {**members, **extra}
-        if lost := [key for key in told(extra) if key not in members]:
-            self._carrying.lose("extra", f"{', '.join(lost)} of a part", turn)
+        if lost := [key for key in unrepresented(extra) if key not in members]:
+            self._context.lose("extra", f"{', '.join(lost)} of a part", turn)
         return members
 
     def _media(self, part: MediaPart, turn: int) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Parts:
                 members = {"type": "input_audio", "input_audio": {"data": part.data, "format": form}}
             why = "has no counterpart here"
         if members is None:
-            self._carrying.lose("media", f"a part of kind {part.kind} ({part.media_type}) {why}", turn)
+            self._context.lose("media", f"a part of kind {part.kind} ({part.media_type}) {why}", turn)
             return {"type": "input_text", "text": f"[{part.kind} left out: it {why}]"}
         return self._own(part.extra, members, turn)
 
@@ -166,8 +166,8 @@ class Parts:
         detail = detail_of(extra)
         members["detail"] = detail if detail in ("low", "high") else "auto"
         carried = () if detail not in ("low", "high", "auto") else ("image_url", "detail")
-        if lost := told(extra, *carried):
-            self._carrying.lose("extra", f"{', '.join(lost)} of an image", turn)
+        if lost := unrepresented(extra, *carried):
+            self._context.lose("extra", f"{', '.join(lost)} of an image", turn)
         return members
 
 

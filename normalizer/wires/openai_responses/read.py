@@ -26,10 +26,10 @@ from ...conversation import (
 )
 from ...errors import MalformedBody
 from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
-from ..common import CallSite, Context
+from ..common import CallBuilder, Context
 from ..schema import Reader, Unknown
 from . import schema as s
-from .blocks import Customs, Reading, convert
+from .blocks import Conversion, CustomTools, convert
 from .decode import custom_tools
 from .parts import AS_WRITTEN, read_content
 from .results import OUTPUTS, TYPES, read_result
@@ -147,7 +147,7 @@ def _tool_choice(raw: Any) -> ToolChoice | None:
 class _History:
     """Collects items into turns. ``_answer`` holds the items of the current assistant turn."""
 
-    def __init__(self, turns: list[Message], provider: str | None, custom: Customs | None) -> None:
+    def __init__(self, turns: list[Message], provider: str | None, custom: CustomTools | None) -> None:
         self._turns = turns
         self._provider = provider
         self._custom = custom
@@ -248,10 +248,10 @@ class _History:
         items, self._answer = self._answer, []
         self._waiting = set()
         context = Context(WIRE, self._provider)
-        site = CallSite.of(context, 0, f"turn {len(self._turns)}")
+        builder = CallBuilder.of(context, 0, f"turn {len(self._turns)}")
         self._asked = {}
-        blocks = _blocks(Reading(site, self._custom, past=True), items, context, self._asked)
-        stop = Stop("tool_calls" if site.seen else "end_turn")
+        blocks = _blocks(Conversion(builder, self._custom, past=True), items, context, self._asked)
+        stop = Stop("tool_calls" if builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
         if context.findings:
             response.with_findings(context.findings)
@@ -287,7 +287,7 @@ _NAMED = frozenset(
 
 
 def _blocks(
-    reading: Reading, items: list[dict[str, Any]], context: Context, asked: dict[str, list[str]]
+    reading: Conversion, items: list[dict[str, Any]], context: Context, asked: dict[str, list[str]]
 ) -> list[Block]:
     """Return the blocks of one assistant turn, and add the ids of its calls to ``asked``: wire id -> canonical ids."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart, ToolResult
-from ..write_context import OF_RESULTS, Carrying, mark_failed, told, unmark_failed
+from ..write_context import OF_RESULTS, WriteContext, mark_failed, unmark_failed, unrepresented
 from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
 
 #: Type of an output item -> kind of the call that it answers.
@@ -75,7 +75,7 @@ def plain_text(result: ToolResult) -> str | None:
 
 
 def write_result(
-    result: ToolResult, kind: str, call_id: str, parts: Parts, carrying: Carrying, native: bool, turn: int
+    result: ToolResult, kind: str, call_id: str, parts: Parts, context: WriteContext, native: bool, turn: int
 ) -> list[dict[str, Any]]:
     """Return the items for one result: its output item, and a user message if that item cannot hold text.
 
@@ -89,15 +89,15 @@ def write_result(
         item["id"] = result.wire_id
     notes: list[dict[str, Any]] = []
     if kind in _WORDS_ONLY:
-        _lose_media(result, kind, carrying, turn)
+        _lose_media(result, kind, context, turn)
     if kind == "computer":
-        item["output"] = _picture(result, native, carrying, turn, notes)
+        item["output"] = _picture(result, native, context, turn, notes)
     elif kind == "shell":
         item["output"] = _shell(result)
     elif kind == "tool_search":
         item["execution"] = "client"
         item["status"] = "completed"
-        item["tools"] = _found(result, carrying, turn, notes)
+        item["tools"] = _found(result, context, turn, notes)
     elif kind == "apply_patch":
         item["status"] = "failed" if result.is_error else "completed"
         if result.parts:
@@ -113,8 +113,8 @@ def write_result(
         item["output"] = parts.content(said, result.plain, turn) if said else ""
     if native and result.extra:
         item.update((k, v) for k, v in result.extra.items() if k not in item and k != AS_WRITTEN)
-    elif lost := told(result.extra, *OF_RESULTS):
-        carrying.lose("extra", f"{', '.join(lost)} of the answer to {result.call_id}", turn)
+    elif lost := unrepresented(result.extra, *OF_RESULTS):
+        context.lose("extra", f"{', '.join(lost)} of the answer to {result.call_id}", turn)
     return [item, *notes]
 
 
@@ -138,23 +138,23 @@ def _value(result: ToolResult, default: Any) -> Any:
     return part.value if type(part) is JsonPart and isinstance(part.value, list) else default
 
 
-def _found(result: ToolResult, carrying: Carrying, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
+def _found(result: ToolResult, context: WriteContext, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
     """Return the tools that a search found. Text of the result goes to a user message in ``notes``."""
     tools = _value(result, None)
     said = "" if isinstance(tools, list) and not result.is_error else _text(result)
     if said:
-        carrying.lose("order", "the words that a search for tools returned stand in a message after it", turn)
+        context.lose("order", "the words that a search for tools returned stand in a message after it", turn)
         notes.append({"role": "user", "content": mark_failed(said, result.is_error)})
     return [] if said or tools is None else tools
 
 
-def _lose_media(result: ToolResult, kind: str, carrying: Carrying, turn: int) -> None:
+def _lose_media(result: ToolResult, kind: str, context: WriteContext, turn: int) -> None:
     """Report the parts that a result of text only cannot hold."""
     for part in result.parts:
         if type(part) is MediaPart:
-            carrying.lose("media", f"an answer to a call of kind {kind} holds no {part.kind}; it was left out", turn)
+            context.lose("media", f"an answer to a call of kind {kind} holds no {part.kind}; it was left out", turn)
         elif type(part) is OpaquePart:
-            carrying.lose("opaque", f"an answer to a call of kind {kind} holds no {part.wire_type!r}", turn)
+            context.lose("opaque", f"an answer to a call of kind {kind} holds no {part.wire_type!r}", turn)
 
 
 def _shell(result: ToolResult) -> Any:
@@ -167,14 +167,14 @@ def _shell(result: ToolResult) -> Any:
 
 
 def _picture(
-    result: ToolResult, native: bool, carrying: Carrying, turn: int, notes: list[dict[str, Any]]
+    result: ToolResult, native: bool, context: WriteContext, turn: int, notes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     picture = next((part for part in result.parts if type(part) is MediaPart and part.kind == "image"), None)
     said = _text(result)
     if said:
-        carrying.lose("order", "the words beside a picture of the screen stand in a message after it", turn)
+        context.lose("order", "the words beside a picture of the screen stand in a message after it", turn)
         notes.append({"role": "user", "content": said})
     if picture is not None and (native or picture.file_id is None):
         return screenshot(picture)
-    carrying.lose("media", "a computer call without a picture of the screen got an empty one", turn)
+    context.lose("media", "a computer call without a picture of the screen got an empty one", turn)
     return {"type": "computer_screenshot", "image_url": _NO_PICTURE}

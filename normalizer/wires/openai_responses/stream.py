@@ -16,13 +16,13 @@ from ...errors import MalformedBody, TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Reasoning, Refusal, Response, Text
-from ..common import MAX_SLOTS, CallSite, Context, StreamBase
+from ..common import MAX_CALLS, CallBuilder, Context, StreamBase
 from ..schema import Reader, Wire
 from . import schema as s
-from .blocks import Customs, Reading, convert, is_hosted
+from .blocks import Conversion, CustomTools, convert, is_hosted
 from .decode import UNFINISHED, custom_tools, later, respond, usage
 from .stream_events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
-from .stream_state import Open, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
+from .stream_state import ItemState, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
 
 _body_reader = Reader(s.Body)
 
@@ -39,16 +39,16 @@ class Stream(StreamBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._reader = Reader(s.Event)
-        self._items: dict[int, Open] = {}
-        self._by_id: dict[str | None, Open] = {}
-        self._shared: dict[int, Open] = {}  # output index that several items use -> the last of them
+        self._items: dict[int, ItemState] = {}
+        self._by_id: dict[str | None, ItemState] = {}
+        self._shared: dict[int, ItemState] = {}  # output index that several items use -> the last of them
         self._free = 0  # the next unused output index
         self._unended = 0
         self._astray = False  # whether arguments came for an item that takes none
         self._unplaced = False  # whether arguments came without index and known item id
         self._doubted = 0  # number of items when arguments last came for an item that takes none
         self._begun: bytes | None = None
-        self._customs: Customs | None = None
+        self._customs: CustomTools | None = None
         self._customs_known = False
         self._terminal: s.Body | None = None
         self._keys = 0
@@ -115,7 +115,7 @@ class Stream(StreamBase):
 
     # Assigning an event to an item
 
-    def _at(self, event: s.Event, part: str, implied: type[Wire]) -> Open:
+    def _at(self, event: s.Event, part: str, implied: type[Wire]) -> ItemState:
         """Return the item of a delta or `done` event; open one of type ``implied`` if there is none.
 
         The index decides first (RSP-02), unless the event's id belongs to an item that fits better. The item also has
@@ -147,7 +147,7 @@ class Stream(StreamBase):
             opened.implied = opened.doubtful = True
         return opened if takes(opened.item, part) else self._elsewhere(event, opened, part, implied)
 
-    def _elsewhere(self, event: s.Event, placed: Open, part: str, implied: type[Wire]) -> Open:
+    def _elsewhere(self, event: s.Event, placed: ItemState, part: str, implied: type[Wire]) -> ItemState:
         """Return the item for a delta that the item ``placed`` does not accept: an open one, else a new one.
 
         If the delta holds arguments, all open items become doubtful.
@@ -172,14 +172,14 @@ class Stream(StreamBase):
         found.doubtful = found.doubtful or part in ASKED_IN_DELTAS
         return found
 
-    def _placed(self, index: int | None) -> Open | None:
+    def _placed(self, index: int | None) -> ItemState | None:
         """Return the item under an index, the last one if several use it; None if there is none."""
         return self._shared.get(index) or self._items.get(index) if index is not None else None
 
-    def _named(self, item: Any) -> list[Open | None]:
+    def _named(self, item: Any) -> list[ItemState | None]:
         return [self._by_id.get(id) if isinstance(id, str) and id else None for id in _ids(item)]
 
-    def _ending(self, index: int | None, item: Any) -> Open | None:
+    def _ending(self, index: int | None, item: Any) -> ItemState | None:
         """Return the known item that ``item`` is the end of; None if there is none."""
         placed = self._placed(index)
         if placed is not None and same(placed.item, item):
@@ -193,11 +193,11 @@ class Stream(StreamBase):
         candidates = (o for o in reversed(self._items.values()) if type(o.item) is kind and not o.done)
         return next((opened for opened in candidates if not is_another(opened, item)), None)
 
-    def _new(self, item: Wire, index: int | None) -> Open:
-        if len(self._items) >= MAX_SLOTS:
-            raise TooManyCalls(f"more than {MAX_SLOTS} output items", hint="the stream is not a valid response")
+    def _new(self, item: Wire, index: int | None) -> ItemState:
+        if len(self._items) >= MAX_CALLS:
+            raise TooManyCalls(f"more than {MAX_CALLS} output items", hint="the stream is not a valid response")
         self._growing = _NOTHING
-        opened = Open(item)
+        opened = ItemState(item)
         if index is None or index in self._items:
             index = self._free
         if index >= self._free:
@@ -207,14 +207,14 @@ class Stream(StreamBase):
         self._register(opened, item)
         return opened
 
-    def _register(self, opened: Open, item: Wire) -> None:
+    def _register(self, opened: ItemState, item: Wire) -> None:
         for id in _ids(item):
             if isinstance(id, str) and id:
                 self._by_id.setdefault(id, opened)
 
     # Changing an item
 
-    def _open(self, event: s.Event, item: Wire, out: list[Told]) -> Open:
+    def _open(self, event: s.Event, item: Wire, out: list[Told]) -> ItemState:
         index = event.output_index
         placed = self._placed(index)
         for known in self._named(item) if index is None else (placed,):
@@ -235,7 +235,7 @@ class Stream(StreamBase):
             self._key(opened, ("", 0), out)
         return opened
 
-    def _key(self, opened: Open, part: tuple[str, int], out: list[Told]) -> int:
+    def _key(self, opened: ItemState, part: tuple[str, int], out: list[Told]) -> int:
         """Return the block key of an item, or of one content part of a message. Starts the block if it is new."""
         item = opened.item
         is_message = type(item) is s.MessageItem
@@ -255,16 +255,16 @@ class Stream(StreamBase):
             return "server_tool_call" if is_hosted(item, self._custom(item)) else "tool_call"
         return SHOWN.get(type(item), "server_tool_result")
 
-    def _custom(self, item: Wire) -> Customs | None:
+    def _custom(self, item: Wire) -> CustomTools | None:
         if type(item) is s.CustomToolCall and not self._customs_known:
             self._customs = custom_tools(self._context, self._beginning())
             self._customs_known = True
         return self._customs
 
-    def _show_whole(self, opened: Open, out: list[Told]) -> None:
+    def _show_whole(self, opened: ItemState, out: list[Told]) -> None:
         """Emit the blocks of an item that came without deltas, with the text they have in the response."""
-        scratch = CallSite.of(Context(self._context.wire), 0, None)
-        for number, block in enumerate(convert(Reading(scratch, self._custom(opened.item)), [opened.item], False)):
+        scratch = CallBuilder.of(Context(self._context.wire), 0, None)
+        for number, block in enumerate(convert(Conversion(scratch, self._custom(opened.item)), [opened.item], False)):
             text = block.text if isinstance(block, (Text, Reasoning, Refusal)) else getattr(block, "arguments_text", "")
             if text:
                 part = "refusal" if isinstance(block, Refusal) else "text"
@@ -397,7 +397,7 @@ def _ids(item: Any) -> tuple[Any, Any]:
     return getattr(item, "call_id", None), getattr(item, "id", None)
 
 
-def _outweighs(named: Open, placed: Open, id: str | None, implied: type[Wire]) -> bool:
+def _outweighs(named: ItemState, placed: ItemState, id: str | None, implied: type[Wire]) -> bool:
     """Whether the item of an event's id takes precedence over the one of its index: by type, then by being open."""
     if id in _ids(placed.item):
         return False

@@ -40,7 +40,7 @@ _NOTHING = frozenset(("", "{}", "null"))
 _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
 
-class Open:
+class ItemState:
     """One output item while it arrives.
 
     ``grown``: fragments by (part, index of the part). ``whole``: complete texts from `done` events, by the same key.
@@ -100,7 +100,7 @@ def changed(one: Any, other: Any) -> bool:
     return bool(first and second and first != second)
 
 
-def is_another(opened: Open, item: Any) -> bool:
+def is_another(opened: ItemState, item: Any) -> bool:
     """Whether an item from an end event differs from the open item at its index.
 
     OpenAI's tool_search_call begins and ends with different call ids, but with one item id. If the item id changed as
@@ -151,7 +151,7 @@ def _has_too_much(call: Any, unplaced: bool) -> bool:
     return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code in mixed))
 
 
-def compare(opened: Open, item: Any, find: _Find) -> None:
+def compare(opened: ItemState, item: Any, find: _Find) -> None:
     """Compare an item at its end with its streamed arguments, and fill in missing ones."""
     for part in _ASKED.get(type(item), ()):
         place = (part, 0)
@@ -191,7 +191,7 @@ def _present(value: Any) -> bool:
     return value is not None and len(value if isinstance(value, str) else memoryview(value)) > 0
 
 
-def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
+def assembled(opened: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
     """Return an item of a finished stream, built from its fragments if its end did not arrive.
 
     ``ended``: the status of the response, None if it did not end. ``last``: whether this is the last item.
@@ -202,7 +202,7 @@ def assembled(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
     return item
 
 
-def _pieced(opened: Open, ended: str | None, last: bool, find: _Find) -> Any:
+def _pieced(opened: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
     item = opened.item
     if opened.done:
         if opened.late:

@@ -11,15 +11,15 @@ from copy import copy
 from typing import Any
 
 from ...conversation import Assistant, Encoded, Message, RawItem, Request, System, TextPart, Tool, ToolResults, User
-from ...pairing import answers_at, placed, stretch
-from ..models import note_model
+from ...pairing import answers_at, paired_segment, segment_end
+from ..models import report_foreign_model
 from ..strict_schema import lacking_for_strict
-from ..surrogates import mend_messages, mended_members
-from ..write_context import HINTS, Carrying, IdStyle, NameStyle, merged, told
+from ..surrogates import replace_beside, replace_in_messages
+from ..write_context import HINTS, IdStyle, NameStyle, WriteContext, merged, unrepresented
 from .parts import AS_WRITTEN, Parts, words
 from .read import NESTED
 from .results import plain_text, write_result
-from .write_assistant import LONGEST_ID, WIRE, Replay
+from .write_assistant import LONGEST_ID, WIRE, AssistantWriter
 
 IDS = IdStyle(pattern=f"[^\ud800-\udfff]{{1,{LONGEST_ID}}}", length=LONGEST_ID)
 NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")
@@ -80,12 +80,12 @@ class Writer:
 
     def __init__(self, request: Request, provider: str | None) -> None:
         self._request = request
-        self._carrying = carrying = Carrying(WIRE, provider, IDS, XAI_NAMES if provider == "xai" else NAMES)
+        self._context = context = WriteContext(WIRE, provider, IDS, XAI_NAMES if provider == "xai" else NAMES)
         self._same_wire = same_wire = request.wire == WIRE
         self._native = same_wire and (request.provider is None or provider is None or request.provider == provider)
         stateless = request.params.get("store") is False
-        self._parts = Parts(carrying, self._native, same_wire)
-        self._replay = Replay(carrying, stateless)
+        self._parts = Parts(context, self._native, same_wire)
+        self._replay = AssistantWriter(context, stateless)
         self._items: list[dict[str, Any]] = []
         self._instructions: str | None = None
         self._kept = self._native and _is_kept(request)
@@ -95,31 +95,31 @@ class Writer:
         """Return a copy in the same state, for a request with the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
-        other._carrying = carrying = self._carrying.fork()
-        other._parts = Parts(carrying, self._native, self._same_wire)
-        other._replay = self._replay.fork(carrying)
+        other._context = context = self._context.fork()
+        other._parts = Parts(context, self._native, self._same_wire)
+        other._replay = self._replay.fork(context)
         other._items = self._items[:]
         return other
 
     def add(self, turns: list[Message], start: int, stop: int) -> None:
-        """Write the turns from one boundary to another (`pairing.is_seam`), on the fast path if possible."""
+        """Write the turns from one boundary to another (`pairing.is_boundary`), on the fast path if possible."""
         if self._kept:
             self._add_unkept()
-            mend_messages(self._items, 0, self._carrying)
+            replace_in_messages(self._items, 0, self._context)
             return
         begun = len(self._items)
         while (start := self._usual_turns(turns, start, stop)) < stop:
-            end = stretch(turns, start, stop)
-            for place, turn in placed(turns, self._carrying.mend, start, end):
+            end = segment_end(turns, start, stop)
+            for place, turn in paired_segment(turns, self._context.repaired, start, end):
                 self._turn(turn, place)
             start = end
-        mend_messages(self._items, begun, self._carrying)
+        replace_in_messages(self._items, begun, self._context)
 
     def encoded(self) -> Encoded:
         """Return the body. It takes over the items, so the writer cannot be used afterwards."""
-        request, carrying, native = self._request, self._carrying, self._native
+        request, context, native = self._request, self._context, self._native
         body: dict[str, Any] = {}
-        note_model(request, carrying)
+        report_foreign_model(request, context)
         if request.model is not None:
             body["model"] = request.model
         if self._instructions is not None:
@@ -127,10 +127,10 @@ class Writer:
         asked = request.messages or request.params.get("prompt") is None
         if asked and (self._items or "input" not in request.params):
             body["input"] = self._items
-        tools = [made for tool in request.tools if (made := _tool(tool, native, carrying)) is not None]
+        tools = [made for tool in request.tools if (made := _tool(tool, native, context)) is not None]
         if tools:
             body["tools"] = tools
-        choice = _tool_choice(request, native, tools, carrying)
+        choice = _tool_choice(request, native, tools, context)
         if choice is not None:
             body["tool_choice"] = choice
         if request.parallel is not None:
@@ -139,17 +139,17 @@ class Writer:
             if native:
                 body["previous_response_id"] = request.previous_response_id
             else:
-                carrying.lose("param", "previous_response_id: another provider keeps that history")
+                context.lose("param", "previous_response_id: another provider keeps that history")
         if native:
             body = merged(body, request.params)
         elif self._same_wire:
             kept = [name for name in _KEPT_ELSEWHERE if request.params.get(name) is not None]
             for name in kept:
-                carrying.lose("param", f"{name}: another provider keeps it")
+                context.lose("param", f"{name}: another provider keeps it")
             body = merged(body, request.params, *kept)
         else:
-            _params(request, carrying, body)
-        return carrying.encoded(mended_members(body, "input", carrying))
+            _params(request, context, body)
+        return context.encoded(replace_beside(body, "input", context))
 
     def _usual_turns(self, turns: list[Message], place: int, stop: int) -> int:
         """Fast path: write turns until one does not fit, and return its position (or ``stop``).
@@ -193,7 +193,7 @@ class Writer:
     def _add_unkept(self) -> None:
         """Write the turns that the provider does not keep. Their results may answer calls that it keeps."""
         request = self._request
-        turns = placed(request.messages, self._carrying.mend, 0, len(request.messages), kept=True)
+        turns = paired_segment(request.messages, self._context.repaired, 0, len(request.messages), kept=True)
         start = _anchor(request, [turn for _, turn in turns])
         for number, (place, turn) in enumerate(turns):
             if number < start and type(turn) is Assistant:
@@ -202,32 +202,32 @@ class Writer:
                 self._turn(turn, place)
 
     def _turn(self, turn: Message, place: int) -> None:
-        items, carrying = self._items, self._carrying
+        items, context = self._items, self._context
         kind = type(turn)
         if kind is Assistant:
             self._replay.items(turn, place, items)  # type: ignore[arg-type]
         elif kind is ToolResults:
-            if lost := told(turn.extra):  # type: ignore[union-attr]
-                carrying.lose("extra", f"{', '.join(lost)} of a message of answers", place)
+            if lost := unrepresented(turn.extra):  # type: ignore[union-attr]
+                context.lose("extra", f"{', '.join(lost)} of a message of answers", place)
             kinds = self._replay.kinds
             for result in turn.results:  # type: ignore[union-attr]
                 answers = kinds.get(result.call_id, result.kind)
                 wired = result.call_id
-                if not carrying.takes_id(wired):
-                    wired = carrying.id(wired)
+                if not context.takes_id(wired):
+                    wired = context.id(wired)
                 if answers == "function" and (text := plain_text(result)) is not None:
                     items.append({"type": "function_call_output", "call_id": wired, "output": text})
                 else:
-                    items += write_result(result, answers, wired, self._parts, carrying, self._native, place)
+                    items += write_result(result, answers, wired, self._parts, context, self._native, place)
         elif kind is RawItem:
             if turn.wire == WIRE and (self._native or _is_callers(turn.raw)):  # type: ignore[union-attr]
                 items.append(turn.raw)  # type: ignore[union-attr]
             else:
-                carrying.lose("opaque", f"an item of {turn.wire}", place)  # type: ignore[union-attr]
+                context.lose("opaque", f"an item of {turn.wire}", place)  # type: ignore[union-attr]
         elif kind is System and turn.extra.get("instructions") and self._instructions is None:  # type: ignore[union-attr]
             self._instructions = words(turn.parts)  # type: ignore[union-attr]
         else:
-            _spoken(turn, self._parts, carrying, self._same_wire, place, items)  # type: ignore[arg-type]
+            _spoken(turn, self._parts, context, self._same_wire, place, items)  # type: ignore[arg-type]
 
 
 def _is_callers(raw: Any) -> bool:
@@ -235,12 +235,12 @@ def _is_callers(raw: Any) -> bool:
 
 
 def _spoken(
-    turn: System | User, parts: Parts, carrying: Carrying, same_wire: bool, place: int, items: list[dict[str, Any]]
+    turn: System | User, parts: Parts, context: WriteContext, same_wire: bool, place: int, items: list[dict[str, Any]]
 ) -> None:
     role = "user" if type(turn) is User else turn.role  # type: ignore[union-attr]
     content = parts.content(turn.parts, turn.plain, place)
     if content == [] and not same_wire:
-        carrying.lose("empty", "", place)
+        context.lose("empty", "", place)
         return
     item: dict[str, Any] = {"role": role, "content": content}
     extra = turn.extra
@@ -249,8 +249,8 @@ def _spoken(
             if extra.get(AS_WRITTEN) == "typed":
                 item["type"] = "message"
             item.update((k, v) for k, v in extra.items() if k not in HINTS)
-        elif lost := told(extra):
-            carrying.lose("extra", f"{', '.join(lost)} of a message", place)
+        elif lost := unrepresented(extra):
+            context.lose("extra", f"{', '.join(lost)} of a message", place)
     items.append(item)
 
 
@@ -289,15 +289,15 @@ def _id(conversation: Any) -> str | None:
     return conversation if isinstance(conversation, str) else None
 
 
-def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None:
+def _tool(tool: Tool, native: bool, context: WriteContext) -> dict[str, Any] | None:
     own = tool.wire == WIRE
     if tool.kind == "hosted":
         if own and native and tool.raw is not None:
             return tool.raw  # type: ignore[no-any-return]
-        carrying.lose("hosted-tool", f"{tool.name} of {tool.wire}")
+        context.lose("hosted-tool", f"{tool.name} of {tool.wire}")
         return None
     nested = own and tool.extra.get(AS_WRITTEN) == NESTED
-    made: dict[str, Any] = {"type": "custom" if tool.kind == "custom" else "function", "name": carrying.name(tool.name)}
+    made: dict[str, Any] = {"type": "custom" if tool.kind == "custom" else "function", "name": context.name(tool.name)}
     if tool.description is not None:
         made["description"] = tool.description
     if tool.kind != "custom":
@@ -313,7 +313,7 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
             closed = {"additionalProperties": False} if strict else {}
             made["parameters"] = tool.parameters or {"type": "object", "properties": {}, **closed}
             if strict and any(lacking_for_strict(made["parameters"])):
-                carrying.lose("param", f"strict: the schema of {tool.name} is not one that strict takes here")
+                context.lose("param", f"strict: the schema of {tool.name} is not one that strict takes here")
                 strict = False
             made["strict"] = strict
     elif not own and isinstance(given := tool.extra.get("custom"), dict) and isinstance(given.get("format"), dict):
@@ -327,12 +327,12 @@ def _tool(tool: Tool, native: bool, carrying: Carrying) -> dict[str, Any] | None
         return {"type": "function", "function": {k: v for k, v in made.items() if k != "type"}}
     if own:
         return merged(made, tool.extra, AS_WRITTEN)
-    if lost := [key for key in told(tool.extra) if key not in _SPELLINGS]:
-        carrying.lose("extra", f"{', '.join(lost)} of the tool {tool.name}")
+    if lost := [key for key in unrepresented(tool.extra) if key not in _SPELLINGS]:
+        context.lose("extra", f"{', '.join(lost)} of the tool {tool.name}")
     return made
 
 
-def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], carrying: Carrying) -> Any:
+def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], context: WriteContext) -> Any:
     choice = request.tool_choice
     if choice is None:
         return None
@@ -340,22 +340,22 @@ def _tool_choice(request: Request, native: bool, tools: list[dict[str, Any]], ca
         return choice.raw
     if not native and not tools:
         if choice.mode not in ("auto", "none"):
-            carrying.lose("tool-choice", "no tool is declared here")
+            context.lose("tool-choice", "no tool is declared here")
         return None
     if choice.mode == "named":
-        name = carrying.name(choice.name) if choice.name is not None else None
+        name = context.name(choice.name) if choice.name is not None else None
         declared = [tool.get("type") for tool in tools if isinstance(tool, dict) and tool.get("name") == name]
         if name is not None and (native or declared):
             return {"type": "custom" if "custom" in declared else "function", "name": name}
-        carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
+        context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
         return "auto"
     if choice.mode != "raw":
         return choice.mode
-    carrying.lose("tool-choice", f"{choice.raw!r} of {request.provider or request.wire}")
+    context.lose("tool-choice", f"{choice.raw!r} of {request.provider or request.wire}")
     return "auto"
 
 
-def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
+def _params(request: Request, context: WriteContext, body: dict[str, Any]) -> None:
     """Add the parameters of another wire that have an equivalent here; report the others as lost."""
     openai = request.wire == "openai.chat"
     for name, value in request.params.items():
@@ -363,10 +363,10 @@ def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
         if target is not None and (openai or name not in _OPENAI_ONLY):
             wanted = value
             if target == "max_output_tokens" and isinstance(value, int) and value < SMALLEST_LIMIT:
-                carrying.lose("param", f"{name}: {value} is below the smallest limit, {SMALLEST_LIMIT}")
+                context.lose("param", f"{name}: {value} is below the smallest limit, {SMALLEST_LIMIT}")
                 wanted = SMALLEST_LIMIT
             if body.setdefault(target, wanted) != wanted:
-                carrying.lose("param", f"{name} was left out: another member says {target}")
+                context.lose("param", f"{name} was left out: another member says {target}")
         elif openai and name == "reasoning_effort":
             body["reasoning"] = {"effort": value}
         elif openai and name == "response_format" and isinstance(value, dict):
@@ -374,4 +374,4 @@ def _params(request: Request, carrying: Carrying, body: dict[str, Any]) -> None:
             rest = {k: v for k, v in value.items() if k != "json_schema"}
             body["text"] = {"format": {**rest, **(schema if isinstance(schema, dict) else {})}}
         else:
-            carrying.lose("param", f"{name} of {request.wire}")
+            context.lose("param", f"{name} of {request.wire}")

@@ -22,8 +22,8 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..surrogates import is_whole
-from ..write_context import Carrying, told
+from ..surrogates import is_encodable
+from ..write_context import WriteContext, unrepresented
 from .parts import AS_WRITTEN
 from .server_calls import NOTES, SERVER, parsed, server_call
 
@@ -57,22 +57,22 @@ PREFIXES = {
 }
 
 
-class Replay:
+class AssistantWriter:
     """Writes the assistant turns of one request. ``stateless``: the provider stores no items to refer to (THINK-08)."""
 
-    def __init__(self, carrying: Carrying, stateless: bool) -> None:
-        self._carrying = carrying
+    def __init__(self, context: WriteContext, stateless: bool) -> None:
+        self._context = context
         self._stateless = stateless
-        self._finishes = carrying.provider in (None, "openai", "azure")
-        self._strict = carrying.provider in ("openai", "azure")
+        self._finishes = context.provider in (None, "openai", "azure")
+        self._strict = context.provider in ("openai", "azure")
         #: call id -> kind under which a call of the previous turn was written, which its result has to use as well
         self.kinds: dict[str, str] = {}
-        self._target = carrying.provider
+        self._target = context.provider
 
-    def fork(self, carrying: Carrying) -> Replay:
+    def fork(self, context: WriteContext) -> AssistantWriter:
         """Return a copy in the same state, for another request."""
         other = copy(self)
-        other._carrying = carrying
+        other._context = context
         return other
 
     def learn(self, turn: Assistant) -> None:
@@ -121,10 +121,10 @@ class Replay:
     def items(self, turn: Assistant, index: int, out: list[dict[str, Any]]) -> None:
         """Append the items of one turn to ``out``. ``index``: position of the turn, for losses."""
         response = turn.response
-        if lost := told(turn.extra):
-            self._carrying.lose("extra", f"{', '.join(lost)} of an answer", index)
+        if lost := unrepresented(turn.extra):
+            self._context.lose("extra", f"{', '.join(lost)} of an answer", index)
         if not response.choices or not response.choices[0].blocks:
-            self._carrying.lose("empty", "an answer without content", index)
+            self._context.lose("empty", "an answer without content", index)
             return
         blocks = response.choices[0].blocks
         own, native = response.wire == WIRE, self._is_native(response)
@@ -154,9 +154,9 @@ class Replay:
             self._message(message, native, bare, index, out)
         while self._finishes and len(out) > begun and out[-1].get("type") == "reasoning":
             out.pop()  # OpenAI rejects reasoning without a following item of its response (THINK-07)
-            self._carrying.lose("reasoning", "nothing of the same answer follows it", index)
+            self._context.lose("reasoning", "nothing of the same answer follows it", index)
         if len(out) == begun:
-            self._carrying.lose("empty", "", index)
+            self._context.lose("empty", "", index)
 
     def _is_native(self, response: Response) -> bool:
         """Whether a response goes back to the provider that produced it; an unknown provider counts as the same."""
@@ -198,11 +198,11 @@ class Replay:
         text = "".join(block.text for block in blocks if not isinstance(block, Opaque))
         for block in blocks:
             if type(block) is Refusal:
-                self._carrying.lose("refusal", "", index)
+                self._context.lose("refusal", "", index)
             elif type(block) is Text and block.annotations:
-                self._carrying.lose("annotations", "", index)
-            if block.extra and (lost := told(block.extra)):
-                self._carrying.lose("extra", f"{', '.join(lost)} of a text", index)
+                self._context.lose("annotations", "", index)
+            if block.extra and (lost := unrepresented(block.extra)):
+                self._context.lose("extra", f"{', '.join(lost)} of a text", index)
         if text:
             out.append({"role": "assistant", "content": text})
 
@@ -210,7 +210,7 @@ class Replay:
 
     def _call(self, call: ToolCall, own: bool, native: bool, bare: bool, index: int, number: int) -> dict[str, Any]:
         kind, id = call.kind, call.wire_id
-        carrying = self._carrying
+        context = self._context
         item: dict[str, Any]
         if not (native and bare) and (simple := self._simple(call, native)):
             return simple
@@ -218,25 +218,25 @@ class Replay:
             arguments = call.arguments_text
             item = {
                 "type": "function_call",
-                "call_id": carrying.id(call.id),
-                "name": carrying.name(call.name),
+                "call_id": context.id(call.id),
+                "name": context.name(call.name),
                 "arguments": arguments if native or arguments else "{}",
             }
         elif kind == "custom" or (own and kind == "unresolved"):  # a call of xAI that may have been a server call
             item = {
                 "type": "custom_tool_call",
-                "call_id": carrying.id(call.id),
-                "name": carrying.name(call.name),
+                "call_id": context.id(call.id),
+                "name": context.name(call.name),
                 "input": call.arguments_text,
             }
         elif own and kind in KINDS:
             item = self._client(call, kind)
         else:
-            carrying.lose("kind", f"{call.name}: a call of kind {kind}", index, number)
+            context.lose("kind", f"{call.name}: a call of kind {kind}", index, number)
             item = {
                 "type": "function_call",
-                "call_id": carrying.id(call.id),
-                "name": carrying.name(call.name),
+                "call_id": context.id(call.id),
+                "name": context.name(call.name),
                 "arguments": call.arguments_text or "{}",
             }
         if native:
@@ -245,9 +245,9 @@ class Replay:
             self._with_members(item, call)
             return item
         if call.namespace is not None or call.caller is not None:
-            carrying.lose("namespace", f"{call.name} of {call.namespace or call.caller}", index, number)
-        if lost := told(call.extra):
-            carrying.lose("extra", f"{', '.join(lost)} of the call {call.id}", index, number)
+            context.lose("namespace", f"{call.name} of {call.namespace or call.caller}", index, number)
+        if lost := unrepresented(call.extra):
+            context.lose("extra", f"{', '.join(lost)} of the call {call.id}", index, number)
         return item
 
     def _simple(self, call: ToolCall, native: bool) -> dict[str, Any] | None:
@@ -256,9 +256,9 @@ class Replay:
         special = call.namespace is not None or call.caller is not None
         if call.kind != "function" or (not native and (special or call.extra)):
             return None
-        if not (0 < len(call_id) <= LONGEST_ID and is_whole(call_id)):
+        if not (0 < len(call_id) <= LONGEST_ID and is_encodable(call_id)):
             return None
-        name = self._carrying.named.get(call.name) or self._carrying.name(call.name)
+        name = self._context.named.get(call.name) or self._context.name(call.name)
         text = call.arguments_text
         if not native:
             return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text or "{}"}
@@ -292,7 +292,7 @@ class Replay:
             member = "actions"
         if isinstance(value, dict) and value.keys() == {member} and isinstance(value[member], list):
             value = value[member]
-        item = {"type": f"{kind}_call", "call_id": self._carrying.id(call.id), member: value}
+        item = {"type": f"{kind}_call", "call_id": self._context.id(call.id), member: value}
         if kind == "tool_search":
             item["execution"] = "client"
         if kind == "computer":
@@ -304,12 +304,12 @@ class Replay:
         """Whether an item id has the form that the target accepts: OpenAI requires its own prefixes (ID-18)."""
         if self._strict and kind in PREFIXES:
             return isinstance(id, str) and id.startswith(PREFIXES[kind])
-        return self._carrying.provider is not None or not (isinstance(id, str) and id.startswith(("call_", "toolu_")))
+        return self._context.provider is not None or not (isinstance(id, str) and id.startswith(("call_", "toolu_")))
 
     # Reasoning, server calls and opaque blocks
 
     def _state(self, block: Block, native: bool, index: int, number: int, out: list[dict[str, Any]]) -> None:
-        lose = self._carrying.lose
+        lose = self._context.lose
         if type(block) is Reasoning:
             if native and self._replayable(block):
                 out.append(self._reasoning(block))

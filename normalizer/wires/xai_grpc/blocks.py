@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
-from ..common import CUTS, CallSite, Context, settle
-from ..misplaced import distrust
+from ..common import CUTS, CallBuilder, Context, settle
+from ..misplaced import mark_misplaced
 from ..xai_tools import TOOLS_OF_XAI
 from .schema import (
     FAILED,
@@ -27,7 +27,7 @@ from .schema import (
     as_dict,
     finish_name,
 )
-from .stream_state import Called
+from .stream_state import Call
 
 
 class Output(Struct, gc=False):
@@ -38,7 +38,7 @@ class Output(Struct, gc=False):
     content: str
     reasoning: str
     encrypted: str
-    calls: list[Called]
+    calls: list[Call]
     citations: list[Any]
     finish: int
     extra: dict[str, Any]
@@ -69,7 +69,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     cut = None
     if last.calls and last.role != ROLE_TOOL and (reason in CUTS or not complete):
         cut = last.calls[-1]
-    reading = _Reading(CallSite.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs))
+    reading = _Conversion(CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs))
     extra: dict[str, Any] = {}
     for output in outputs:
         place = {"index": output.index} if len(outputs) > 1 else {}
@@ -81,9 +81,9 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
                 output.extra["citations"] = output.citations
         if output.extra:
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
-    distrust(context, index, reading.blocks, reading.strays, reading.rivals)
+    mark_misplaced(context, index, reading.blocks, reading.strays, reading.rivals)
     raw = finish_name(finish) if finish else None
-    return Choice(index, reading.blocks, settle(reading.site, reason, raw), extra)
+    return Choice(index, reading.blocks, settle(reading.builder, reason, raw), extra)
 
 
 def _executed(context: Context, outputs: list[Output]) -> set[int]:
@@ -97,7 +97,7 @@ def _executed(context: Context, outputs: list[Output]) -> set[int]:
     return {id(call) for call in told if call.type == TYPE_UNSET and id(call) not in said}
 
 
-class _Reading(Struct):
+class _Conversion(Struct):
     """State of converting the outputs of one choice.
 
     ``cut``: the call inside which the response was cut. ``served``: block index of each server call, by id. ``built``:
@@ -105,8 +105,8 @@ class _Reading(Struct):
     ``rivals``: block indexes of the calls with these marks.
     """
 
-    site: CallSite
-    cut: Called | None
+    builder: CallBuilder
+    cut: Call | None
     blocks: list[Block]
     served: dict[str, int]
     built: set[int]
@@ -125,7 +125,7 @@ class _Reading(Struct):
         for call in output.calls:
             self._call(call, place)
 
-    def _call(self, call: Called, place: dict[str, Any]) -> bool:
+    def _call(self, call: Call, place: dict[str, Any]) -> bool:
         """Add a call, and report whether xAI executes it."""
         if call.served or id(call) in self.executed or (call.type == TYPE_UNSET and call.id in self.served):
             self._served(call, place)
@@ -135,12 +135,12 @@ class _Reading(Struct):
             self._build(call, place)
         return False
 
-    def _build(self, call: Called, place: dict[str, Any]) -> None:
-        site = self.site
-        if call.id in site.seen and site.repeats(call.id, call.name, call.text):
+    def _build(self, call: Call, place: dict[str, Any]) -> None:
+        builder = self.builder
+        if call.id in builder.seen and builder.repeats(call.id, call.name, call.text):
             return
         at = len(self.blocks)
-        find = site.context.find
+        find = builder.context.find
         extra = {**place, **call.extra}
         if call.error:
             extra["error_message"] = call.error
@@ -148,30 +148,30 @@ class _Reading(Struct):
         if failed:
             extra["status"] = STATUSES[FAILED]
         cut = call is self.cut or call.status == INCOMPLETE
-        built = site.build(at, call.id, call.name, call.text, extra=extra, cut=cut)
+        built = builder.build(at, call.id, call.name, call.text, extra=extra, cut=cut)
         if call.places > 1 and call.grew:
-            find("index-changed", f"{call.name} ({call.id}) continues in another output", site.choice, at)
+            find("index-changed", f"{call.name} ({call.id}) continues in another output", builder.choice, at)
         elif call.places > 1:
-            find("duplicate-call", f"{call.name} ({call.id}) occurs {call.places} times", site.choice, at)
+            find("duplicate-call", f"{call.name} ({call.id}) occurs {call.places} times", builder.choice, at)
         if failed:
-            find("call-failed", f"{call.name}: {call.error}" if call.error else "", site.choice, at)
+            find("call-failed", f"{call.name}: {call.error}" if call.error else "", builder.choice, at)
             built = msgspec.structs.replace(built, status="invalid", arguments=None)
         if call.type == TYPE_UNSET:
-            names = site.context.declared.names
+            names = builder.context.declared.names
             # The SDK maps the unset type to "invalid", and code that tests for that loses the call (SRV-11).
             if names is None or call.name in names:
-                find("call-type-unset", f"{call.name} has no type", site.choice, at)
+                find("call-type-unset", f"{call.name} has no type", builder.choice, at)
             else:
-                find("unresolved-call", f"{call.name} has no type and is not declared", site.choice, at)
+                find("unresolved-call", f"{call.name} has no type and is not declared", builder.choice, at)
                 built = msgspec.structs.replace(built, status="invalid", arguments=None, kind="unresolved")
         self._add(call, built)
 
-    def _add(self, call: Called, block: Block) -> None:
+    def _add(self, call: Call, block: Block) -> None:
         if call.stray or call.rival:
             (self.strays if call.stray else self.rivals).add(len(self.blocks))
         self.blocks.append(block)
 
-    def _served(self, call: Called, place: dict[str, Any]) -> None:
+    def _served(self, call: Call, place: dict[str, Any]) -> None:
         known = self.served.get(call.id) if call.id else None
         if known is not None:
             earlier = self.blocks[known]
@@ -181,7 +181,9 @@ class _Reading(Struct):
         tool = SERVER_TOOLS.get(call.type) or (TOOLS_OF_XAI.get(call.name) if call.type == TYPE_UNSET else None)
         if tool is None:
             tool = f"type_{call.type}"
-            self.site.context.find("unknown-block", f"a call of type {call.type}", self.site.choice, len(self.blocks))
+            self.builder.context.find(
+                "unknown-block", f"a call of type {call.type}", self.builder.choice, len(self.blocks)
+            )
         extra = {**place, **call.extra}
         if call.error:
             extra["error_message"] = call.error
@@ -205,7 +207,7 @@ class _Reading(Struct):
             self.blocks.append(ServerToolResult("", "", False, came, dict(place)))
 
 
-def _status(call: Called) -> str:
+def _status(call: Call) -> str:
     return STATUSES.get(call.status, str(call.status))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import Response
-from ..common import Context, no_answer
+from ..common import Context, response_without_output
 from .blocks import Output, choices, finished, usage
 from .schema import as_dict, response_from, rest, unknown_fields
-from .stream_state import Called, Growing
+from .stream_state import Call, CallState
 
 
 def decode(data: bytes, context: Context) -> Response:
@@ -18,10 +18,10 @@ def decode(data: bytes, context: Context) -> Response:
     Raises MalformedBody if the bytes are neither.
     """
     if context.status is not None and context.status >= 400 and data[:1] == b"{":
-        return no_answer(context, data)
+        return response_without_output(context, data)
     message = response_from(data)
     outputs = []
-    by_id: dict[str, Growing] = {}
+    by_id: dict[str, CallState] = {}
     for output in sorted(message.outputs, key=lambda o: o.index):
         outputs.append(whole(output, context, by_id if context.declared.n == 1 else {}))
     complete = finished(context, outputs)
@@ -43,7 +43,7 @@ def decode(data: bytes, context: Context) -> Response:
     return response.with_findings(context.findings)
 
 
-def whole(output: Any, context: Context, by_id: dict[str, Growing]) -> Output:
+def whole(output: Any, context: Context, by_id: dict[str, CallState]) -> Output:
     """Convert a CompletionOutput. ``by_id``: the calls of earlier outputs, which this one may repeat or continue.
 
     The function adds the new calls to ``by_id``.
@@ -65,8 +65,8 @@ def whole(output: Any, context: Context, by_id: dict[str, Growing]) -> Output:
     )
 
 
-def _calls(message: Any, context: Context, by_id: dict[str, Growing]) -> list[Called]:
-    calls: list[Called] = []
+def _calls(message: Any, context: Context, by_id: dict[str, CallState]) -> list[Call]:
+    calls: list[Call] = []
     for given in message.tool_calls:
         call = called(context, given)
         known = by_id.get(call.id) if call.id else None
@@ -77,12 +77,12 @@ def _calls(message: Any, context: Context, by_id: dict[str, Growing]) -> list[Ca
             if any(call is other for other in calls):
                 continue
         elif call.id:
-            by_id[call.id] = Growing(call, given)
+            by_id[call.id] = CallState(call, given)
         calls.append(call)
     return calls
 
 
-def called(context: Context, call: Any) -> Called:
+def called(context: Context, call: Any) -> Call:
     """Convert a protobuf ToolCall."""
     extra: dict[str, Any] = {}
     keep_unknown(context, call, extra)
@@ -90,7 +90,7 @@ def called(context: Context, call: Any) -> Called:
     function = call.function
     name, text = function.name, function.arguments
     by_name = context.declared.names is None and context.provider in (None, "xai")
-    return Called(call.id, call.type, call.status, name, text, call.error_message, extra, by_name=by_name)
+    return Call(call.id, call.type, call.status, name, text, call.error_message, extra, by_name=by_name)
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult, ToolResults
-from ..surrogates import is_whole
-from ..write_context import Carrying, detail_of, mark_failed, told
+from ..surrogates import is_encodable
+from ..write_context import WriteContext, detail_of, mark_failed, unrepresented
 from .schema import ROLE_TOOL, Content, FileContent, ImageUrlContent, parse_dict
 
 _DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "auto": "DETAIL_AUTO"}
 
 
-def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> list[Any]:
+def content(parts: list[Part], context: WriteContext, same: bool, turn: int) -> list[Any]:
     """Convert parts to content elements, and report losses.
 
     ``same``: the parts came from this wire, so their other members and opaque parts are kept. ``turn``: index of the
@@ -28,37 +28,37 @@ def content(parts: list[Part], carrying: Carrying, same: bool, turn: int) -> lis
         elif isinstance(part, JsonPart):
             made.append(Content(text=json_codec.text(part.value)))
         elif isinstance(part, MediaPart):
-            made.append(_media(part, carrying, same, turn))
+            made.append(_media(part, context, same, turn))
             carried = ("image_url", "detail") if part.kind == "image" and detail_of(part.extra) in _DETAILS else ()
-            if not same and (lost := told(part.extra, *carried)):
-                carrying.lose("extra", f"left out: {', '.join(lost)}", turn)
+            if not same and (lost := unrepresented(part.extra, *carried)):
+                context.lose("extra", f"left out: {', '.join(lost)}", turn)
             continue
         elif same:
             made.append(parse_dict(part.raw, Content()))  # type: ignore[union-attr]
             continue
         else:
-            carrying.lose("opaque", f"a part of type {part.wire_type} was left out", turn)  # type: ignore[union-attr]
+            context.lose("opaque", f"a part of type {part.wire_type} was left out", turn)  # type: ignore[union-attr]
             continue
-        if not same and (lost := told(part.extra)):
-            carrying.lose("extra", f"left out: {', '.join(lost)}", turn)
+        if not same and (lost := unrepresented(part.extra)):
+            context.lose("extra", f"left out: {', '.join(lost)}", turn)
     return made
 
 
-def note_media(result: ToolResult, carrying: Carrying, same: bool, turn: int) -> tuple[list[Any], list[Any]]:
+def note_media(result: ToolResult, context: WriteContext, same: bool, turn: int) -> tuple[list[Any], list[Any]]:
     """Return the content of a tool message, and the media that must follow in a user message (RES-03)."""
     if not any(type(part) is MediaPart for part in result.parts):
-        return _marked(content(result.parts, carrying, same, turn), result.is_error), []
+        return _marked(content(result.parts, context, same, turn), result.is_error), []
     staying: list[Part] = []
     moving: list[Part] = []
     for part in result.parts:
         (moving if isinstance(part, MediaPart) else staying).append(part)
-    told = result.name or result.call_id
-    carrying.lose("order", f"what {told} returned beside words follows in a message of the user", turn)
+    label = result.name or result.call_id
+    context.lose("order", f"what {label} returned beside words follows in a message of the user", turn)
     if not staying:
         staying.append(TextPart("The result follows in the next message of the user."))
-    moving.insert(0, TextPart(f"Returned by {told} ({result.call_id}):"))
-    said = _marked(content(staying, carrying, same, turn), result.is_error)
-    return said, content(moving, carrying, same, turn)
+    moving.insert(0, TextPart(f"Returned by {label} ({result.call_id}):"))
+    said = _marked(content(staying, context, same, turn), result.is_error)
+    return said, content(moving, context, same, turn)
 
 
 def usual_answers(turn: ToolResults) -> list[dict[str, Any]] | None:
@@ -74,7 +74,7 @@ def usual_answers(turn: ToolResults) -> list[dict[str, Any]] | None:
         if result.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:
             return None
         text = part.text
-        if not is_whole(text):
+        if not is_encodable(text):
             return None
         if result.is_error or text[:6] == "[tool_":
             text = mark_failed(text, result.is_error)
@@ -101,13 +101,13 @@ def filled(message: Any) -> Any:
     return message
 
 
-def _media(part: MediaPart, carrying: Carrying, same: bool, turn: int) -> Any:
+def _media(part: MediaPart, context: WriteContext, same: bool, turn: int) -> Any:
     if part.file_id is None or same:
         made = _image(part, same) if part.kind == "image" and part.file_id is None else _file(part)
         if made is not None:
             return made
     called = part.name or part.file_id or part.media_type or "no name"
-    carrying.lose("media", f"{part.kind} {called}: xAI cannot read it; a note stands in its place", turn)
+    context.lose("media", f"{part.kind} {called}: xAI cannot read it; a note stands in its place", turn)
     return Content(text=f"[{part.kind} left out: {called}]")
 
 

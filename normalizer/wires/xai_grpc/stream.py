@@ -14,10 +14,10 @@ from ..common import Context, StreamBase, failed
 from .blocks import Output, choices, finished, usage
 from .decode import called, keep_unknown
 from .schema import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from
-from .stream_state import Called, Growing
+from .stream_state import Call, CallState
 
 
-class _Open:
+class _OutputState:
     """An output of a stream in progress."""
 
     __slots__ = (
@@ -42,8 +42,8 @@ class _Open:
         self.reasoning: list[str] = []
         self.encrypted: list[str] = []
         self.citations: list[Any] = []
-        self.calls: list[Growing] = []
-        self.by_id: dict[str, Growing] = {}
+        self.calls: list[CallState] = []
+        self.by_id: dict[str, CallState] = {}
         self.extra: dict[str, Any] = {}
         self.keys: dict[str, int] = {}
 
@@ -53,9 +53,9 @@ class Stream(StreamBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._outputs: dict[int, _Open] = {}
-        self._by_id: dict[tuple[int, str], Growing] = {}  # by choice and id: the outputs of a choice share calls
-        self._unfinished: list[Growing] = []  # calls that may be unfinished and are not yet rivals
+        self._outputs: dict[int, _OutputState] = {}
+        self._by_id: dict[tuple[int, str], CallState] = {}  # by choice and id: the outputs of a choice share calls
+        self._unfinished: list[CallState] = []  # calls that may be unfinished and are not yet rivals
         self._id = ""
         self._model = ""
         self._usage: Any = None
@@ -77,7 +77,7 @@ class Stream(StreamBase):
         for delta in chunk.outputs:
             opened = self._outputs.get(delta.index)
             if opened is None:
-                opened = self._outputs[delta.index] = _Open(delta.index)
+                opened = self._outputs[delta.index] = _OutputState(delta.index)
             self._delta(opened, delta, out)
         figures = usage(chunk.usage)
         if figures is not None:
@@ -90,7 +90,7 @@ class Stream(StreamBase):
         self._extra.update(extra)
         keep_unknown(self._context, chunk, self._extra)
 
-    def _delta(self, opened: _Open, output: Any, out: list[Event]) -> None:
+    def _delta(self, opened: _OutputState, output: Any, out: list[Event]) -> None:
         delta = output.delta
         # An unset enum never overwrites a set one.
         opened.role = delta.role or opened.role
@@ -115,7 +115,9 @@ class Stream(StreamBase):
         keep_unknown(self._context, output, opened.extra)
         keep_unknown(self._context, delta, opened.extra)
 
-    def _key(self, opened: _Open, block: str, out: list[Event], id: str | None = None, name: str | None = None) -> int:
+    def _key(
+        self, opened: _OutputState, block: str, out: list[Event], id: str | None = None, name: str | None = None
+    ) -> int:
         place = f"{block}:{id}" if id else block
         key = opened.keys.get(place)
         if key is None:
@@ -124,18 +126,18 @@ class Stream(StreamBase):
             out.append(BlockStart(self._choice(opened), key, block, id, name))
         return key
 
-    def _choice(self, opened: _Open) -> int:
+    def _choice(self, opened: _OutputState) -> int:
         return opened.index if self._context.declared.n > 1 else 0
 
-    def _say(self, opened: _Open, block: str, text: str, out: list[Event]) -> None:
+    def _say(self, opened: _OutputState, block: str, text: str, out: list[Event]) -> None:
         key = self._key(opened, block, out)
         out.append(BlockDelta(self._choice(opened), key, text))
 
-    def _call(self, opened: _Open, call: Called, out: list[Event]) -> None:
+    def _call(self, opened: _OutputState, call: Call, out: list[Event]) -> None:
         """Process a call. A repeated id means the same call; no id and no name means a continuation (XAI-10)."""
         known = self._known(opened, call)
         if known is None:
-            opened.calls.append(grown := Growing(call, opened))
+            opened.calls.append(grown := CallState(call, opened))
             self._unfinished.append(grown)
             if call.id:
                 opened.by_id[call.id] = self._by_id[self._choice(opened), call.id] = grown
@@ -154,7 +156,7 @@ class Stream(StreamBase):
         else:
             out.append(BlockReset(self._choice(home), key, call.text))
 
-    def _known(self, opened: _Open, call: Called) -> Growing | None:
+    def _known(self, opened: _OutputState, call: Call) -> CallState | None:
         if not call.id:
             return self._last(opened, call) if opened.calls and not call.name else None
         known = opened.by_id.get(call.id)
@@ -167,7 +169,7 @@ class Stream(StreamBase):
                 return known
         return None if known is None or known.differs(call) else known
 
-    def _last(self, opened: _Open, call: Called) -> Growing:
+    def _last(self, opened: _OutputState, call: Call) -> CallState:
         """Return the output's last call for a fragment without id and name, and mark the calls it may belong to."""
         taker = opened.calls[-1]
         if call.text:
@@ -211,5 +213,5 @@ class Stream(StreamBase):
         ).with_findings(context.findings)
 
 
-def _shown(call: Called) -> str:
+def _shown(call: Call) -> str:
     return "server_tool_call" if call.served else "tool_call"

@@ -25,10 +25,10 @@ from ...conversation import (
     ToolResults,
     User,
 )
-from ...pairing import answers_at, placed, stretch
-from ..models import note_model
-from ..surrogates import Mender, is_whole
-from ..write_context import OF_RESULTS, REPEATED, Carrying, IdStyle, NameStyle, told
+from ...pairing import answers_at, paired_segment, segment_end
+from ..models import report_foreign_model
+from ..surrogates import SurrogateReplacer, is_encodable
+from ..write_context import OF_RESULTS, REPEATED, IdStyle, NameStyle, WriteContext, unrepresented
 from . import schema
 from .names import RESERVED
 from .parts import content, filled, note_media, usual_answers
@@ -43,7 +43,7 @@ from .schema import (
     ProtoMessage,
     parse_dict,
 )
-from .write_assistant import Spelling
+from .write_assistant import AssistantWriter
 
 WIRE = "xai.grpc"
 #: xAI does not document which ids it accepts. The ids that it creates match this pattern.
@@ -86,11 +86,11 @@ class Writer:
 
     def __init__(self, request: Request, provider: str | None) -> None:
         self._request = request
-        self._carrying = Carrying(WIRE, provider, IDS, NAMES)
+        self._context = WriteContext(WIRE, provider, IDS, NAMES)
         self._same = request.wire == WIRE
         self._chained = request.previous_response_id is not None
         self.basis = None if self._chained else (request.wire, provider)
-        self._spelling = Spelling(self._carrying)
+        self._spelling = AssistantWriter(self._context)
         self._begun = b""  # serialized messages that precede those of the body
         self._body: Any = None
         #: messages that are not in the body yet; those of the fast path as dicts, which `_built` converts in one call
@@ -106,15 +106,15 @@ class Writer:
         """Return an independent copy, for a request of the same basis that begins with the same turns."""
         other = copy(self)
         other._request = request
-        other._carrying = self._carrying.fork()
-        other._spelling = Spelling(other._carrying)
+        other._context = self._context.fork()
+        other._spelling = AssistantWriter(other._context)
         if self._messages or self._body is not None:
             other._begun = self._built().SerializeToString()
         other._body, other._messages = None, []
         return other
 
     def add(self, turns: list[Message], start: int, stop: int) -> None:
-        """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_seam`).
+        """Write the turns from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_boundary`).
 
         Regular turns take the fast path.
         """
@@ -122,25 +122,25 @@ class Writer:
             self._add_unkept()
             return
         while (start := self._usual_turns(turns, start, stop)) < stop:
-            end = stretch(turns, start, stop)
-            for place, turn in placed(turns, self._carrying.mend, start, end):
+            end = segment_end(turns, start, stop)
+            for place, turn in paired_segment(turns, self._context.repaired, start, end):
                 self._turn(turn, place)
             start = end
 
     def encoded(self) -> Encoded:
         """Return the request with its losses and aliases. Do not use the writer afterwards: the body is not a copy."""
-        request, carrying, same = self._request, self._carrying, self._same
+        request, context, same = self._request, self._context, self._same
         self._messages += self._held
         body = self._built()
-        mender = Mender()
-        request = mender.mend(replace(request, messages=[]))
-        if mender.replaced:
-            carrying.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
-        note_model(request, carrying)
+        replacer = SurrogateReplacer()
+        request = replacer.clean(replace(request, messages=[]))
+        if replacer.replaced:
+            context.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
+        report_foreign_model(request, context)
         body.model = request.model or ""
-        body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, carrying)) is not None)
+        body.tools.extend(tool for given in request.tools if (tool := _tool(given, same, context)) is not None)
         if request.tool_choice is not None:
-            _choose(request.tool_choice, same, carrying, body)
+            _choose(request.tool_choice, same, context, body)
         if request.parallel is not None:
             body.parallel_tool_calls = request.parallel
         if self._chained and request.previous_response_id:
@@ -149,8 +149,8 @@ class Writer:
             if request.params:
                 parse_dict(request.params, body)
         else:
-            _params(request.params, carrying, body)
-        return carrying.encoded(body)
+            _params(request.params, context, body)
+        return context.encoded(body)
 
     def _built(self) -> Any:
         """Return the body with all messages so far."""
@@ -180,7 +180,7 @@ class Writer:
                 parts = turn.parts  # type: ignore[union-attr]
                 if turn.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:  # type: ignore[union-attr]
                     return place
-                if not is_whole(part.text):
+                if not is_encodable(part.text):
                     return place
                 put({"role": ROLE_USER, "content": [{"text": part.text}]})
             elif kind is Assistant:
@@ -190,10 +190,10 @@ class Writer:
                     return place
                 if asked:
                     answers = answers_at(place + 1, turns, stop, asked)
-                    if answers is None or (told := usual_answers(answers)) is None:
+                    if answers is None or (results := usual_answers(answers)) is None:
                         return place
                     put(said)
-                    messages += told
+                    messages += results
                     place += 1
                 else:
                     put(said)
@@ -204,15 +204,15 @@ class Writer:
 
     def _add_unkept(self) -> None:
         """Write the turns that xAI does not store yet."""
-        turns, self._chained = _sent(self._request, self._carrying)
+        turns, self._chained = _sent(self._request, self._context)
         for place, turn in turns:
             self._turn(turn, place)
 
     def _turn(self, turn: Message, place: int) -> None:
-        mender = Mender()
-        turn = mender.mend(turn)
-        if mender.replaced:
-            self._carrying.lose("corrupt-text", turn=place)
+        replacer = SurrogateReplacer()
+        turn = replacer.clean(turn)
+        if replacer.replaced:
+            self._context.lose("corrupt-text", turn=place)
         if type(turn) is ToolResults:
             made = self._results(turn, place)
             behind = turn.extra.get("behind", 0) if self._same else 0
@@ -240,7 +240,7 @@ class Writer:
                 role = ROLE_USER
             else:
                 role = ROLE_DEVELOPER if turn.role == "developer" else ROLE_SYSTEM
-            parts = content(turn.parts, self._carrying, self._same, number)
+            parts = content(turn.parts, self._context, self._same, number)
             message = ProtoMessage(role=role, content=parts)
             if turn.extra:
                 self._extra(turn.extra, message, number)
@@ -248,18 +248,18 @@ class Writer:
         if isinstance(turn, RawItem):
             if turn.wire == WIRE:
                 return [parse_dict(turn.raw, ProtoMessage())]
-            self._carrying.lose("opaque", turn=number)
+            self._context.lose("opaque", turn=number)
         return []
 
     def _results(self, turn: ToolResults, number: int) -> list[Any]:
         """Return one tool message per result, and a user message with their media, as tool messages hold only text."""
         messages = []
         media: list[Any] = []
-        if not self._same and (lost := told(turn.extra)):
-            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
+        if not self._same and (lost := unrepresented(turn.extra)):
+            self._context.lose("extra", f"left out: {', '.join(lost)}", number)
         for result in turn.results:
-            id = self._spelling.ids.get(result.call_id) or self._carrying.id(result.call_id)
-            parts, moved = note_media(result, self._carrying, self._same, number)
+            id = self._spelling.ids.get(result.call_id) or self._context.id(result.call_id)
+            parts, moved = note_media(result, self._context, self._same, number)
             media += moved
             message = ProtoMessage(role=ROLE_TOOL, content=parts, tool_call_id=id)
             if result.extra:
@@ -272,11 +272,11 @@ class Writer:
     def _extra(self, extra: dict[str, Any], message: Any, number: int) -> None:
         if self._same:
             parse_dict({**extra, **extra.get(REPEATED, {})}, message)
-        elif lost := told(extra, *OF_RESULTS) if message.role == ROLE_TOOL else told(extra):
-            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
+        elif lost := unrepresented(extra, *OF_RESULTS) if message.role == ROLE_TOOL else unrepresented(extra):
+            self._context.lose("extra", f"left out: {', '.join(lost)}", number)
 
 
-def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Message]], bool]:
+def _sent(request: Request, context: WriteContext) -> tuple[list[tuple[int, Message]], bool]:
     """Return the turns to send, with their indexes, and whether xAI stores the response that the request continues.
 
     If it does, the turns up to that response are not sent (XAI-05), and tool results may come without their calls.
@@ -284,8 +284,8 @@ def _sent(request: Request, carrying: Carrying) -> tuple[list[tuple[int, Message
     turns, anchor = request.messages, request.previous_response_id
     kept = request.wire == WIRE or any(_is_anchor(turn, anchor) for turn in turns)
     if not kept:
-        carrying.lose("param", "previous_response_id: only the provider that answered holds what was before")
-    given = placed(turns, carrying.mend, 0, len(turns), kept)
+        context.lose("param", "previous_response_id: only the provider that answered holds what was before")
+    given = paired_segment(turns, context.repaired, 0, len(turns), kept)
     begin = next((n + 1 for n in range(len(given) - 1, -1, -1) if _is_anchor(given[n][1], anchor)), 0)
     return given[begin:], kept
 
@@ -294,15 +294,15 @@ def _is_anchor(turn: Message, anchor: str | None) -> bool:
     return isinstance(turn, Assistant) and turn.response.id == anchor and turn.response.wire == WIRE
 
 
-def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
+def _tool(tool: Tool, same: bool, context: WriteContext) -> Any:
     if tool.kind == "hosted":
         if tool.wire == WIRE:
             return parse_dict(tool.raw, schema.Tool())
-        carrying.lose("hosted-tool", f"{tool.name} is run by its own provider")
+        context.lose("hosted-tool", f"{tool.name} is run by its own provider")
         return None
     parameters = tool.parameters
     if tool.kind != "function":
-        carrying.lose("kind", f"{tool.name}: a tool of kind {tool.kind} was declared as a function")
+        context.lose("kind", f"{tool.name}: a tool of kind {tool.kind} was declared as a function")
         parameters = parameters or _INPUT
     spelled = tool.extra.get("parameters") if same else None
     if isinstance(spelled, str) and (parameters is None or json_codec.decode(spelled) == parameters):
@@ -311,10 +311,10 @@ def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
         text = ""
     else:
         text = json_codec.text(parameters or _NOTHING)
-    if not same and (lost := told(tool.extra, "type", "name", "parameters")):
-        carrying.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
+    if not same and (lost := unrepresented(tool.extra, "type", "name", "parameters")):
+        context.lose("extra", f"{tool.name}: left out: {', '.join(lost)}")
     function = Function(
-        name=carrying.name(tool.name),
+        name=context.name(tool.name),
         description=tool.description or "",
         strict=bool(tool.strict),
         parameters=text,
@@ -322,7 +322,7 @@ def _tool(tool: Tool, same: bool, carrying: Carrying) -> Any:
     return schema.Tool(function=function)
 
 
-def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> None:
+def _choose(choice: ToolChoice, same: bool, context: WriteContext, body: Any) -> None:
     if same and choice.mode == "raw":
         body.tool_choice.SetInParent()
         parse_dict(choice.raw or {}, body.tool_choice)
@@ -330,22 +330,22 @@ def _choose(choice: ToolChoice, same: bool, carrying: Carrying, body: Any) -> No
     mode = choice.mode
     if not (same or body.tools):
         if mode not in ("auto", "none"):
-            carrying.lose("tool-choice", "no tool is declared here")
+            context.lose("tool-choice", "no tool is declared here")
         return
     if mode == "named":
-        name = carrying.name(choice.name) if choice.name is not None else None
+        name = context.name(choice.name) if choice.name is not None else None
         if name is not None and (same or any(tool.function.name == name for tool in body.tools)):
             body.tool_choice.function_name = name
             return
-        carrying.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here; the model may choose")
+        context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here; the model may choose")
         mode = "auto"
     elif mode == "raw":
-        carrying.lose("tool-choice", f"{json_codec.text(choice.raw)} has no counterpart; the model may choose")
+        context.lose("tool-choice", f"{json_codec.text(choice.raw)} has no counterpart; the model may choose")
         mode = "auto"
     body.tool_choice.mode = _MODE_NUMBERS[mode]
 
 
-def _params(params: dict[str, Any], carrying: Carrying, body: Any) -> None:
+def _params(params: dict[str, Any], context: WriteContext, body: Any) -> None:
     """Set the parameters of another wire that xAI also has, and report the others as losses."""
     given: dict[str, Any] = {}
     for name, value in params.items():
@@ -353,9 +353,9 @@ def _params(params: dict[str, Any], carrying: Carrying, body: Any) -> None:
         if value is None:
             continue
         if target in given and given[target] != value:
-            carrying.lose("param", f"{name} was left out: another member says {target}")
+            context.lose("param", f"{name} was left out: another member says {target}")
         elif not _set(body, target, value):
-            carrying.lose("param", f"{name} is a member of another wire")
+            context.lose("param", f"{name} is a member of another wire")
         elif target is not None:
             given[target] = value
 

@@ -7,8 +7,8 @@ from typing import Any
 from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..surrogates import is_whole
-from ..write_context import Carrying, told
+from ..surrogates import is_encodable
+from ..write_context import WriteContext, unrepresented
 from . import schema
 from .schema import (
     FAILED,
@@ -31,11 +31,11 @@ _STATUS_NUMBERS = {word: number for number, word in STATUSES.items()}
 _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
 
 
-class Spelling:
+class AssistantWriter:
     """Converter for assistant turns. ``ids``: canonical id -> wire id, for the calls of the last turn."""
 
-    def __init__(self, carrying: Carrying) -> None:
-        self._carrying = carrying
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
         self.ids: dict[str, str] = {}
 
     def usual(self, turn: Assistant, asked: list[str]) -> dict[str, Any] | None:
@@ -51,7 +51,7 @@ class Spelling:
         index = blocks[0].extra
         if own and (choices[0].extra or (index and index.keys() != _INDEX)):
             return None
-        names, takes = self._carrying.named, self._carrying.takes_id
+        names, takes = self._context.named, self._context.takes_id
         text = ""
         calls: list[dict[str, Any]] = []
         for block in blocks:
@@ -61,18 +61,18 @@ class Spelling:
                 if block.kind != "function" or (not own and (block.extra or block.namespace or block.caller)):
                     return None
                 id = block.id
-                if not takes(id) or not is_whole(block.arguments_text):
+                if not takes(id) or not is_encodable(block.arguments_text):
                     return None
                 name = names.get(block.name)
                 if name is None:
-                    name = self._carrying.name(block.name)
+                    name = self._context.name(block.name)
                 function = {"name": name, "arguments": block.arguments_text or ("" if own else "{}")}
                 status = INCOMPLETE if block.status == "truncated" else COMPLETED
                 asked.append(id)
                 calls.append({"id": id, "type": TYPE_CLIENT, "status": status, "function": function})
             elif type(block) is Text and block.text and not (text or calls or block.annotations):
                 text = block.text
-                if not is_whole(text) or (block.extra and not own):
+                if not is_encodable(text) or (block.extra and not own):
                     return None
             else:
                 return None
@@ -85,10 +85,10 @@ class Spelling:
         """Return the messages of one turn. ``number``: index of the turn, for losses."""
         self.ids = {}
         response = turn.response
-        if lost := told(turn.extra):
-            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number)
+        if lost := unrepresented(turn.extra):
+            self._context.lose("extra", f"left out: {', '.join(lost)}", number)
         if not response.choices:
-            self._carrying.lose("empty", "an answer without content was left out", number)
+            self._context.lose("empty", "an answer without content was left out", number)
             return []
         choice = response.choices[0]
         if response.wire != WIRE:
@@ -100,28 +100,28 @@ class Spelling:
 
     # Turns from xAI.
 
-    def _own(self, blocks: list[Block], told: dict[str, Any]) -> list[Any]:
+    def _own(self, blocks: list[Block], output_extras: dict[str, Any]) -> list[Any]:
         messages: list[Any] = []
         place: int | None = None
         current: Any = None
         served: dict[str, ServerToolCall] = {}
-        told_of = {(b.call_id, b.extra.get("index")) for b in blocks if isinstance(b, ServerToolResult)}
+        with_result = {(b.call_id, b.extra.get("index")) for b in blocks if isinstance(b, ServerToolResult)}
         for block in blocks:
             index = block.extra.get("index")
             kind = type(block)
             if isinstance(block, ServerToolCall):
                 served[block.id] = block
-                if index is not None and (block.id, index) in told_of:
+                if index is not None and (block.id, index) in with_result:
                     continue  # no output before its result contains it; `_result` adds it
             if current is None or index != place or (index is None and not _takes(current, kind)):
                 if current is not None:
-                    _complete(current, told, place)
+                    _complete(current, output_extras, place)
                 current = ProtoMessage(role=ROLE_TOOL if kind is ServerToolResult else ROLE_ASSISTANT)
                 place = index
                 messages.append(current)
             self._add(current, block, served)
         if current is not None:
-            _complete(current, told, place)
+            _complete(current, output_extras, place)
         return messages
 
     def _add(self, message: Any, block: Block, served: dict[str, ServerToolCall]) -> None:
@@ -144,13 +144,13 @@ class Spelling:
             message.content.append(parse_dict(block.raw, Content()))
 
     def _call(self, call: ToolCall, text: str) -> Any:
-        carrying = self._carrying
-        id = self.ids[call.id] = carrying.id(call.id)
+        context = self._context
+        id = self.ids[call.id] = context.id(call.id)
         made = schema.ToolCall(
             id=id,
             type=TYPE_CLIENT,
             status=INCOMPLETE if call.status == "truncated" else COMPLETED,
-            function=FunctionCall(name=carrying.name(call.name), arguments=text),
+            function=FunctionCall(name=context.name(call.name), arguments=text),
         )
         if call.extra:
             if call.extra.get("status") == STATUSES[FAILED]:
@@ -163,7 +163,7 @@ class Spelling:
 
     def _foreign(self, blocks: list[Block], number: int) -> list[Any]:
         """Return messages with reasoning, then text, then calls. Blocks after a call move into the call's message."""
-        carrying = self._carrying
+        context = self._context
         messages: list[Any] = []
         current: Any = None
         for place, block in enumerate(blocks):
@@ -173,36 +173,36 @@ class Spelling:
                 current.tool_calls.append(self._foreign_call(block, number, place))
             elif isinstance(block, (Text, Refusal)):
                 if isinstance(block, Refusal):
-                    carrying.lose("refusal", turn=number, block=place)
+                    context.lose("refusal", turn=number, block=place)
                 elif block.annotations:
-                    carrying.lose("annotations", turn=number, block=place)
-                if lost := told(block.extra):
-                    carrying.lose("extra", f"left out: {', '.join(lost)}", number, place)
+                    context.lose("annotations", turn=number, block=place)
+                if lost := unrepresented(block.extra):
+                    context.lose("extra", f"left out: {', '.join(lost)}", number, place)
                 if not block.text:
                     continue
                 if current is None:
                     messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
                 if current.tool_calls:
-                    carrying.lose("order", "words after a call were moved before it", number, place)
+                    context.lose("order", "words after a call were moved before it", number, place)
                 current.content.append(Content(text=block.text))
             elif isinstance(block, Reasoning):
                 if block.signature or block.encrypted or not block.text:
-                    carrying.lose("reasoning", turn=number, block=place)
+                    context.lose("reasoning", turn=number, block=place)
                 if not block.text:
                     continue
                 called = current is not None and bool(current.tool_calls)
                 if called:
-                    carrying.lose("order", "reasoning after a call was moved before it", number, place)
+                    context.lose("order", "reasoning after a call was moved before it", number, place)
                 if current is None or (not called and (current.content or current.reasoning_content)):
                     messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
                 before = current.reasoning_content
                 current.reasoning_content = f"{before}\n\n{block.text}" if before else block.text
             elif isinstance(block, (ServerToolCall, ServerToolResult)):
-                carrying.lose("server-tool", turn=number, block=place)
+                context.lose("server-tool", turn=number, block=place)
             else:
-                carrying.lose("opaque", turn=number, block=place)
+                context.lose("opaque", turn=number, block=place)
         if not messages:
-            carrying.lose("empty", "nothing of this answer could be carried", number)
+            context.lose("empty", "nothing of this answer could be carried", number)
         for message in messages:
             if not message.content:
                 message.content.append(Content(text=""))
@@ -211,13 +211,13 @@ class Spelling:
     def _foreign_call(self, call: ToolCall, number: int, place: int) -> Any:
         text = call.arguments_text or "{}"
         if call.kind not in _JSON_KINDS:
-            self._carrying.lose("kind", f"{call.name}: a {call.kind} call became a function call", number, place)
+            self._context.lose("kind", f"{call.name}: a {call.kind} call became a function call", number, place)
             if call.arguments is None:
                 text = json_codec.text({"input": call.arguments_text})
         if call.namespace or call.caller is not None:
-            self._carrying.lose("namespace", turn=number, block=place)
-        if lost := told(call.extra):
-            self._carrying.lose("extra", f"left out: {', '.join(lost)}", number, place)
+            self._context.lose("namespace", turn=number, block=place)
+        if lost := unrepresented(call.extra):
+            self._context.lose("extra", f"left out: {', '.join(lost)}", number, place)
         return self._call(call, text)
 
 
@@ -232,14 +232,14 @@ def _takes(message: Any, kind: type[Block]) -> bool:
     return not (message.content or message.tool_calls)
 
 
-def _complete(message: Any, told: dict[str, Any], place: int | None) -> None:
+def _complete(message: Any, output_extras: dict[str, Any], place: int | None) -> None:
     """Add an empty text if the message has no content, and restore its name and the split of its texts.
 
-    ``told``: the outputs' extra members, by index.
+    ``output_extras``: the outputs' extra members, by index.
     """
     if not message.content:
         message.content.append(Content(text=""))
-    output = told.get(str(place or 0))
+    output = output_extras.get(str(place or 0))
     if not output:
         return
     if output.get("name"):
