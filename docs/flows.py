@@ -19,9 +19,9 @@ TITLES = {
 HEAD = """\
 # Flows
 
-What acting on tool calls means was described in four documents before it was built. This page says, heading by
-heading, which tests play what they describe. It is written by `python docs/flows.py > docs/flows.md`; the table is
-`tests/turns/flows.toml`. Tests stand under `tests/`.
+Four requirement documents describe how an application acts on tool calls. This page lists the tests that prove each of
+their headings. `python docs/flows.py > docs/flows.md` writes it from the table `tests/turns/flows.toml`. Test names are
+relative to `tests/`.
 """
 
 
@@ -41,7 +41,7 @@ def page() -> str:
 
 
 def _document(id: str, title: str, found: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"\n## {id}, {title}\n\n| heading | points | played by |\n|---|---|---|\n"
+    yield f"\n## {id}, {title}\n\n| heading | points | tests |\n|---|---|---|\n"
     for entry in found:
         if entry["document"] == id:
             points = ", ".join(map(str, entry["items"]))

@@ -12,46 +12,46 @@ from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects.peers import PEERS
 
 HEAD = """\
-# What other implementations fail
+# Failures of other implementations
 
-Each row is a law that a shipped subject breaks today, and why, with the number of scenarios for each reason; behind
-each law stands the shortest case of each reason, with the wire and commands that repeat it. Most of these scenarios
-are hostile on purpose, and rare in the field; some are a matter of what a library sets out to do, such as tools that
-it does not know or providers whose dialect it does not speak. Every failure was looked at, in the library's source
-where the wire did not explain it: what was the adapter's fault or the suite's was mended and is not here. A failure
-that the suite cannot judge fairly yet is withdrawn: it appears here as not judged, and no figure counts it.
+Each row is a law that a shipped subject breaks today, with the reasons and the number of scenarios for each reason. The
+link of the law leads to the shortest case of each reason, with its wire and the commands that repeat it. Most of these
+scenarios are deliberately hostile and rare in practice. Some failures are a question of scope, such as tools or
+dialects that a library does not support. We examined every failure, in the library's source where the wire did not
+explain it, and fixed the faults of our adapters and of the suite; this page does not contain those. A failure that the
+suite cannot judge fairly yet is withdrawn: this page lists it as not judged, and no figure counts it.
 
-A mistake in an adapter (`conformance/subjects/peers/`) is a bug of this project: please tell us. A failure that was
-mended in a library ends the run with 3 until it is taken out of `conformance/baselines/`, so that this page stays true.
-This page is written by `python docs/peers.py > docs/peers.md`, those behind it by `python docs/reproductions.py`.
+A mistake in an adapter (`conformance/subjects/peers/`) is a bug of this project: please report it. If a library fixes a
+failure, the run exits with 3 until the entry is removed from `conformance/baselines/`, so this page stays true.
+`python docs/peers.py > docs/peers.md` writes this page, and `python docs/reproductions.py` the pages behind it.
 """
 
 
 def page() -> str:
-    """A section a subject, a row a law."""
-    made = [HEAD]
+    """Return the page: one section per subject, one row per law."""
+    parts = [HEAD]
     for path in sorted(baseline.SHIPPED.glob("*.yaml")):
         name, entries = path.stem, baseline.read(path)
-        made.append(f"\n## {name}{_version(name)}\n\n| law | scenarios | why |\n|---|---|---|\n")
-        for law, found in groupby(sorted(entries, key=lambda entry: entry.check), key=lambda entry: entry.check):
-            made.append(_row(name, law, list(found)))
-        made += _not_judged(name)
-    return "".join(made)
+        parts.append(f"\n## {name}{_version(name)}\n\n| law | scenarios | why |\n|---|---|---|\n")
+        for law, group in groupby(sorted(entries, key=lambda entry: entry.check), key=lambda entry: entry.check):
+            parts.append(_row(name, law, list(group)))
+        parts += _not_judged(name)
+    return "".join(parts)
 
 
 def _not_judged(name: str) -> Iterator[str]:
-    """The withdrawn accusations of a subject."""
+    """Return a sentence for each withdrawn failure of a subject."""
     reasons: dict[str, list[baseline.Known]] = defaultdict(list)
     for entry in WITHDRAWN.get(name, ()):
         reasons[entry.reason].append(entry)
     for reason, entries in reasons.items():
-        laws, scenarios = (dict.fromkeys(getattr(one, of) for one in entries) for of in ("check", "scenario"))
-        told = " and ".join(f"`{law}`" for law in laws)
-        yield f"\nNot judged by {told}: {reason} ({', '.join(f'`{one}`' for one in scenarios)}).\n"
+        laws = " and ".join(dict.fromkeys(f"`{entry.check}`" for entry in entries))
+        scenarios = ", ".join(dict.fromkeys(f"`{entry.scenario}`" for entry in entries))
+        yield f"\nNot judged by {laws}: {reason} ({scenarios}).\n"
 
 
 def _version(name: str) -> str:
-    """As pinned; the SDKs are tested in the version that is installed beside this project."""
+    """Return the pinned version; official SDKs have none, because the suite uses the installed one."""
     if name not in PEERS:
         return ""
     head = f"{PEERS[name].distribution}=="
@@ -59,13 +59,13 @@ def _version(name: str) -> str:
     return " " + next(line for line in pins if line.startswith(head)).removeprefix(head).split(" ")[0]
 
 
-def _row(name: str, law: str, found: list[baseline.Known]) -> str:
+def _row(name: str, law: str, entries: list[baseline.Known]) -> str:
     scenarios: dict[str, set[str]] = defaultdict(set)
-    for entry in found:
+    for entry in entries:
         scenarios[entry.reason].add(entry.scenario)
-    told = sorted(scenarios.items(), key=lambda one: (-len(one[1]), one[0]))
-    why = "; ".join(f"{reason} ({len(some)})" for reason, some in told).replace("|", "\\|")
-    count = len({entry.scenario for entry in found})
+    by_count = sorted(scenarios.items(), key=lambda item: (-len(item[1]), item[0]))
+    why = "; ".join(f"{reason} ({len(names)})" for reason, names in by_count).replace("|", "\\|")
+    count = len({entry.scenario for entry in entries})
     return f"| [`{law}`](reproductions/{name}.md#{law}) | {count} | {why} |\n"
 
 

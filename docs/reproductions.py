@@ -126,13 +126,13 @@ def files() -> dict[str, bytes]:
 
 def _page(name: str, version: str, cases: Sequence[Case]) -> Iterator[str]:
     entries = baseline.read(baseline.SHIPPED / f"{name}.yaml")
-    yield f"# What `{name}` {version} fails, and how to see it\n\n"
-    yield "Written by `python docs/reproductions.py`; [what the columns of the overview mean](../peers.md).\n"
+    yield f"# Failures of `{name}` {version}\n\n"
+    yield "`python docs/reproductions.py` writes this page. [The overview](../peers.md) explains the entries.\n"
     if name in PEERS:
         program = PEERS[name].program.name
-        yield f"\nWithout this project: `pip install -r conformance/subjects/peers/{name}.txt`,\n"
-        yield f"then the command called *alone*, which needs `{program}`,\n"
-        yield "`program.py` beside it and the files of the case.\n"
+        yield f"\nTo repeat a case without this project: `pip install -r conformance/subjects/peers/{name}.txt`,\n"
+        yield f"then run the command *alone*, which needs `{program}`,\n"
+        yield "`program.py` in the same folder, and the files of the case.\n"
     for law, some in groupby(cases, key=lambda case: case.law):
         yield f"\n## {law}\n\n{LAWS[law].sentence}\n"
         for case in some:
@@ -152,7 +152,7 @@ def _section(case: Case, entries: Iterable[Known]) -> Iterator[str]:
         yield f"- alone: `{_alone(case)}`\n"
     text = _text(case).decode("utf-8", "replace")
     shown = text if len(text) <= _EXCERPT else f"{_relevant(text, case.law)[:_EXCERPT]}…"
-    yield f"\nThe wire ([all of it](bodies/{_file(case)})):\n\n````text\n{shown.rstrip()}\n````\n"
+    yield f"\nThe response ([complete](bodies/{_file(case)})):\n\n````text\n{shown.rstrip()}\n````\n"
 
 
 def _wanted(case: Case, expected: Expected) -> str:

@@ -122,7 +122,7 @@ def test_the_page_has_a_call_of_every_dialect_and_it_is_read() -> None:
 
 
 def test_the_page_tells_every_finding_of_texts_and_no_other() -> None:
-    table = TEXT.split("## What is reported")[1]
+    table = TEXT.split("## Findings")[1]
     told = {
         code for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for code in re.findall(r"`([\w-]+)`", row)
     }
