@@ -159,7 +159,7 @@ def test_002_single_tool(wire: str) -> None:
     provider = Emulated(wire, script([call("look")], [Say("Your next appointment is Tuesday at 2pm.")], tools=["look"]))
     turn = Turn(provider, offered, acknowledge=acknowledge)
     events = at_once(play(turn, "Go."))
-    assert [one.text for one in only(events, told.Acknowledged)] == ["Let me check your next appointment."]
+    assert [one.text for one in only(events, told.Acknowledged)] == ["Checking your next appointment."]
     assert turn.outcome.text == "Your next appointment is Tuesday at 2pm."
 
 

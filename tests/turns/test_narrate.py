@@ -250,12 +250,12 @@ def test_a_model_writes_the_acknowledgement_where_it_is_asked_to() -> None:
 )
 def test_where_the_model_fails_the_acknowledgement_is_made_of_the_hints(provider: Emulated) -> None:
     told = at_once(Writer(provider)(CALLS, TOOLS))
-    assert told == "Sure, I'll look up your upcoming appointments and check your billing."
+    assert told == "Looking up your upcoming appointments and checking your billing."
 
 
 def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     told = at_once(Writer(writing(Say(WRITTEN)), patience=0)(CALLS, TOOLS))
-    assert told == "Sure, I'll look up your upcoming appointments and check your billing."
+    assert told == "Looking up your upcoming appointments and checking your billing."
 
 
 def test_where_there_is_nothing_to_say_no_model_is_asked() -> None:

@@ -90,7 +90,7 @@ def test_two_tools_are_acknowledged_run_together_and_told_of_in_one_answer(wire:
     turn = turn_of(decider, narrator, offered)
     events = at_once(play(turn))
     [said] = only(events, told.Acknowledged)
-    assert said.text == "Sure, I'll look up your upcoming appointments and check your billing."
+    assert said.text == "Looking up your upcoming appointments and checking your billing."
     assert not said.spoken
     order = kinds(events)
     assert order.index("calls_known") < order.index("acknowledged") < order.index("call_started")

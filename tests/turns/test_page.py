@@ -91,7 +91,7 @@ def test_the_user_is_told_before_the_tools_run_and_by_a_narrator_behind_them(nam
     found = at_once(names["told"](Emulated("openai.chat", BOTH), narrate("Friday at ten."), "Go."))
     kinds = [type(event) for event in found]
     said = next(event for event in found if isinstance(event, events.Acknowledged))
-    assert said.text == "Sure, I'll look up your appointments and check your billing."
+    assert said.text == "Looking up your appointments and checking your billing."
     assert kinds.index(events.Acknowledged) < kinds.index(events.CallStarted)
     assert isinstance(found[-1], events.TurnComplete)
     assert "Friday at ten." in "".join(event.text for event in found if isinstance(event, events.BlockDelta))
