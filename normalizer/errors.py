@@ -188,12 +188,12 @@ class NewerLog(LogFailed):
     """A later version of this program created the database, which was left unchanged."""
 
 
-class NothingSaid(ToolparityError):
-    """A model that writes narration failed, declined or stopped early. ``said``: the text that had arrived."""
+class TextFailed(ToolparityError):
+    """A model that writes a text for the user failed, declined or stopped early. ``text``: what had arrived."""
 
-    def __init__(self, what: str, *, said: str = "", where: str = "", hint: str = "") -> None:
+    def __init__(self, what: str, *, text: str = "", where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)
-        self.said = said
+        self.text = text
 
 
 class InvalidScript(ToolparityError, ValueError):

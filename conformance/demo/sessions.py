@@ -20,7 +20,7 @@ from toolparity.normalizer.turns.clients import SdkClient, client
 from toolparity.normalizer.turns.events import TurnEvent
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import Narrated
+from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
 from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.outcome import outcome_of
@@ -191,7 +191,7 @@ class Desk:
         provider: Provider = Tapped(reached, spoken, self._pace)
         if asked.narrator:
             told: Provider = Telling(reached, self._library, last_words(script) or "That is all.")
-            provider = Narrated(provider, Narrator(Tapped(told, spoken, self._pace)), tools)
+            provider = NarratingProvider(provider, Narrator(Tapped(told, spoken, self._pace)), tools)
         return Turn(provider, tools, acknowledge=acknowledge, id=id, observers=observers, **settings)
 
     def _client(self, at: Surface) -> SdkClient:

@@ -17,8 +17,8 @@ from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.execution.exception_text import described, message
 from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.narration.acknowledge import Writer, acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import Narrated
+from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger, acknowledge
+from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
 from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
@@ -457,7 +457,7 @@ def test_a_hook_of_the_request_that_raises_anything_failed_the_round(error: Base
 def test_a_narrator_that_raises_anything_is_replaced_by_the_results(error: BaseException) -> None:
     narrator = Narrator(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
     tools = Counting().tools()
-    turn = Turn(Narrated(Emulated("openai.chat", TWO), narrator, tools), tools)
+    turn = Turn(NarratingProvider(Emulated("openai.chat", TWO), narrator, tools), tools)
     outcome = ends(turn.run("Go."))
     assert outcome.termination == "natural_completion"
     assert "look ran" in outcome.text
@@ -465,7 +465,7 @@ def test_a_narrator_that_raises_anything_is_replaced_by_the_results(error: BaseE
 
 @unusual
 def test_a_writer_of_the_acknowledgement_that_raises_anything_is_replaced(error: BaseException) -> None:
-    writer = Writer(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
+    writer = ModelAcknowledger(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
     tools = Counting().tools(look={"waiting_hint": "looking around"})
     events = ends(play(Turn(Emulated("openai.chat", TWO), tools, acknowledge=writer)))
     sentence = acknowledge([ToolCall("c", "look", {}, "{}")], tools)

@@ -12,12 +12,13 @@ from tests.turns.playing import WIRES, Emulated, Fault, Round, Say, Think, at_on
 from toolparity.cassettes.scripts import Refuse
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import JsonPart, System, TextPart, ToolResult, User
-from toolparity.normalizer.errors import NothingSaid
+from toolparity.normalizer.errors import TextFailed
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.narration.acknowledge import Writer
-from toolparity.normalizer.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, narrator_input, plain
+from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger
+from toolparity.normalizer.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, input_for, plain
+from toolparity.normalizer.turns.narration.text_stream import stream_text, text_request
 
 ASKED = "Show me my appointments and my billing"
 TOOLS = Tools(
@@ -37,13 +38,13 @@ CALLS = [
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]
 INVOICES = [{"id": "inv_001", "amount": 150}]
 RESULTS = [ToolResult("call_1", [JsonPart(APPOINTMENTS)]), ToolResult("call_2", [JsonPart(INVOICES)])]
-GIVEN = narrator_input(ASKED, CALLS, RESULTS, TOOLS)
+GIVEN = input_for(ASKED, CALLS, RESULTS, TOOLS)
 
 
 def test_the_narrators_input_is_what_the_user_said_and_what_the_tools_returned() -> None:
     """002, Combined Narration: the document's input, member by member."""
     hint = "Summarize both the appointments and billing information naturally."
-    given = narrator_input(ASKED, CALLS, RESULTS, context_hint=hint)
+    given = input_for(ASKED, CALLS, RESULTS, context_hint=hint)
     assert json_codec.decode(json_codec.encode(given)) == {
         "userMessage": "Show me my appointments and my billing",
         "toolResults": [
@@ -56,23 +57,23 @@ def test_the_narrators_input_is_what_the_user_said_and_what_the_tools_returned()
 
 def test_results_are_told_in_the_order_asked_whenever_they_came() -> None:
     """002, Considerations: ordering."""
-    assert narrator_input(ASKED, CALLS, RESULTS[::-1], TOOLS) == GIVEN
+    assert input_for(ASKED, CALLS, RESULTS[::-1], TOOLS) == GIVEN
 
 
 def test_the_hint_names_what_was_done_in_order() -> None:
     """002, Implementation Steps: a combined context hint."""
     assert GIVEN.context_hint == (
-        "Tell what came of looking up your upcoming appointments and checking your billing, in this order, as one "
+        "Report the results of looking up your upcoming appointments and checking your billing, in this order, as one "
         "natural answer."
     )
-    assert narrator_input(ASKED, CALLS[:1], RESULTS[:1]).context_hint == (
-        "Tell what came of crm.listUpcomingAppointments, naturally."
+    assert input_for(ASKED, CALLS[:1], RESULTS[:1]).context_hint == (
+        "Report the results of crm.listUpcomingAppointments, naturally."
     )
 
 
 def test_a_failure_is_noted_and_the_rest_is_there() -> None:
     failed = ToolResult("call_2", [TextPart("The billing service is down.")], is_error=True)
-    given = narrator_input(ASKED, CALLS, [RESULTS[0], failed], TOOLS)
+    given = input_for(ASKED, CALLS, [RESULTS[0], failed], TOOLS)
     first, second = json_codec.decode(json_codec.encode(given))["toolResults"]
     assert first == {"toolName": "crm.listUpcomingAppointments", "result": APPOINTMENTS}
     assert second == {"toolName": "crm.getOpenInvoices", "error": "The billing service is down."}
@@ -80,18 +81,18 @@ def test_a_failure_is_noted_and_the_rest_is_there() -> None:
 
 
 def test_where_everything_failed_the_hint_says_so() -> None:
-    given = narrator_input(ASKED, CALLS, [ToolResult(one.id, [], is_error=True) for one in CALLS], TOOLS)
+    given = input_for(ASKED, CALLS, [ToolResult(one.id, [], is_error=True) for one in CALLS], TOOLS)
     assert given.context_hint.endswith("All of it failed: say so, and why.")
-    assert [told.error for told in given.tool_results] == ["The tool failed and said nothing."] * 2
+    assert [result.error for result in given.tool_results] == ["The tool failed without a message."] * 2
 
 
 def test_a_call_that_nobody_answered_has_failed() -> None:
-    given = narrator_input(ASKED, CALLS, RESULTS[:1], TOOLS)
+    given = input_for(ASKED, CALLS, RESULTS[:1], TOOLS)
     assert [told.failed for told in given.tool_results] == [False, True]
 
 
 def test_a_tool_that_returned_nothing_has_not_failed() -> None:
-    given = narrator_input(ASKED, CALLS[:2], [ToolResult("call_1", []), ToolResult("call_2", [JsonPart(None)])])
+    given = input_for(ASKED, CALLS[:2], [ToolResult("call_1", []), ToolResult("call_2", [JsonPart(None)])])
     told = json_codec.decode(json_codec.encode(given))["toolResults"]
     assert [one["result"] for one in told] == ["", None]
 
@@ -136,8 +137,7 @@ def test_the_answer_is_streamed_on_every_wire(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_narrator_sees_the_input_and_nothing_else(wire: str) -> None:
     provider = narrating(wire, [Say(ANSWER)])
-    narration = at_once(Narrator(provider).narrate(GIVEN))
-    assert (narration.text, narration.written) == (ANSWER, True)
+    assert "".join(at_once(streamed(Narrator(provider)))) == ANSWER
     [body] = provider.bodies
     request = read_request(body, wire)
     system, user = request.messages
@@ -164,10 +164,8 @@ def test_where_the_narrator_breaks_off_the_results_follow(wire: str, caplog: pyt
 @pytest.mark.parametrize("fault", ["rate_limit", "overloaded", "reset"])
 def test_where_the_narrator_fails_the_results_are_told_as_they_are(fault: Any) -> None:
     provider = narrating("anthropic.messages", Round([Say(ANSWER)], fault=Fault(fault)))
-    narration = at_once(Narrator(provider).narrate(GIVEN))
-    assert not narration.written
-    assert narration.text == (
-        "This is what came back:\n"
+    assert "".join(at_once(streamed(Narrator(provider)))) == (
+        "These are the results:\n"
         '- crm.listUpcomingAppointments: [{"id":"appt_001","date":"2026-01-20"}]\n'
         '- crm.getOpenInvoices: [{"id":"inv_001","amount":150}]'
     )
@@ -182,27 +180,31 @@ def test_where_the_narrator_raises_the_results_are_told_as_they_are() -> None:
 
 def test_a_narrator_that_declines_has_said_nothing() -> None:
     provider = narrating("openai.chat", [Refuse("I cannot.")])
-    with pytest.raises(NothingSaid, match="refusal"):
-        at_once(_all(Narrator(provider).words(GIVEN)))
+    with pytest.raises(TextFailed, match="refusal"):
+        at_once(_all(texts_of(provider)))
 
 
 def test_what_the_provider_said_went_wrong_is_told() -> None:
     provider = narrating("anthropic.messages", Round([Say(ANSWER)], fault=Fault("overloaded", after=1)))
-    with pytest.raises(NothingSaid, match="overloaded") as raised:
-        at_once(_all(Narrator(provider).words(GIVEN)))
-    assert raised.value.said
-    assert ANSWER.startswith(raised.value.said)
+    with pytest.raises(TextFailed, match="overloaded") as raised:
+        at_once(_all(texts_of(provider)))
+    assert raised.value.text
+    assert ANSWER.startswith(raised.value.text)
 
 
 def test_a_narrator_without_words_has_said_nothing() -> None:
     provider = narrating("anthropic.messages", [Say("  ")])
-    with pytest.raises(NothingSaid):
-        at_once(_all(Narrator(provider).words(GIVEN)))
-    assert at_once(Narrator(provider).narrate(GIVEN)).text.endswith(plain(GIVEN))
+    with pytest.raises(TextFailed):
+        at_once(_all(texts_of(provider)))
+    assert at_once(streamed(Narrator(provider)))[-1].endswith(plain(GIVEN))
 
 
-async def _all(words: AsyncIterator[str]) -> list[str]:
-    return [text async for text in words]
+def texts_of(provider: Emulated) -> AsyncIterator[str]:
+    return stream_text(provider, text_request(provider, INSTRUCTIONS, _message()))
+
+
+async def _all(texts: AsyncIterator[str]) -> list[str]:
+    return [text async for text in texts]
 
 
 def test_closing_the_narration_closes_the_connection() -> None:
@@ -218,10 +220,10 @@ def test_closing_the_narration_closes_the_connection() -> None:
 
 
 def test_long_results_are_cut_where_they_are_told_as_they_are() -> None:
-    given = narrator_input(ASKED, CALLS[:1], [ToolResult("call_1", [TextPart("x" * 5000)])])
+    given = input_for(ASKED, CALLS[:1], [ToolResult("call_1", [TextPart("x" * 5000)])])
     assert len(plain(given)) < 2100
     assert plain(given).endswith("x…")
-    assert plain(narrator_input(ASKED, [], [])) == "Nothing was looked up."
+    assert plain(input_for(ASKED, [], [])) == "No tool was called."
 
 
 # the acknowledgement, written by a model
@@ -235,7 +237,7 @@ def writing(*parts: Any, fault: Fault | None = None, **more: Any) -> Emulated:
 
 
 def test_a_model_writes_the_acknowledgement_where_it_is_asked_to() -> None:
-    assert at_once(Writer(writing(Say(WRITTEN)))(CALLS, TOOLS)) == WRITTEN
+    assert at_once(ModelAcknowledger(writing(Say(WRITTEN)))(CALLS, TOOLS)) == WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -249,16 +251,16 @@ def test_a_model_writes_the_acknowledgement_where_it_is_asked_to() -> None:
     ids=["refused", "cut", "gone", "called"],
 )
 def test_where_the_model_fails_the_acknowledgement_is_made_of_the_hints(provider: Emulated) -> None:
-    told = at_once(Writer(provider)(CALLS, TOOLS))
+    told = at_once(ModelAcknowledger(provider)(CALLS, TOOLS))
     assert told == "Looking up your upcoming appointments and checking your billing."
 
 
 def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
-    told = at_once(Writer(writing(Say(WRITTEN)), patience=0)(CALLS, TOOLS))
+    told = at_once(ModelAcknowledger(writing(Say(WRITTEN)), patience=0)(CALLS, TOOLS))
     assert told == "Looking up your upcoming appointments and checking your billing."
 
 
 def test_where_there_is_nothing_to_say_no_model_is_asked() -> None:
     provider = writing(Say(WRITTEN))
-    assert at_once(Writer(provider)([ToolCall("1", "unknown", {}, "{}")], TOOLS)) is None
+    assert at_once(ModelAcknowledger(provider)([ToolCall("1", "unknown", {}, "{}")], TOOLS)) is None
     assert provider.bodies == []

@@ -32,7 +32,7 @@ from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import Narrated
+from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
 from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
 from toolparity.normalizer.turns.turn import Turn
@@ -72,7 +72,7 @@ def tools(invoices: Callable[[], Any] = lambda: [{"id": "inv_001", "amount": 150
 
 
 def turn_of(decider: Emulated, narrator: Emulated, offered: Tools, **options: Any) -> Turn:
-    return Turn(Narrated(decider, Narrator(narrator), offered), offered, acknowledge=acknowledge, **options)
+    return Turn(NarratingProvider(decider, Narrator(narrator), offered), offered, acknowledge=acknowledge, **options)
 
 
 TOOLS = ("list_appointments", "open_invoices")
@@ -103,8 +103,8 @@ def test_two_tools_are_acknowledged_run_together_and_told_of_in_one_answer(wire:
             {"toolName": "open_invoices", "result": [{"id": "inv_001", "amount": 150}]},
         ],
         "contextHint": (
-            "Tell what came of looking up your upcoming appointments and checking your billing, in this order, as one "
-            "natural answer."
+            "Report the results of looking up your upcoming appointments and checking your billing, in this order, as "
+            "one natural answer."
         ),
     }
     assert (len(decider.bodies), len(narrator.bodies)) == (1, 1)
@@ -268,7 +268,7 @@ def test_what_the_user_said_reaches_the_narrator_behind_a_briefing_as_well(wire:
     before = turn_of(Emulated(wire, DECIDES), Narrating(wire), tools())
     at_once(play(before))
     narrator, offered = Narrating(wire), tools()
-    provider = Narrated(Sequenced(wire, DECIDES), Narrator(narrator), offered)
+    provider = NarratingProvider(Sequenced(wire, DECIDES), Narrator(narrator), offered)
     coordinator = Coordinator(provider, offered, context=ContextBuilder(1))
     done = at_once(coordinator.run(before.outcome.next("And now, once more?")))
     assert coordinator.built is not None

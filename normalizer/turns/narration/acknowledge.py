@@ -3,7 +3,7 @@
     looking up your upcoming appointments, checking your billing
         -> Looking up your upcoming appointments and checking your billing.
 
-`acknowledge` builds the sentence at once, without a model. `Writer` lets a model write it from the hints,
+`acknowledge` builds the sentence at once, without a model. `ModelAcknowledger` lets a model write it from the hints,
 and uses the built sentence if the model fails. Pass either as ``Turn(…, acknowledge=…)``.
 
 If the model's answer contains text besides its calls, the turn uses that text as the acknowledgement and calls neither.
@@ -22,7 +22,7 @@ from ... import json_codec
 from ...model import ToolCall
 from ..execution.exception_text import described
 from ..provider import Provider
-from .text_stream import asked, saying
+from .text_stream import stream_text, text_request
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ GUIDANCE = (
     "Whenever you call tools, first tell the user in one short sentence what you are going to do, in the order of the "
     "calls, as in: Sure, I'll look up your appointments and check your billing. Promise no result."
 )
-#: The system prompt of a model that writes the sentence (`Writer`).
+#: The system prompt of a model that writes the sentence (`ModelAcknowledger`).
 INSTRUCTIONS = (
     "A user asked for something, and these things are being done for them now. Write the one short sentence that a "
     "person would say before doing them, in the order given, as in: Sure, I'll look up your appointments and check "
@@ -46,8 +46,8 @@ class Hinted(Protocol):
     def waiting_hint(self) -> str | None: ...
 
 
-class Writer:
-    """Lets a model write the acknowledgement: ``Turn(…, acknowledge=Writer(provider))``.
+class ModelAcknowledger:
+    """Lets a model write the acknowledgement: ``Turn(…, acknowledge=ModelAcknowledger(provider))``.
 
     The model gets the hints as JSON, in call order. If it fails, or takes more than ``patience`` seconds, `sentence`
     builds the text instead.
@@ -65,11 +65,11 @@ class Writer:
             return None
         try:
             async with asyncio.timeout(self.patience):
-                request = asked(self.provider, self.instructions, json_codec.text({"hints": hints}))
-                async with aclosing(saying(self.provider, request)) as texts:
+                request = text_request(self.provider, self.instructions, json_codec.text({"hints": hints}))
+                async with aclosing(stream_text(self.provider, request)) as texts:
                     return "".join([text async for text in texts]).strip()
         except Exception as error:
-            _log.warning("no model wrote the acknowledgement: %s", described(error))
+            _log.warning("the model failed to write the acknowledgement: %s", described(error))
             return sentence(hints)
 
 

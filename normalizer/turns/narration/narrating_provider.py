@@ -1,7 +1,7 @@
 """A provider made of two models: the first decides which tools to call, and the second narrates the results.
 
-    narrated = Narrated(provider, Narrator(other), tools)
-    await Turn(narrated, tools, limit=4, acknowledge=acknowledge).run(message)
+    provider = NarratingProvider(decider, Narrator(other), tools)
+    await Turn(provider, tools, limit=4, acknowledge=acknowledge).run(message)
 
 The first model is asked until there are tool results. Then the narrator answers, and the turn is over. So the first
 model gets only one round of calls. For research in several rounds, use a single model. The narrator also answers if
@@ -18,17 +18,17 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Assistant, JsonPart, Message, Part, Request, TextPart, Tool, ToolResult, ToolResults, User
+from ...conversation import Assistant, JsonPart, Message, Request, TextPart, Tool, ToolResult, ToolResults, User
 from ...events import BlockDelta, BlockStart, Event
 from ...model import Choice, Response, Stop, StopReason, Text, Usage
 from ...requests import read_request, write_request
 from ...wires import wire_name
 from ..provider import Provider
 from .acknowledge import Hinted
-from .narrator import Narrator, NarratorInput, narrator_input
+from .narrator import Narrator, NarratorInput, input_for
 
 
-class Narrated:
+class NarratingProvider:
     """A provider on the first model's wire. ``tools``: used for their names and waiting hints.
 
     Only the text and the usage of the narrator's answer enter the turn, because its reasoning and item ids mean
@@ -43,61 +43,53 @@ class Narrated:
         self.model = provider.model
         self._tools = tools or {}
         declared = [Tool(name, parameters={"type": "object", "properties": {}}) for name in self._tools]
-        bare = Request("", None, [User([TextPart("?")])], declared)
+        minimal = Request("", None, [User([TextPart("?")])], declared)
         #: The alias on the wire -> the tool's name, for names that the wire does not accept.
-        self._names = write_request(bare, self.wire, provider=self.name).names
+        self._names = write_request(minimal, self.wire, provider=self.name).names
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Yield the narrator's answer if the request ends with tool results, else the first model's answer."""
-        given = given_by(read_request(body, self.wire, provider=self.name), self._tools, self._names)
-        answer = self.provider.ask(body) if given is None else self._told(given)
-        async with aclosing(cast(AsyncGenerator[Any, None], answer)) as pieces:
-            async for piece in pieces:
-                yield piece
+        messages = read_request(body, self.wire, provider=self.name).messages
+        ends_with_results = bool(messages) and isinstance(messages[-1], ToolResults)
+        answer = self._narration(self._input(messages)) if ends_with_results else self.provider.ask(body)
+        async with aclosing(cast(AsyncGenerator[Any, None], answer)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
-    async def _told(self, given: NarratorInput) -> AsyncGenerator[Event | Response, None]:
+    async def _narration(self, narrator_input: NarratorInput) -> AsyncGenerator[Event | Response, None]:
         """Yield the narrator's text as canonical events, each with a Response of the text so far."""
-        said, heard = "", list[Response]()
+        text, responses = "", list[Response]()
         yield BlockStart(0, 0, "text")
-        async with aclosing(self.narrator.stream(given, heard.append)) as words:
-            async for piece in words:
-                said += piece
-                yield self._answer(said, "unknown", complete=False)  # the partial answer, if the turn is cancelled here
-                yield BlockDelta(0, 0, piece)
-        yield self._answer(said, "end_turn", heard[0].usage if heard else None)
+        async with aclosing(self.narrator.stream(narrator_input, responses.append)) as deltas:
+            async for delta in deltas:
+                text += delta
+                yield self._response(text, "unknown", complete=False)  # the partial answer, if the turn is cancelled
+                yield BlockDelta(0, 0, delta)
+        yield self._response(text, "end_turn", responses[0].usage if responses else None)
 
-    def _answer(self, said: str, stop: StopReason, usage: Usage | None = None, *, complete: bool = True) -> Response:
-        choice = Choice(0, [Text(said)], Stop(stop))
+    def _response(self, text: str, stop: StopReason, usage: Usage | None = None, *, complete: bool = True) -> Response:
+        choice = Choice(0, [Text(text)], Stop(stop))
         model = self.narrator.provider.model
         return Response(self.wire, self.name, None, model, [choice], usage, None, complete)
 
-
-def given_by(
-    request: Request, tools: Mapping[str, Hinted] | None = None, names: Mapping[str, str] | None = None
-) -> NarratorInput | None:
-    """Return the narrator's input if the request ends with tool results, else None.
-
-    It contains all calls since the last user message, with their results. ``names``: tool names by their alias in the
-    request (`Encoded.names`).
-    """
-    turns = request.messages
-    if not turns or not isinstance(turns[-1], ToolResults):
-        return None
-    spoke = max((place for place, turn in enumerate(turns) if isinstance(turn, User)), default=-1)
-    since = turns[spoke + 1 :]
-    messages = list(takewhile(lambda turn: isinstance(turn, User), reversed(turns[: spoke + 1])))  # may be several
-    words = [part.text for turn in reversed(messages) for part in _parts(turn) if isinstance(part, TextPart)]
-    said = [call for turn in since if isinstance(turn, Assistant) for call in turn.response.calls]
-    calls = [replace(call, name=(names or {}).get(call.name, call.name)) for call in said]
-    results = [_valued(result) for turn in since if isinstance(turn, ToolResults) for result in turn.results]
-    return narrator_input("\n".join(words), calls, results, tools)
+    def _input(self, messages: list[Message]) -> NarratorInput:
+        """Return all calls since the last user message, with their results."""
+        last_user = max((index for index, message in enumerate(messages) if isinstance(message, User)), default=-1)
+        since = messages[last_user + 1 :]
+        # Consecutive user messages belong together: a briefing may follow the user's own message.
+        users = [*takewhile(lambda message: isinstance(message, User), reversed(messages[: last_user + 1]))][::-1]
+        parts = [part for message in users if isinstance(message, User) for part in message.parts]
+        calls = [call for message in since if isinstance(message, Assistant) for call in message.response.calls]
+        results = [result for message in since if isinstance(message, ToolResults) for result in message.results]
+        return input_for(
+            "\n".join(part.text for part in parts if isinstance(part, TextPart)),
+            [replace(call, name=self._names.get(call.name, call.name)) for call in calls],
+            map(_with_json_value, results),
+            self._tools,
+        )
 
 
-def _parts(turn: Message) -> list[Part]:
-    return turn.parts if isinstance(turn, User) else []
-
-
-def _valued(result: ToolResult) -> ToolResult:
+def _with_json_value(result: ToolResult) -> ToolResult:
     """Parse a JSON text result into a value: most wires carry values as text."""
     [part] = result.parts if len(result.parts) == 1 else [None]
     if not isinstance(part, TextPart) or not part.text.lstrip().startswith(("{", "[")):

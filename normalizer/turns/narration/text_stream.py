@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ...conversation import Request
 from ...decoder import StreamDecoder
-from ...errors import NothingSaid
+from ...errors import TextFailed
 from ...events import BlockDelta, BlockReset, BlockStart, Event
 from ...model import Response
 from ...requests import write_request
@@ -21,91 +21,90 @@ from ..provider import Provider
 from ..request import opening
 
 
-def asked(provider: Provider, system: str, message: str) -> Request:
+def text_request(provider: Provider, system: str, message: str) -> Request:
     """Return a request without tools that consists of a system prompt and a user message."""
     return replace(opening(message, provider, system=system), model=provider.model)
 
 
-async def saying(
-    provider: Provider, request: Request, heard: Callable[[Response], object] | None = None
+async def stream_text(
+    provider: Provider, request: Request, on_response: Callable[[Response], object] | None = None
 ) -> AsyncGenerator[str, None]:
     """Send the request and yield the text of its answer as it arrives. Close the iterator to close the connection.
 
-    ``heard`` is called with the whole response. Raises NothingSaid if the model refused, called a tool or returned no
-    text, and if the answer failed or broke off. Errors of the provider propagate.
+    ``on_response`` is called with the whole response. Raises TextFailed if the model refused, called a tool or
+    returned no text, and if the answer failed or broke off. Errors of the provider propagate.
     """
     wire = wire_name(provider.wire)
     encoded = write_request(request, wire, provider=provider.name)
     decoder = StreamDecoder(wire, provider=provider.name, request=encoded.body)
-    words = _Words()
+    collector = _TextCollector()
     whole: Response | None = None
-    async with aclosing(_arriving(provider, encoded.body)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, Response):
-                whole = piece
+    async with aclosing(_chunks(provider, encoded.body)) as chunks:
+        async for chunk in chunks:
+            if isinstance(chunk, Response):
+                whole = chunk
                 continue
-            for text in words.of(decoder.feed(piece)):
+            for text in collector.new_text(decoder.feed(chunk)):
                 yield text
     response = decoder.finish() if whole is None else whole
-    if heard is not None:
-        heard(response)
-    for text in words.rest(response.text):
+    if on_response is not None:
+        on_response(response)
+    for text in collector.rest(response.text):
         yield text
-    _check(response, words.said)
+    _check(response, collector.text)
 
 
-async def _arriving(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
+async def _chunks(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
     """Yield the chunks of an answer.
 
-    A failure that is not an Exception, such as GeneratorExit, becomes NothingSaid. Otherwise it would close the stream.
+    A failure that is not an Exception, such as GeneratorExit, becomes TextFailed. Otherwise it would close the stream.
     """
-    async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(body))) as pieces:
+    async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(body))) as chunks:
         while True:
             try:
-                piece = await anext(pieces)
+                chunk = await anext(chunks)
             except StopAsyncIteration:
                 return
             except BaseException as error:
                 if isinstance(error, Exception) or not is_failure(error):
                     raise
-                raise NothingSaid(f"the provider raised {described(error)}", said="") from error
-            yield piece
+                raise TextFailed(f"the provider raised {described(error)}", text="") from error
+            yield chunk
 
 
-class _Words:
-    """Collects the text of an answer. ``said``: the text that was yielded so far."""
+class _TextCollector:
+    """Collects the text of an answer. ``text``: what was yielded so far."""
 
     def __init__(self) -> None:
-        self.said = ""
-        self._texts: set[int] = set()
+        self.text = ""
+        self._text_blocks: set[int] = set()
 
-    def of(self, events: list[Event]) -> list[str]:
-        """Return the new text of these events."""
+    def new_text(self, events: list[Event]) -> list[str]:
         new: list[str] = []
         for event in events:
             if isinstance(event, BlockStart) and event.choice == 0 and event.block == "text":
-                self._texts.add(event.key)
-            elif isinstance(event, BlockDelta) and event.choice == 0 and event.key in self._texts and event.text:
-                self.said += event.text
+                self._text_blocks.add(event.key)
+            elif isinstance(event, BlockDelta) and event.choice == 0 and event.key in self._text_blocks and event.text:
+                self.text += event.text
                 new.append(event.text)
-            elif isinstance(event, BlockReset) and event.choice == 0 and event.key in self._texts:
+            elif isinstance(event, BlockReset) and event.choice == 0 and event.key in self._text_blocks:
                 new += self.rest(event.text)
         return new
 
-    def rest(self, text: str) -> list[str]:
+    def rest(self, whole: str) -> list[str]:
         """Return the rest of the whole text, nothing if it does not start with the text that was yielded already."""
-        if len(text) <= len(self.said) or not text.startswith(self.said):
+        if len(whole) <= len(self.text) or not whole.startswith(self.text):
             return []
-        more = text[len(self.said) :]
-        self.said = text
-        return [more]
+        rest = whole[len(self.text) :]
+        self.text = whole
+        return [rest]
 
 
-def _check(response: Response, said: str) -> None:
+def _check(response: Response, text: str) -> None:
     if response.error is not None:
-        raise NothingSaid(f"{response.error.type}: {response.error.message}", said=said)
+        raise TextFailed(f"{response.error.type}: {response.error.message}", text=text)
     if not response.complete:
-        raise NothingSaid("the answer broke off", said=said)
+        raise TextFailed("the answer broke off", text=text)
     stop = response.choices[0].stop.reason if response.choices else "unknown"
-    if response.calls or stop in ("refusal", "content_filter") or not said.strip():
-        raise NothingSaid(f"the model said nothing that can be told ({stop})", said=said)
+    if response.calls or stop in ("refusal", "content_filter") or not text.strip():
+        raise TextFailed(f"the model returned no text for the user: stop reason {stop}", text=text)
