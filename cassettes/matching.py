@@ -24,8 +24,8 @@ from vcr.request import Request
 from vcr.util import read_body
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import RequestNotRecorded
 
+from .errors import RequestNotRecorded
 from .secrets.placeholder import is_placeholder
 
 #: Query members that carry credentials. They are ignored, since the same credential may be sent in a header instead.

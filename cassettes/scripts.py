@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import InvalidScript
+
+from .errors import InvalidScript
 
 FaultKind = Literal["rate_limit", "overloaded", "server_error", "authentication", "cut", "reset"]
 Ending = Literal["length", "content_filter", "pause"]

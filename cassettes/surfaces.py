@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolparity.normalizer.errors import UnknownSurface
 from toolparity.normalizer.model import Wire
 
+from .errors import UnknownSurface
 from .scripts import Script
 
 

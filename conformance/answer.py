@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import BadAnswer
+
+from .errors import InvalidAnswer
 
 _FORM = "python -m pydoc toolparity.conformance.answer shows the form"
 
@@ -77,17 +78,17 @@ class Answer(Struct, frozen=True):
 
 
 def answer(given: Any) -> Answer:
-    """Convert what a subject returned to an `Answer`. Raises BadAnswer if it has neither of the forms above."""
+    """Convert what a subject returned to an `Answer`. Raises InvalidAnswer if it has neither of the forms above."""
     if isinstance(given, Answer):
         return given
     if not isinstance(given, dict):
-        raise BadAnswer(f"the answer is a {type(given).__name__}", hint='give {"response": …} or {"calls": […]}')
+        raise InvalidAnswer(f"the answer is a {type(given).__name__}", hint='give {"response": …} or {"calls": […]}')
     if given.get("error") is not None and given.get("response") is None and "calls" not in given:
         return Answer(error=str(given["error"]), complete=False)
     try:
         return _canonical(given) if "response" in given else _brief(given)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise BadAnswer(f"{type(error).__name__}: {error}", hint=_FORM) from None
+        raise InvalidAnswer(f"{type(error).__name__}: {error}", hint=_FORM) from None
 
 
 #: The optional members of the brief form, with their types.
@@ -105,10 +106,10 @@ _MEMBERS: dict[str, type] = {
 
 def _brief(given: dict[str, Any]) -> Answer:
     if not isinstance(given.get("calls"), list):
-        raise BadAnswer("it holds neither a response nor calls", hint='give {"response": …} or {"calls": […]}')
+        raise InvalidAnswer("it holds neither a response nor calls", hint='give {"response": …} or {"calls": […]}')
     for member, kind in _MEMBERS.items():
         if not isinstance(given.get(member), kind | None):
-            raise BadAnswer(
+            raise InvalidAnswer(
                 f"{member} is {given[member]!r:.80}",
                 hint=_FORM,
             )
@@ -135,7 +136,7 @@ def _calls(given: list[Any]) -> list[AnsweredCall]:
     calls = []
     for one in given:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            raise BadAnswer(f"no call: {one!r:.80}", hint='a call is {"name": …, "arguments": …}')
+            raise InvalidAnswer(f"no call: {one!r:.80}", hint='a call is {"name": …, "arguments": …}')
         arguments, text = one.get("arguments"), one.get("arguments_text")
         if text is not None and not isinstance(text, str):
             arguments, text = text, None  # some dialects parse the arguments: pass them on unchanged
@@ -155,7 +156,7 @@ def _canonical(given: dict[str, Any]) -> Answer:
     findings = _codes(given.get("findings") or [])
     log = [str(line) for line in given.get("log") or []]
     if response is not None and not isinstance(response.get("usage"), dict | None):
-        raise BadAnswer(f"usage is {response['usage']!r:.80}", hint=_FORM)
+        raise InvalidAnswer(f"usage is {response['usage']!r:.80}", hint=_FORM)
     if response is None:
         return Answer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
     at: dict[tuple[int, int], AnsweredCall] = {}

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from .arguments import overflows
 from .conversation import Assistant, JsonPart, Message, Part, TextPart, ToolResult, ToolResults
-from .errors import DuplicateAnswer, StripIllegal, UnsayableOutcome
+from .errors import DuplicateAnswer, StripIllegal, UnserializableResult
 from .model import Reasoning, Response, ToolCall
 from .pairing import unanswered
 from .policies import Selection
@@ -32,7 +32,7 @@ def answer(
     ``outcomes``: a mapping from call id to outcome, or Results. A kept call without an outcome gets an error result
     that says it was not executed; dropped and rejected calls get the selection's reason. Without calls there is no
     second turn. Raises DuplicateAnswer if two Results have the same call id or an outcome matches no call, and
-    UnsayableOutcome for an outcome that is not JSON-serializable.
+    UnserializableResult for an outcome that is not JSON-serializable.
     """
     given = _by_id(outcomes)
     reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
@@ -77,7 +77,7 @@ def strip(response: Response, selection: Selection) -> Response:
 def result_of(call: ToolCall, outcome: Outcome) -> ToolResult:
     """Return the result of a call from the outcome of its tool. An exception becomes an error result.
 
-    Raises UnsayableOutcome if the outcome is not JSON-serializable.
+    Raises UnserializableResult if the outcome is not JSON-serializable.
     """
     if isinstance(outcome, ToolResult):
         return replace(outcome, call_id=call.id, name=outcome.name or call.name, kind=call.kind)
@@ -86,15 +86,15 @@ def result_of(call: ToolCall, outcome: Outcome) -> ToolResult:
         return ToolResult(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind)
     try:
         parts = parts_of(outcome)
-    except UnsayableOutcome as error:
-        raise UnsayableOutcome(error.what, where=f"{call.name} ({call.id})", hint=error.hint) from error.__cause__
+    except UnserializableResult as error:
+        raise UnserializableResult(error.what, where=f"{call.name} ({call.id})", hint=error.hint) from error.__cause__
     return ToolResult(call.id, parts, name=call.name, kind=call.kind, plain=not _is_parts(outcome))
 
 
 def parts_of(outcome: Outcome) -> list[Part]:
     """Return the parts of an outcome: none for None or "", a text part for a string, else a JSON part.
 
-    A list of parts is returned as it is. Raises UnsayableOutcome for a value that is not JSON-serializable.
+    A list of parts is returned as it is. Raises UnserializableResult for a value that is not JSON-serializable.
     """
     if outcome is None or outcome == "":
         return []
@@ -106,9 +106,11 @@ def parts_of(outcome: Outcome) -> list[Part]:
     try:
         value = msgspec.to_builtins(outcome, str_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnsayableOutcome(f"a {type(outcome).__name__} is not JSON-serializable: {error}", hint=hint) from error
+        raise UnserializableResult(
+            f"a {type(outcome).__name__} is not JSON-serializable: {error}", hint=hint
+        ) from error
     if overflows(value):
-        raise UnsayableOutcome("NaN and infinity are not JSON", hint=hint)
+        raise UnserializableResult("NaN and infinity are not JSON", hint=hint)
     return [JsonPart(value)]
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from . import json_codec
 from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_like, whole_body_wire
 from .documents import responses
-from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NoAnswer, SeveralBodies
+from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NotAResponse, SeveralBodies
 from .events import Event
 from .model import Response, Wire
 from .payloads import Payload, declared_by, payload_of
@@ -91,7 +91,7 @@ def _not_plain(body: bytes, error: MalformedBody, context: Context, wire: Wire) 
     others = [other for other in looks_like(body) if other != wire]
     if others and not error.hint:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
-    if isinstance(error, NoAnswer):
+    if isinstance(error, NotAResponse):
         # The server sent other JSON: return it as an error that keeps the body, with no call to execute.
         return error_response(context, {"type": "no_answer", "message": error.what, "body": json_codec.decode(body)})
     raise error

@@ -1,4 +1,4 @@
-"""Hierarchy of all errors that this distribution raises on purpose.
+"""Base class of the errors of this distribution, and the errors of the normalizer.
 
 Each error states what is wrong, where, and what to do; ``str()`` combines the three. Unusual traffic does not raise an
 error: it becomes a finding of the response (`toolparity.normalizer.findings`).
@@ -55,7 +55,7 @@ class MalformedBody(ToolparityError, ValueError):
         self.body = body
 
 
-class NoAnswer(MalformedBody):
+class NotAResponse(MalformedBody):
     """The body is a JSON object, but neither a response nor an error of the wire."""
 
 
@@ -89,10 +89,6 @@ class PolicyError(ToolparityError, ValueError):
     """A policy cannot be applied: unknown policy, negative limit, missing choice, or an argument of a wrong type."""
 
 
-class UnknownDialect(ToolparityError, ValueError):
-    """The name of a text-mode dialect is unknown."""
-
-
 class StreamingError(ToolparityError):
     """The caller's side ended a stream early on purpose; the subclass states the reason."""
 
@@ -124,17 +120,13 @@ class MissingExtra(ToolparityError, ImportError):
     """A required optional dependency is not installed."""
 
 
-class UnreadableSource(ToolparityError):
-    """A file contains no traffic, or its traffic cannot be parsed at this location."""
-
-
 class DuplicateAnswer(ToolparityError, ValueError):
     """A call has two results, or a result belongs to no call of the turn (failure ID-08)."""
 
     hint_default = "give one result for each call of the turn"
 
 
-class UnsayableOutcome(ToolparityError, TypeError):
+class UnserializableResult(ToolparityError, TypeError):
     """The outcome of a tool is not JSON-serializable: unsupported type, NaN, infinity or unlimited nesting."""
 
 
@@ -144,131 +136,5 @@ class StripIllegal(ToolparityError, ValueError):
     hint_default = "answer it with an error result instead"
 
 
-class InvalidTool(ToolparityError, ValueError):
-    """A tool cannot be declared: its name is already in use, or its schema is not a JSON schema."""
-
-
-class InvalidState(ToolparityError, ValueError):
-    """A stored state cannot be resumed: it is not a state, comes from a later version, or contradicts the turn."""
-
-
-class TurnMisused(ToolparityError, RuntimeError):
-    """An operation is invalid in the current state of a turn, such as a second run."""
-
-
-class CircuitOpen(ToolparityError, RuntimeError):
-    """A tool or provider failed so often that its breaker rejects calls for a while."""
-
-    hint_default = "it is tried again when its breaker's seconds are over"
-
-
-class OutOfTime(ToolparityError, TimeoutError):
-    """The time limit of a turn has expired."""
-
-
-class TooManyAbandoned(ToolparityError, RuntimeError):
-    """Too many threads still run abandoned tools, so no new one is started."""
-
-    hint_default = "give blocking tools timeouts of their own, so that they end"
-
-
-class UnknownTurn(ToolparityError, LookupError):
-    """The turn log contains no turn with this id, or none that can be resumed."""
-
-
-class TurnHeld(ToolparityError, RuntimeError):
-    """Another worker runs this turn or has taken it over: the caller must not continue it."""
-
-
-class LogFailed(ToolparityError, OSError):
-    """The database of a turn log cannot be opened, read or written."""
-
-
-class NewerLog(LogFailed):
-    """A later version of this program created the database, which was left unchanged."""
-
-
-class TextFailed(ToolparityError):
-    """A model that writes a text for the user failed, declined or stopped early. ``text``: what had arrived."""
-
-    def __init__(self, what: str, *, text: str = "", where: str = "", hint: str = "") -> None:
-        super().__init__(what, where=where, hint=hint)
-        self.text = text
-
-
-class InvalidScript(ToolparityError, ValueError):
-    """The script of a scenario is invalid."""
-
-
-class UnknownSurface(ToolparityError, ValueError):
-    """No surface has this name."""
-
-
-class ServerNotStarted(ToolparityError, OSError):
-    """The emulated providers cannot listen on the given address, or one of them did not start."""
-
-
-class UnknownSubject(ToolparityError, ValueError):
-    """No object with this name exists, or it is not a subject."""
-
-
-class BadAnswer(ToolparityError, ValueError):
-    """A subject returned an invalid result."""
-
-
-class InvalidScenario(ToolparityError, ValueError):
-    """A scenario is incomplete or contradicts its script."""
-
-
-class UnreadableCassette(UnreadableSource, ValueError):
-    """A file of the library is not a cassette, is damaged or is malicious; it was rejected as a whole."""
-
-
-class InvalidProvenance(ToolparityError, ValueError):
-    """The provenance of a cassette is missing or impossible."""
-
-
-class CassetteNotWritten(ToolparityError, OSError):
-    """The new cassette could not be written. The existing file is unchanged."""
-
-    hint_default = "the old cassette, if there was one, is untouched"
-
-
-class RequestNotRecorded(ToolparityError):
-    """No remaining recorded request matches the request that was sent."""
-
-    hint_default = "if it changed on purpose, record the scenario again"
-
-
-class RecordingFailed(ToolparityError):
-    """A recording is incomplete, unclean or not replayable. Earlier recordings are unchanged."""
-
-
-class ReplayFailed(ToolparityError):
-    """The replay of a cassette differs from its scenario."""
-
-
 class MissingKey(ToolparityError):
     """The environment contains no API key for a real provider."""
-
-
-class InvalidBaseline(ToolparityError, ValueError):
-    """A baseline, which is a file of expected failures, is invalid."""
-
-
-class UnreadableResults(ToolparityError, ValueError):
-    """A file does not contain the results of a run in a format that this version supports."""
-
-
-class ReportNotWritten(ToolparityError, OSError):
-    """A report could not be written."""
-
-
-class SecretsLeft(ToolparityError, ValueError):
-    """The data to be written contains possible secrets. ``leaks``: their kinds and locations, masked."""
-
-    hint_default = "nothing was written: scrub it, or remove what it names"
-
-    def __init__(self, what: str, *, leaks: tuple[object, ...] = (), where: str = "", hint: str = "") -> None:
-        super().__init__(what, where=where, hint=hint)
-        self.leaks = leaks

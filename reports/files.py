@@ -10,13 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from toolparity.normalizer.errors import UnreadableResults
+from toolparity.normalizer.errors import ToolparityError
 
 from .results import FORMAT, Run, format_of, read
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
 _HINT = "give the file that toolparity check --json wrote"
+
+
+class UnreadableResults(ToolparityError, ValueError):
+    """A file does not contain the results of a run in a format that this version supports."""
 
 
 def load(path: Path) -> Run:

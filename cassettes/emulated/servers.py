@@ -19,8 +19,7 @@ import uvicorn
 from grpc import aio
 from xai_sdk.proto import chat_pb2_grpc
 
-from toolparity.normalizer.errors import ServerNotStarted
-
+from ..errors import ServerNotStarted
 from ..scripts import Script
 from ..surfaces import Surface
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
 
-from toolparity.normalizer.errors import UnreadableCassette
+from ..errors import UnreadableCassette
 
 
 def digest(interactions: Iterable[Any]) -> str:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from toolparity.normalizer.errors import UnreadableCassette
-
+from ..errors import UnreadableCassette
 from ..sources import Exchange
 from ..sources import vcrpy as vcrpy_format
 from ..surfaces import Surface, surface

@@ -22,10 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolparity import __version__
-from toolparity.normalizer.errors import CassetteNotWritten, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.wires import WIRES
 
 from .. import emulation_marker
+from ..errors import CassetteNotWritten
 from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece
 from ..sources import Problem as Unread
 from ..sources.files import opened

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnreadableSource
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.wires import wire_name
 
+from ..errors import UnreadableSource
 from ..sources import Exchange
 from ..sources.decoding import response_of
 

@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer.errors import InvalidProvenance
 from toolparity.normalizer.wires import WIRES
 
+from ..errors import InvalidProvenance
 from ..surfaces import SURFACES
 from .digest import digest
 

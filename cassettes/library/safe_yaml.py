@@ -18,7 +18,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from toolparity.normalizer.errors import UnreadableCassette
+from ..errors import UnreadableCassette
 
 if yaml.__with_libyaml__:
     from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct, field
 
-from toolparity.normalizer.errors import SecretsLeft, ToolparityError, UnreadableCassette, UnreadableSource
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response
 
 from .. import emulation_marker
+from ..errors import SecretsLeft, UnreadableCassette, UnreadableSource
 from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface, surface_of
 from . import files, write_checks

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolparity.normalizer.errors import CassetteNotWritten, SecretsLeft, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
+from ..errors import CassetteNotWritten, SecretsLeft
 from . import files
 from .digest import digest
 

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from toolparity.normalizer.errors import CassetteNotWritten, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
+from ..errors import CassetteNotWritten
 from . import files, provenance, safe_yaml
 from .digest import digest
 from .provenance import Provenance

@@ -20,11 +20,11 @@ import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnreadableSource
 from toolparity.normalizer.model import Response, ServerToolCall, ToolCall
 from toolparity.normalizer.readers import sniff
 from toolparity.normalizer.readers.sse import SseReader
 
+from ..errors import UnreadableSource
 from ..sources.bodies import unpacked
 from ..sources.http import headers_of, is_stream
 from ..surfaces import Surface

@@ -18,9 +18,10 @@ from msgspec import Struct
 from vcr.request import Request
 
 from toolparity import __version__
-from toolparity.normalizer.errors import MissingKey, RecordingFailed, ToolparityError
+from toolparity.normalizer.errors import MissingKey, ToolparityError
 from toolparity.normalizer.model import Response
 
+from ..errors import RecordingFailed
 from ..library import files, write_checks, writing
 from ..library.digest import digest
 from ..library.provenance import Origin, Provenance, now

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from toolparity.normalizer.errors import ReplayFailed, RequestNotRecorded, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response
 
+from ..errors import ReplayFailed, RequestNotRecorded
 from ..library import files
 from ..library.provenance import Provenance
 from ..scripts import Script, scripts

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from toolparity.normalizer.answers import Outcome, answer
 from toolparity.normalizer.conversation import Message, Request, System, TextPart, Tool, ToolResult, User
-from toolparity.normalizer.errors import RecordingFailed
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 
+from ..errors import RecordingFailed
 from ..scripts import Call, Round, Script
 from ..surfaces import Surface
 from .sdks import Asking, player

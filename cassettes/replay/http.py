@@ -24,12 +24,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import RequestNotRecorded
 
 from .. import emulation_marker
 from ..chunking import CHUNKINGS
 from ..emulated.http import nowhere
 from ..emulated.servers import base_path
+from ..errors import RequestNotRecorded
 from ..surfaces import PATHS, Surface
 from .response_index import PLACE_HEADER, Deck, Track
 

@@ -18,10 +18,11 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant
-from toolparity.normalizer.errors import InvalidProvenance, RequestNotRecorded, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import read_request
 
 from .. import emulation_marker
+from ..errors import InvalidProvenance, RequestNotRecorded
 from ..library import Place, find, load
 from ..library.provenance import is_slug
 from ..matching import differences

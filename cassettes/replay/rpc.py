@@ -16,8 +16,8 @@ from grpc import aio
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import RequestNotRecorded
 
+from ..errors import RequestNotRecorded
 from ..surfaces import SURFACES
 from ..vcr_grpc import messages
 from .http import SCENARIO_HEADER

@@ -20,8 +20,8 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.documents import responses
-from toolparity.normalizer.errors import UnreadableSource
 
+from ..errors import UnreadableSource
 from . import har, http, jsonfile, recordings, single, vcrpy, xai_proto, yamlfile
 from .files import STDIN, Opened, opened, plain_name, size_of, walk
 from .model import Exchange, Found, Piece, Problem

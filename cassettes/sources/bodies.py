@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnreadableSource
 
+from ..errors import UnreadableSource
 from .files import MAX_RECORD_BYTES
 from .packed import ZSTD
 

@@ -11,8 +11,7 @@ from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from typing import cast
 
-from toolparity.normalizer.errors import UnreadableSource
-
+from ..errors import UnreadableSource
 from .packed import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
 
 #: Far above any real exchange. A longer "line" means that the file is not made of lines.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer.errors import UnreadableSource
-
+from ..errors import UnreadableSource
 from . import http
 from .bodies import from_base64, spelled
 from .model import Exchange

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnreadableSource
+
+from ..errors import UnreadableSource
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _elements = msgspec.json.Decoder(list[msgspec.Raw])

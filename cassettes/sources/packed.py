@@ -15,7 +15,7 @@ from importlib import import_module
 from io import RawIOBase
 from typing import Any
 
-from toolparity.normalizer.errors import UnreadableSource
+from ..errors import UnreadableSource
 
 #: Modules that unpack Zstandard. The first installed one is used.
 ZSTD = ("compression.zstd", "backports.zstd")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnreadableSource
 
+from ..errors import UnreadableSource
 from . import http
 from .bodies import body_of, spelled
 from .model import Exchange

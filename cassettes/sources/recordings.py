@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import event_wire, is_error, whole_wire
-from toolparity.normalizer.errors import UnreadableSource
 
+from ..errors import UnreadableSource
 from . import files, pairs, single
 from .bodies import from_base64
 from .http import is_stream, wire_of

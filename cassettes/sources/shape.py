@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer.errors import UnreadableSource
+from ..errors import UnreadableSource
 
 
 def mapping(item: dict[str, Any], key: str) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from toolparity.normalizer.detect import detect_body
-from toolparity.normalizer.errors import AmbiguousBody, ToolparityError, UnreadableSource
+from toolparity.normalizer.errors import AmbiguousBody, ToolparityError
 
+from ..errors import UnreadableSource
 from .http import is_stream
 from .model import Exchange
 

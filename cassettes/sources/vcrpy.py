@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnreadableSource
 
 from .. import emulation_marker
+from ..errors import UnreadableSource
 from . import http
 from .bodies import from_base64, spelled
 from .endpoints import told_by

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer.errors import UnreadableSource
-
+from ..errors import UnreadableSource
 from .model import Exchange
 from .shape import mapping, optional_mapping
 

@@ -14,7 +14,7 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-from toolparity.normalizer.errors import UnreadableSource
+from ..errors import UnreadableSource
 
 #: Members of one mapping. Merge keys (``<<``) that expand it beyond this are an attack, not a cassette.
 _MAX_MEMBERS = 10_000

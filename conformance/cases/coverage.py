@@ -14,8 +14,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from toolparity.normalizer.errors import InvalidScenario
-
+from ..errors import InvalidScenario
 from .scenarios import FOLDER, LEFT_OUT, guarded, scenarios
 
 HEAD = """\

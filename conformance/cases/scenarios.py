@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from toolparity.cassettes.scripts import Offer, Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import InvalidScenario
 
+from ..errors import InvalidScenario
 from .expected import Expected, expected
 
 #: The wires whose plain responses hold arguments as parsed JSON.

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from toolparity.cassettes.chunking import CHUNKINGS, events
+from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import UnreadableSource
 
 from ..oracle.prompts import asked
 from .scenarios import Scenario, body_bytes, scenarios

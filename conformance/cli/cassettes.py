@@ -12,10 +12,11 @@ from typing import Any
 import click
 import msgspec
 
+from toolparity.cassettes.errors import UnreadableCassette
 from toolparity.cassettes.library import files, importer, inventory, verify
 from toolparity.cassettes.library.files import Place
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Policy
 from toolparity.normalizer.policies import select
 from toolparity.reports.terminal import Section, render

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from toolparity.normalizer.errors import ReportNotWritten
 from toolparity.reports import formats
 from toolparity.reports.compare import compare
 from toolparity.reports.files import STDIN, load
@@ -17,6 +16,7 @@ from toolparity.reports.results import Report, Run, merged
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
+from ..errors import ReportNotWritten
 from . import screen
 from .options import Output
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from toolparity.cassettes.chunking import CHUNKINGS
-from toolparity.normalizer.errors import UnreadableSource
+from toolparity.cassettes.errors import UnreadableSource
 
 from . import exits
 from .cassette_report import by_origin

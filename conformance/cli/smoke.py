@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from toolparity.normalizer.errors import BadAnswer, MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra
 
+from ..errors import InvalidAnswer, UnknownSubject
 from ..runner import smoke
 from ..subjects import known_names, subject
 from . import exits
@@ -38,7 +39,7 @@ def command(ctx: click.Context, name: str, timeout: float) -> None:
         tested = subject(name, timeout=timeout, patience=1)
     except MissingExtra:
         raise
-    except (BadAnswer, UnknownSubject) as error:
+    except (InvalidAnswer, UnknownSubject) as error:
         click.echo(f"plug\thello\t{error}")
         click.echo("The plug is broken: the suite cannot get hold of the subject.", err=True)
         ctx.exit(exits.FAULT)

@@ -29,9 +29,10 @@ from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import ToolparityError, TurnHeld, TurnMisused, UnknownTurn
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.policies import POLICIES
 from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTurn
 from toolparity.normalizer.turns.log import Log
 
 from .narrating import Library

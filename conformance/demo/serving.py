@@ -12,8 +12,8 @@ import uvicorn
 from starlette.applications import Starlette
 
 from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.scripts import scripts
-from toolparity.normalizer.errors import ServerNotStarted
 from toolparity.normalizer.turns import clients
 from toolparity.normalizer.turns.clients import CLIENTS
 from toolparity.normalizer.turns.log import Log

@@ -15,8 +15,8 @@ from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface, surface, surface_of
 from toolparity.normalizer.conversation import Request, TextPart, User
-from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns.clients import SdkClient, client
+from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.events import TurnEvent
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge

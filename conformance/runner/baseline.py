@@ -19,8 +19,9 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolparity.normalizer.errors import InvalidBaseline
 from toolparity.reports.results import Result, Verdict
+
+from ..errors import InvalidBaseline
 
 SHIPPED = Path(__file__).resolve().parent.parent / "baselines"
 #: The safe loader, from libyaml if PyYAML was built with it: that one is ten times as fast.

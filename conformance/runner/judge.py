@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import BadAnswer, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Result, Told, Traffic, Verdict, brief
 
@@ -24,6 +24,7 @@ from ..answer import Answer, answer
 from ..cases.case import Case, Evidence, Round
 from ..cases.scenarios import scenarios
 from ..cases.traffic import answers, cut
+from ..errors import InvalidAnswer
 from ..laws import LAWS, Failure, Law
 from ..laws.common import named
 from ..subjects import Ask, Subject
@@ -120,7 +121,7 @@ class Bench:
                 evidence = self._evidence(case)
             except Unstable as error:
                 verdicts = [Verdict("conservation", "fail", str(error))]
-            except BadAnswer as error:
+            except InvalidAnswer as error:
                 verdicts = [Verdict("conservation", "fail", f"its answer cannot be read: {error}")]
             except ToolparityError as error:
                 verdicts = [Verdict("conservation", "error", str(error))]
@@ -152,7 +153,7 @@ class Bench:
         return None if self.supports(case) else self._rounds(case, how)
 
     def rounds(self, case: Case) -> list[Round]:
-        """Return the subject's answers in a case, round by round. Raises BadAnswer and Unstable."""
+        """Return the subject's answers in a case, round by round. Raises InvalidAnswer and Unstable."""
         return self._rounds(case, None)
 
     def _rounds(self, case: Case, how: str | None) -> list[Round]:
@@ -192,9 +193,9 @@ class Bench:
         except ToolparityError:
             raise
         except Exception as error:
-            raise BadAnswer(f"next_request raised {type(error).__name__}: {error}") from error
+            raise InvalidAnswer(f"next_request raised {type(error).__name__}: {error}") from error
         if not isinstance(made, dict):
-            raise BadAnswer(f"its next request is a {type(made).__name__}", hint="give the body as a JSON object")
+            raise InvalidAnswer(f"its next request is a {type(made).__name__}", hint="give the body as a JSON object")
         return made
 
 
@@ -224,7 +225,7 @@ def _judged(law: Law, evidence: Evidence) -> Verdict | None:
         if lacking := law.claims - evidence.subject.claims:
             return Verdict(law.id, "unsupported", f"it does not claim {', '.join(sorted(lacking))}")
         failure = next(law.check(evidence), None)
-    except (BadAnswer, Unstable) as error:
+    except (InvalidAnswer, Unstable) as error:
         failure = Failure(0, str(error))
     except ToolparityError as error:
         return Verdict(law.id, "error", str(error))

@@ -12,10 +12,10 @@ from typing import Literal
 from msgspec import Struct
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import BadAnswer
 
 from ..cases.case import Case, Evidence
 from ..cases.scenarios import scenarios
+from ..errors import InvalidAnswer
 from ..laws import LAWS
 from ..subjects import Subject
 from .judge import Bench, Unstable
@@ -53,7 +53,7 @@ def probes(subject: Subject) -> Iterator[Probe]:
 def _probed(subject: Subject, case: Case) -> tuple[Literal["", "plug", "implementation"], str]:
     try:
         rounds = Bench(subject).rounds(case)
-    except BadAnswer as error:
+    except InvalidAnswer as error:
         return "plug", str(error)
     except Unstable as error:
         return "implementation", str(error)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from toolparity import __version__
-from toolparity.normalizer.errors import InvalidBaseline
 from toolparity.reports import results
 
 from ..cases.case import Case
 from ..cases.scenarios import scenarios
+from ..errors import InvalidBaseline
 from ..laws import LAWS
 from ..subjects import Subject, subject
 from . import baseline, parallel

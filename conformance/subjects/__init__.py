@@ -16,9 +16,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from toolparity.normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.model import Policy, Wire
 
+from ..errors import UnknownSubject
 from .claims import CLAIMS, claims_of, input_of, providers_of, wires_of
 from .peers import PEERS
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from toolparity.normalizer.errors import UnknownSubject
 from toolparity.normalizer.wires import WIRES
+
+from ..errors import UnknownSubject
 
 #: The claims, and what each promises.
 CLAIMS: dict[str, str] = {

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
+from ..errors import InvalidAnswer, UnknownSubject
 from . import Ask, Next
 from .claims import claims_of, input_of, providers_of, wires_of
 from .process import Process
@@ -32,7 +32,7 @@ class Executable:
     """Starts the program ``command`` and sends `hello` at once to read its claims.
 
     ``timeout``: seconds for an answer. ``patience``: as `PATIENCE`. Raises UnknownSubject if the command is empty,
-    cannot be started or declares unknown names, and BadAnswer if it does not answer `hello`.
+    cannot be started or declares unknown names, and InvalidAnswer if it does not answer `hello`.
     """
 
     def __init__(self, command: Sequence[str], *, timeout: float = TIMEOUT, patience: int = PATIENCE) -> None:
@@ -56,11 +56,11 @@ class Executable:
             raise
 
     def read(self, ask: Ask) -> Any:
-        """Return the program's answer to a response. Raises BadAnswer if it gives none that can be read."""
+        """Return the program's answer to a response. Raises InvalidAnswer if it gives none that can be read."""
         return self._asked({"op": "read", **_told(ask)})
 
     def next_request(self, ask: Next) -> Any:
-        """Return the program's next request. Raises BadAnswer if it gives none."""
+        """Return the program's next request. Raises InvalidAnswer if it gives none."""
         results = [
             {"call_id": one.call_id, "name": one.name, "content": one.content, "is_error": one.is_error}
             for one in ask.results
@@ -68,7 +68,7 @@ class Executable:
         line = {"op": "next", **_told(ask.ask), "results": results, "to": ask.to, "to_provider": ask.provider}
         given = self._asked(line)
         if "request" not in given:
-            raise BadAnswer("no request in the answer to op next", hint='answer {"request": {…}}')
+            raise InvalidAnswer("no request in the answer to op next", hint='answer {"request": {…}}')
         return given["request"]
 
     def close(self) -> None:
@@ -79,16 +79,16 @@ class Executable:
 
     def _asked(self, line: dict[str, Any]) -> dict[str, Any]:
         if self._failed >= self._patience:
-            raise BadAnswer(f"{self._command[0]} failed {self._failed} times in a row and is not asked again")
+            raise InvalidAnswer(f"{self._command[0]} failed {self._failed} times in a row and is not asked again")
         if self._failures >= MOST_FAILURES:
-            raise BadAnswer(f"{self._command[0]} failed {self._failures} times and is not asked again")
+            raise InvalidAnswer(f"{self._command[0]} failed {self._failures} times and is not asked again")
         try:
             if self._process is None:
                 self._process = Process(self._command)
                 if line != _HELLO:  # a restarted program gets hello first
                     self._process.ask(json_codec.encode(_HELLO), self._timeout)
             given = _object(self._process.ask(json_codec.encode(line), self._timeout))
-        except (BadAnswer, UnknownSubject):
+        except (InvalidAnswer, UnknownSubject):
             self._failed += 1
             self._failures += 1
             self.close()
@@ -102,9 +102,9 @@ def _object(line: bytes) -> dict[str, Any]:
         given = json_codec.decode(line)
     except ValueError as error:
         hint = "print one JSON object a line, and nothing else"
-        raise BadAnswer(f"the line is no JSON: {error}; it begins {line[:60]!r}", hint=hint) from None
+        raise InvalidAnswer(f"the line is no JSON: {error}; it begins {line[:60]!r}", hint=hint) from None
     if not isinstance(given, dict):
-        raise BadAnswer(f"the line is a {type(given).__name__}, and no JSON object")
+        raise InvalidAnswer(f"the line is a {type(given).__name__}, and no JSON object")
     return given
 
 

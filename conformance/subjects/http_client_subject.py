@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolparity.normalizer.errors import BadAnswer, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
+from ..errors import InvalidAnswer
 from . import Ask, Next
 from .loopback import Loopback, Question
 
@@ -27,22 +28,22 @@ class Fetching:
     def read(self, ask: Ask) -> Any:
         """Return the subject's answer to the response that it fetched.
 
-        Raises BadAnswer if it fetched none, or requested it too often.
+        Raises InvalidAnswer if it fetched none, or requested it too often.
         """
         with self._loopback.question(ask) as (question, base):
             try:
                 given = self._subject.read(replace(ask, pieces=[], base_url=base))
-            except BadAnswer as error:
-                raise BadAnswer(f"{error.what}; {_fetched(question)}", hint=error.hint) from None
+            except InvalidAnswer as error:
+                raise InvalidAnswer(f"{error.what}; {_fetched(question)}", hint=error.hint) from None
             except ToolparityError:
                 raise
             except Exception as error:
                 given = {"error": f"{type(error).__name__}: {error}"}
         if not question.served:
             said = f"; it says: {given['error']}" if isinstance(given, dict) and given.get("error") else ""
-            raise BadAnswer(f"{_fetched(question)}{said}", hint="send the request to the base_url of the question")
+            raise InvalidAnswer(f"{_fetched(question)}{said}", hint="send the request to the base_url of the question")
         if question.overrun:
-            raise BadAnswer(f"{_fetched(question)}, and asked for it again", hint="switch retries off")
+            raise InvalidAnswer(f"{_fetched(question)}, and asked for it again", hint="switch retries off")
         return given
 
     def next_request(self, ask: Next) -> Any:

@@ -18,8 +18,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra
 
+from ..errors import UnknownSubject
 from .executable import TIMEOUT, Executable
 from .peers import PEERS, Peer
 

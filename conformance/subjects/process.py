@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from multiprocessing import util
 from typing import IO, NoReturn
 
-from toolparity.normalizer.errors import BadAnswer, UnknownSubject
+from ..errors import InvalidAnswer, UnknownSubject
 
 #: The maximum length of a line in bytes.
 MOST_BYTES = 64 * 1024 * 1024
@@ -62,11 +62,11 @@ class Process:
     def ask(self, line: bytes, timeout: float) -> bytes:
         """Send a line and return the line that answers it.
 
-        ``timeout``: seconds. Raises BadAnswer if there is no answer in time, or more than one line.
+        ``timeout``: seconds. Raises InvalidAnswer if there is no answer in time, or more than one line.
         """
         self._take(self._out)
         if self._held.strip():
-            raise BadAnswer("it printed more than one line for one line", hint="print one JSON object a line")
+            raise InvalidAnswer("it printed more than one line for one line", hint="print one JSON object a line")
         self._held.clear()
         self._looked = 0
         unsent = memoryview(line + b"\n")
@@ -78,7 +78,7 @@ class Process:
             while (given := self._line()) is None:
                 left = until - time.monotonic()
                 if left <= 0:
-                    raise BadAnswer(f"no answer within {timeout:g} s{self._said()}")
+                    raise InvalidAnswer(f"no answer within {timeout:g} s{self._said()}")
                 ready = selector.select(min(left, _TICK))
                 for key, _ in ready:
                     if key.fileobj is self._in:
@@ -101,7 +101,7 @@ class Process:
     def _line(self) -> bytes | None:
         """Return the first line that is not blank, or None.
 
-        Raises BadAnswer if it is too long or if more lines follow.
+        Raises InvalidAnswer if it is too long or if more lines follow.
         """
         while (end := self._held.find(b"\n", self._looked)) >= 0:
             line = bytes(self._held[:end])
@@ -109,11 +109,12 @@ class Process:
             self._looked = 0
             if line.strip():
                 if self._held.strip():
-                    raise BadAnswer("it printed more than one line for one line", hint="print one JSON object a line")
+                    what = "it printed more than one line for one line"
+                    raise InvalidAnswer(what, hint="print one JSON object a line")
                 return line
         self._looked = len(self._held)
         if len(self._held) > MOST_BYTES:
-            raise BadAnswer(f"its line is longer than {MOST_BYTES:,} bytes")
+            raise InvalidAnswer(f"its line is longer than {MOST_BYTES:,} bytes")
         return None
 
     def _send(self, unsent: memoryview) -> memoryview:
@@ -150,7 +151,7 @@ class Process:
             how = f"ended with code {self._process.wait(timeout=1)}"
         except subprocess.TimeoutExpired:
             how = "closed its output"
-        raise BadAnswer(f"the program {how}{self._said()}")
+        raise InvalidAnswer(f"the program {how}{self._said()}")
 
     def _said(self) -> str:
         self._take(self._err)

@@ -22,12 +22,12 @@ from functools import partial
 from typing import Any
 
 from ..conversation import Request
-from ..errors import TurnMisused
 from ..model import Policy, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
 from ..wires import wire_name
 from .backoff import DEFAULT, Backoff, Retries
+from .errors import TurnMisused
 from .events import TurnEvent
 from .execution.barrier import Gate
 from .execution.cancellation import EXITS, is_failure

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import json_codec
-from ..errors import MalformedBody, NoAnswer
+from ..errors import MalformedBody, NotAResponse
 from ..events import Event, StreamError
 from ..findings import Finding, finding
 from ..model import CallStatus, Choice, Error, Response, Stop, StopReason, ToolCall
@@ -334,14 +334,14 @@ _OF_ERRORS = ("error", "errors", "detail", "code", "msg")
 def response_without_output(
     context: Context, data: bytes, *, id: str | None = None, model: str | None = None
 ) -> Response:
-    """Return an error response for a body without model output. Raises NoAnswer if the body is not an error either."""
+    """Return an error response for a body without model output. Raises NotAResponse if it is not an error either."""
     raw = json_codec.decode(data)
     failed = context.status is not None and context.status >= 400
     if not failed and isinstance(raw, dict):
         failed = any(raw.get(name) is not None for name in _OF_ERRORS) or isinstance(raw.get("message"), str)
         failed = failed or raw.get("status") == "failed"
     if not failed:
-        raise NoAnswer(f"the body is neither a response nor an error of {context.wire}", body=data)
+        raise NotAResponse(f"the body is neither a response nor an error of {context.wire}", body=data)
     return error_response(context, raw, id=id, model=model)
 
 

@@ -25,13 +25,13 @@ from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.conformance.cases.case import Case
+from toolparity.conformance.errors import InvalidAnswer
 from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects import Ask, Next, Returned, claims
 from toolparity.conformance.subjects import subject as found
 from toolparity.conformance.subjects.http_client_subject import Fetching
 from toolparity.conformance.subjects.loopback import MOST_REQUESTS
 from toolparity.conformance.subjects.reference import Reference
-from toolparity.normalizer.errors import BadAnswer
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject_client.mjs"
 BODY = {
@@ -296,7 +296,7 @@ def raises(ask: Ask) -> Any:
     ids=["none", "none and an error", "raises", "another end", "another method", "another mode", "an old address"],
 )
 def test_an_answer_that_nobody_fetched_is_no_answer(client: Make, read: Callable[[Ask], Any], told: str) -> None:
-    with pytest.raises(BadAnswer) as error:
+    with pytest.raises(InvalidAnswer) as error:
         client(read).read(PLAIN)
     assert told in str(error.value)
     bench = Bench(client(read), twice=False)
@@ -310,7 +310,8 @@ def test_a_request_too_many_is_told(client: Make) -> None:
             post(ask.base_url + "/chat/completions")
         return {"calls": []}
 
-    with pytest.raises(BadAnswer, match=f"it had fetched the answer \\({MOST_REQUESTS} requests\\), and asked for it"):
+    fetched = f"it had fetched the answer \\({MOST_REQUESTS} requests\\), and asked for it"
+    with pytest.raises(InvalidAnswer, match=fetched):
         client(read).read(PLAIN)
 
 
@@ -318,7 +319,7 @@ def test_a_request_without_end_is_refused(client: Make) -> None:
     def read(ask: Ask) -> Any:
         return {"calls": [], "text": post(ask.base_url + "/chat/completions", "x" * (21 << 20)).decode()}
 
-    with pytest.raises(BadAnswer, match="the request has more than"):
+    with pytest.raises(InvalidAnswer, match="the request has more than"):
         client(read).read(PLAIN)
 
 

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from toolparity.conformance.cli import main
+from toolparity.conformance.errors import InvalidBaseline
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.baseline import Known, applied, updated
-from toolparity.normalizer.errors import InvalidBaseline
 from toolparity.reports.results import Result, Verdict
 
 CHECK = ["check", "documented-goclaw", "--scenario", "parallel-three", "--wire", "openai.chat", "--jobs", "1", "--once"]

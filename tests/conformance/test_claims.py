@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from toolparity.conformance.cases.case import Case
+from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects import Ask, Next
 from toolparity.conformance.subjects.claims import CLAIMS, claims_of
 from toolparity.conformance.subjects.reference import Reference
-from toolparity.normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra
 
 CHOICE = Choice(scenarios=("parallel-three", "two-rounds", "arguments-*"))
 #: Claim -> a law by which leaving it out is seen.

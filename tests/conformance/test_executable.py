@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from toolparity.conformance.cases.case import Case
+from toolparity.conformance.errors import InvalidAnswer, UnknownSubject
 from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects import CLAIMS, Ask, Next, Returned
 from toolparity.conformance.subjects.executable import MOST_FAILURES, PATIENCE, Executable
-from toolparity.normalizer.errors import BadAnswer, UnknownSubject
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject.mjs"
 HELLO = """
@@ -114,13 +114,13 @@ for line in sys.stdin:
     ],
 )
 def test_what_goes_wrong_with_a_program_is_a_bad_answer(program: Program, rest: str, told: str) -> None:
-    with pytest.raises(BadAnswer, match=told):
+    with pytest.raises(InvalidAnswer, match=told):
         program(rest, timeout=0.5 if "within" in told else 10).read(ASK)
 
 
 def test_a_program_that_floods_is_cut_off(program: Program) -> None:
     subject = program("sys.stdin.readline()\nwhile True: sys.stdout.write('x' * 1_000_000)")
-    with pytest.raises(BadAnswer, match="longer than"):
+    with pytest.raises(InvalidAnswer, match="longer than"):
         subject.read(ASK)
 
 
@@ -137,7 +137,7 @@ for line in sys.stdin:
     assert subject.read(ASK) == {"calls": []}
     while not (tmp_path / "mark").exists():
         time.sleep(0.01)
-    with pytest.raises(BadAnswer, match="more than one line"):
+    with pytest.raises(InvalidAnswer, match="more than one line"):
         subject.read(ASK)
 
 
@@ -163,14 +163,14 @@ sys.stdin.readline()
 sys.exit(7)
 """
     )
-    with pytest.raises(BadAnswer, match="ended with code 7"):
+    with pytest.raises(InvalidAnswer, match="ended with code 7"):
         subject.read(ASK)
     subject.close()
 
 
 def test_a_program_that_reads_nothing_does_not_hold_up_who_writes_to_it(program: Program) -> None:
     large = Ask(wire="openai.chat", provider="openai", stream=False, pieces=[b"x" * 4_000_000])
-    with pytest.raises(BadAnswer, match=r"no answer within 0.5 s"):
+    with pytest.raises(InvalidAnswer, match=r"no answer within 0.5 s"):
         program("time.sleep(60)", timeout=0.5).read(large)
 
 
@@ -213,11 +213,11 @@ for line in sys.stdin:
     )
     subject._failures = MOST_FAILURES - 2
     for _ in range(2):
-        with pytest.raises(BadAnswer, match="no JSON"):
+        with pytest.raises(InvalidAnswer, match="no JSON"):
             subject.read(ASK)
         if subject._failures < MOST_FAILURES:
             assert subject.read(ASK) == {"calls": []}
-    with pytest.raises(BadAnswer, match=f"failed {MOST_FAILURES} times and is not asked again"):
+    with pytest.raises(InvalidAnswer, match=f"failed {MOST_FAILURES} times and is not asked again"):
         subject.read(ASK)
 
 
@@ -232,7 +232,7 @@ for line in sys.stdin:
         sys.exit(1)
 """.replace("MARK", str(tmp_path / "mark"))
     )
-    with pytest.raises(BadAnswer, match="ended with code 1"):
+    with pytest.raises(InvalidAnswer, match="ended with code 1"):
         subject.read(ASK)
     assert subject.read(ASK) == {"calls": []}
 
@@ -240,9 +240,9 @@ for line in sys.stdin:
 def test_a_program_that_fails_again_and_again_is_not_asked_again(program: Program) -> None:
     subject = program("sys.stdin.readline(); sys.exit(1)")
     for _ in range(PATIENCE):
-        with pytest.raises(BadAnswer, match="ended with code 1"):
+        with pytest.raises(InvalidAnswer, match="ended with code 1"):
             subject.read(ASK)
-    with pytest.raises(BadAnswer, match="not asked again"):
+    with pytest.raises(InvalidAnswer, match="not asked again"):
         subject.read(ASK)
 
 

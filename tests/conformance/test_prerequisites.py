@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 from toolparity.conformance.cases import traffic
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cli import main
+from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner import baseline, judge
 from toolparity.conformance.subjects import SUBJECTS, subject
 from toolparity.conformance.subjects.reference import Reference
-from toolparity.normalizer.errors import MissingExtra, UnknownSubject
+from toolparity.normalizer.errors import MissingExtra
 
 
 def run(*arguments: str) -> Result:

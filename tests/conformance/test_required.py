@@ -7,9 +7,9 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from toolparity.conformance.cli import main
+from toolparity.conformance.errors import InvalidScenario
 from toolparity.conformance.runner import release
 from toolparity.conformance.runner.release import Required, held, read, written
-from toolparity.normalizer.errors import InvalidScenario
 from toolparity.reports.results import Result, Verdict
 
 BROKEN = Result("mine", "parallel-three", "openai.chat", "plain", "all", [Verdict("order", "fail", "why")])

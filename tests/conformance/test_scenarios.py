@@ -16,12 +16,12 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases import scenarios, traffic
 from toolparity.conformance.cases.expected import Expected, ExpectedCall
 from toolparity.conformance.cases.scenarios import Scenario, body_bytes, read
+from toolparity.conformance.errors import InvalidScenario
 from toolparity.conformance.laws.common import equal
 from toolparity.conformance.oracle.prompts import asked
 from toolparity.conformance.runner import judge
 from toolparity.conformance.runner.judge import Bench, Choice
 from toolparity.conformance.subjects.reference import Reference
-from toolparity.normalizer.errors import InvalidScenario
 from toolparity.normalizer.requests import check_request
 from toolparity.reports.results import Verdict
 

@@ -12,8 +12,8 @@ import pytest
 from xai_sdk.proto import chat_pb2_grpc
 
 from toolparity.cassettes.emulated.servers import Servers, running, serving
+from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import ServerNotStarted
 
 
 def ports(servers: Servers) -> list[int]:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from tests.turns import playing
 from tests.turns.playing import WIRES, Counting, Emulated, Say, ServerCall, Told, at_once, call, script
 from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
-from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns import Tool, ToolFailed, Tools
+from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.events import BlockStart
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolparity.normalizer.errors import InvalidTool
 from toolparity.normalizer.turns import Executor, Tool, Tools
+from toolparity.normalizer.turns.errors import InvalidTool
 from toolparity.normalizer.turns.execution.signatures import misfit
 from toolparity.normalizer.turns.execution.validation import problems
 

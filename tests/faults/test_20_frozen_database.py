@@ -23,7 +23,7 @@ from sqlalchemy import URL, Connection
 from tests import postgres as servers
 from tests.turns.log.shared import assert_whole, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer.errors import LogFailed, TurnHeld
+from toolparity.normalizer.turns.errors import LogFailed, TurnHeld
 from toolparity.normalizer.turns.events import BlockDelta, TurnStarted
 from toolparity.normalizer.turns.log import Log, database
 from toolparity.normalizer.turns.log.engine import make_engine

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.errors import TurnHeld, TurnMisused
 from toolparity.normalizer.turns import Tool, Turn, current_call
+from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.machine import state as states
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.traffic import CHAT_URL, chat_body
+from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.cassettes.sources.bodies import body_of
-from toolparity.normalizer.errors import UnreadableSource
 
 Half = dict[str, Any]
 

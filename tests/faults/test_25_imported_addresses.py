@@ -18,12 +18,12 @@ from vcr.request import Request
 
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
+from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import find, forget, load
 from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
 from toolparity.cassettes.recorder.vcr import playing
 from toolparity.cassettes.sources import yamlfile
 from toolparity.conformance.cli import main
-from toolparity.normalizer.errors import RequestNotRecorded
 
 HOSTS = st.sampled_from(["api.openai.com", "localhost", "127.0.0.1", "[::1]", "gateway.example", "x.openai.azure.com"])
 WORDS = st.text("abcdefghijklmnop0123456789-.", min_size=1, max_size=8)

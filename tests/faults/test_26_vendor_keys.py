@@ -19,8 +19,8 @@ from xai_sdk.proto import chat_pb2 as chat
 from tests.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body, written
 from tests.secrets.fakes import ALNUM, HEX, letters
 from tests.secrets.plant import exact_half, json_leaves, parsed, readable_half, streamed
+from toolparity.cassettes.errors import SecretsLeft
 from toolparity.cassettes.secrets import Scrubber, refuse, scan
-from toolparity.normalizer.errors import SecretsLeft
 
 UPPER = string.ascii_uppercase + string.digits
 WIDE = ALNUM + "-_"

@@ -19,13 +19,13 @@ from tests.library.making import interaction, made
 from tests.programs import interruptible
 from tests.traffic import chat_body
 from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import forget
 from toolparity.cassettes.replay.http import application
 from toolparity.cassettes.replay.response_index import Deck
 from toolparity.cassettes.replay.rpc import Chat
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli import main
-from toolparity.normalizer.errors import RequestNotRecorded
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 

@@ -10,7 +10,7 @@ import pytest
 from tests.history.talks import PROVIDERS
 from toolparity.normalizer.answers import answer, result_of
 from toolparity.normalizer.conversation import JsonPart
-from toolparity.normalizer.errors import MalformedBody, ToolparityError, UnsayableOutcome
+from toolparity.normalizer.errors import MalformedBody, ToolparityError, UnserializableResult
 from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import check_request, read_request, write_request
@@ -103,11 +103,11 @@ CALL = ToolCall("a", "f", {}, "{}")
     "outcome", [object(), float("nan"), {"a": [float("inf")]}, deep()], ids=["object", "nan", "infinity", "nest"]
 )
 def test_an_outcome_that_json_cannot_say_is_refused_by_the_name_of_its_call(outcome: Any) -> None:
-    with pytest.raises(UnsayableOutcome) as caught:
+    with pytest.raises(UnserializableResult) as caught:
         result_of(CALL, outcome)
     assert caught.value.where == "f (a)"
     response = Response("openai.chat", "openai", None, "m", [Choice(0, [CALL], Stop("tool_calls"))])
-    with pytest.raises(UnsayableOutcome):
+    with pytest.raises(UnserializableResult):
         answer(response, select(response), {"a": outcome})
 
 

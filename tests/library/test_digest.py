@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tests.library.making import interaction, made
+from toolparity.cassettes.errors import UnreadableCassette
 from toolparity.cassettes.library import digest, load
-from toolparity.normalizer.errors import UnreadableCassette
 
 ONE = interaction()
 

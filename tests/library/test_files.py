@@ -16,6 +16,7 @@ from vcr.serializers import yamlserializer
 
 from tests.library.making import interaction, made
 from tests.traffic import chat_body
+from toolparity.cassettes.errors import UnreadableCassette, UnreadableSource
 from toolparity.cassettes.library import (
     exchanges,
     file_for,
@@ -28,7 +29,6 @@ from toolparity.cassettes.library import (
     safe_yaml,
 )
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import UnreadableCassette, UnreadableSource
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "cassettes" / "examples").glob("*.yaml"))
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.library.making import made, rewritten
+from toolparity.cassettes.errors import UnreadableCassette
 from toolparity.cassettes.library import find, forget, inventory, load, path_for, provenance_of, safe_yaml
 from toolparity.cassettes.library.verify import verify_one
-from toolparity.normalizer.errors import ToolparityError, UnreadableCassette
+from toolparity.normalizer.errors import ToolparityError
 
 TOP = "version: 1\ninteractions:\n"
 ASKED = "- {request: {method: GET, uri: u, body: null, headers: {}}, response: "

@@ -17,8 +17,8 @@ from vcr import VCR
 from vcr.request import Request
 
 from tests.library.making import TOLD, interaction, made
+from toolparity.cassettes.errors import CassetteNotWritten
 from toolparity.cassettes.library import Persister, find, forget, load, path_for, save
-from toolparity.normalizer.errors import CassetteNotWritten
 
 ROOT = Path(__file__).parents[2]
 KILLS = 120

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from vcr import VCR
 
 from tests.library.making import TOLD, interaction, made, rewritten
+from toolparity.cassettes.errors import InvalidProvenance
 from toolparity.cassettes.library import KEY, Provenance, load, provenance_of
 from toolparity.cassettes.library import provenance as reading
-from toolparity.normalizer.errors import InvalidProvenance
 
 GOOD = replace(TOLD, digest="sha256:" + "0" * 64).as_metadata()
 

@@ -19,15 +19,10 @@ from vcr.request import Request
 from vcr.serializers import yamlserializer
 
 from tests.library.making import TOLD, interaction, made
+from toolparity.cassettes.errors import CassetteNotWritten, InvalidProvenance, SecretsLeft, UnreadableCassette
 from toolparity.cassettes.library import Persister, load, path_for, safe_yaml, save, writing
 from toolparity.cassettes.library import interaction as plain_interaction
-from toolparity.normalizer.errors import (
-    CassetteNotWritten,
-    InvalidProvenance,
-    SecretsLeft,
-    ToolparityError,
-    UnreadableCassette,
-)
+from toolparity.normalizer.errors import ToolparityError
 
 _BODIES = (
     st.text() | st.binary() | st.sampled_from(["a\r\nb\r\n\r\n", "\n\na\n", " a\n b", "a \n", "\t\n", "x" * 5000, ""])

@@ -11,10 +11,10 @@ import pytest
 from vcr.request import Request
 
 from toolparity import normalize
+from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder.diff import Change, Outline, diff, first_difference, outline, render
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import UnreadableSource
 
 Answer = dict[str, Any]
 

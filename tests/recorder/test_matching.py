@@ -11,10 +11,11 @@ from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.request import Request
 
 from toolparity.cassettes import matching
+from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.matching import Unrecorded, differences
 from toolparity.cassettes.recorder.vcr import Strict
 from toolparity.cassettes.secrets.placeholder import placeholder
-from toolparity.normalizer.errors import RequestNotRecorded, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
 URL = "https://api.example.com/v1/chat/completions"
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "temperature": 1, "stream": True}

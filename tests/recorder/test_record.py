@@ -11,6 +11,7 @@ import pytest
 
 from toolparity import Response
 from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.errors import CassetteNotWritten, RecordingFailed, ReplayFailed, SecretsLeft
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
 from toolparity.cassettes.recorder.decoded import interactions
@@ -18,14 +19,7 @@ from toolparity.cassettes.recorder.record import Way, capture, drift, emulated, 
 from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import Call, Fault, Round, Say, Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import (
-    CassetteNotWritten,
-    MissingKey,
-    RecordingFailed,
-    ReplayFailed,
-    SecretsLeft,
-    ToolparityError,
-)
+from toolparity.normalizer.errors import MissingKey, ToolparityError
 
 CHAT = SURFACES["openai.chat"]
 SINGLE = scripts()["single-call"]

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from toolparity.cassettes.errors import InvalidProvenance, ReplayFailed, UnreadableCassette
 from toolparity.cassettes.library import files, writing
 from toolparity.cassettes.recorder.replay import replay
 from toolparity.cassettes.recorder.sdks import openai_chat
 from toolparity.cassettes.scripts import Script, scripts
-from toolparity.normalizer.errors import InvalidProvenance, ReplayFailed, UnreadableCassette
 
 SINGLE = scripts()["single-call"]
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from toolparity import normalize
+from toolparity.cassettes.errors import RecordingFailed
 from toolparity.cassettes.recorder.script_driver import conversation, opening
 from toolparity.cassettes.scripts import Call, Offer, Round, Say, Script, Think, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import RecordingFailed
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import check_request, write_request
 

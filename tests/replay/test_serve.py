@@ -20,6 +20,7 @@ from click.testing import CliRunner
 
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.recorder.record import emulated
 from toolparity.cassettes.recorder.sdks import Link
@@ -29,7 +30,6 @@ from toolparity.cassettes.replay.rpc import Chat
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli.serve import command
-from toolparity.normalizer.errors import RequestNotRecorded
 
 from ..library.making import made, rewritten
 from ..programs import interruptible

@@ -9,8 +9,8 @@ import pytest
 from tests.secrets.cassettes import written
 from tests.secrets.plant import Plant
 from tests.secrets.planted import PLANTS
+from toolparity.cassettes.errors import SecretsLeft
 from toolparity.cassettes.secrets import Scrubber, refuse, scan
-from toolparity.normalizer.errors import SecretsLeft
 
 each_plant = pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.id)
 

@@ -11,9 +11,9 @@ import requests
 
 from tests.secrets.cassettes import answer
 from tests.secrets.fakes import fake
+from toolparity.cassettes.errors import SecretsLeft
 from toolparity.cassettes.recorder.vcr import recording
 from toolparity.cassettes.secrets import Scrubber
-from toolparity.normalizer.errors import SecretsLeft
 
 
 class _Tells(BaseHTTPRequestHandler):

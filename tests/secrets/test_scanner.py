@@ -14,9 +14,10 @@ from xai_sdk.proto import chat_pb2 as chat
 
 from tests.secrets.cassettes import answer, anthropic_arguments, cassette, grpc_body, pieces
 from tests.secrets.fakes import env_key, fake, letters
+from toolparity.cassettes.errors import SecretsLeft
 from toolparity.cassettes.secrets import refuse, scan, scanner
 from toolparity.cassettes.secrets.scanner import readings
-from toolparity.normalizer.errors import SecretsLeft, ToolparityError
+from toolparity.normalizer.errors import ToolparityError
 
 SCANNER = Path(scanner.__file__).parent
 

@@ -11,9 +11,10 @@ import pytest
 
 from tests.building import chat_body, codes, shapes
 from toolparity import Response, normalize
-from toolparity.normalizer.errors import MalformedBody, PolicyError, UnknownDialect
+from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response
 from toolparity.normalizer.textmode.dialect import WrittenCall
+from toolparity.normalizer.textmode.dialects import UnknownDialect
 
 F = ("f", {"a": 1}, "complete")
 G = ("g", {"b": "x"}, "complete")

@@ -9,9 +9,9 @@ import pytest
 
 from toolparity import ApprovalRequest, ToolCall, normalize
 from toolparity.normalizer.conversation import TextPart
-from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.requests import check_request, read_request
 from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 

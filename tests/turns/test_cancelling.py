@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.conversation import Assistant, ToolResults
-from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from toolparity import StreamDecoder
 from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
-from toolparity.normalizer.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns import ToolFailed
 from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE

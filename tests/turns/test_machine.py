@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
-from toolparity.normalizer.errors import TurnMisused
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import inputs as happened
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.effects import Approve, Ask, Execute, Save, Tell, Wait

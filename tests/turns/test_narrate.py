@@ -12,9 +12,9 @@ from tests.turns.playing import WIRES, Emulated, Fault, Round, Say, Think, at_on
 from toolparity.cassettes.scripts import Refuse
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import JsonPart, System, TextPart, ToolResult, User
-from toolparity.normalizer.errors import TextFailed
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns.errors import TextFailed
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger
 from toolparity.normalizer.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, input_for, plain

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.conversation import TextPart, ToolResults
-from toolparity.normalizer.errors import InvalidState
 from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.errors import InvalidState
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.observer import Observer

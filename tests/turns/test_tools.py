@@ -10,9 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.normalizer.conversation import Encoded
-from toolparity.normalizer.errors import InvalidTool, MissingExtra, TurnMisused
+from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn
+from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.execution import validation
 from toolparity.normalizer.turns.request import opening
 

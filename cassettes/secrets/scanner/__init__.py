@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolparity.normalizer.errors import SecretsLeft
-
+from ...errors import SecretsLeft
 from .leak import Leak
 from .scan import scan, secrets_in
 

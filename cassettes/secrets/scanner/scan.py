@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolparity.cassettes.sources.bodies import unpacked
-from toolparity.normalizer.errors import UnreadableSource
 
+from ...errors import UnreadableSource
 from . import detectors
 from .kinds import is_readable
 from .leak import Leak, masked

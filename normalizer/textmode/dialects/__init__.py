@@ -5,7 +5,7 @@ Detection tries the dialects in the order of the table, so those with the more s
 
 from __future__ import annotations
 
-from ...errors import UnknownDialect
+from ...errors import ToolparityError
 from ..dialect import Dialect
 from .deepseek import DIALECT as DEEPSEEK
 from .dsml import DIALECT as DSML
@@ -18,6 +18,11 @@ from .llama import DIALECT as LLAMA
 from .mistral import DIALECT as MISTRAL
 from .qwen_coder import DIALECT as QWEN_CODER
 from .tool_xml import DIALECT as TOOL_XML
+
+
+class UnknownDialect(ToolparityError, ValueError):
+    """The name of a text-mode dialect is unknown."""
+
 
 DIALECTS: dict[str, Dialect] = {
     each.name: each

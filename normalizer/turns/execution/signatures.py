@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...errors import InvalidTool
+from ..errors import InvalidTool
 
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 #: The schema of a tool without parameters, for hints.

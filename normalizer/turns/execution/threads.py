@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ...errors import TooManyAbandoned
+from ..errors import TooManyAbandoned
 
 
 class Threads:

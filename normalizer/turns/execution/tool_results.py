@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...answers import result_of
 from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult
-from ...errors import UnsayableOutcome
+from ...errors import UnserializableResult
 from ...model import ToolCall
 from ..machine.state import How
 from .exception_text import described, message
@@ -50,7 +50,7 @@ def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[ToolResult
     try:
         result = limited(result_of(call, outcome), most)
         json_codec.encode(result)
-    except UnsayableOutcome as error:
+    except UnserializableResult as error:
         return failure(call, f"Tool {call.name!r} returned something that cannot be told: {error.what}"), "unsayable"
     except BaseException as error:  # a method of the returned object raised
         said = f"Tool {call.name!r} returned something that cannot be read: {described(error)}"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ... import conversation
-from ...errors import InvalidTool
+from ..errors import InvalidTool
 from .cancellation import is_failure
 from .signatures import check_function
 from .validation import check_schema

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from ... import json_codec
-from ...errors import InvalidTool, MissingExtra
+from ...errors import MissingExtra
+from ..errors import InvalidTool
 from .exception_text import described
 
 #: Maximum number of reported problems, and characters of each (a problem may quote the arguments).

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Engine
 
-from ...errors import LogFailed
+from ..errors import LogFailed
 from .engine import PATIENCE, READERS, cut, failing, passes
 from .statements import Statements
 

@@ -21,7 +21,8 @@ from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
 from ... import json_codec
-from ...errors import LogFailed, MissingExtra
+from ...errors import MissingExtra
+from ..errors import LogFailed
 
 #: Default seconds to wait for a database that does not answer.
 PATIENCE = 30.0

@@ -14,7 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine
 
-from ...errors import NewerLog
+from ..errors import NewerLog
 from .engine import failing, make_engine
 
 VERSION_TABLE = "toolparity_version"

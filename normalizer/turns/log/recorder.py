@@ -23,7 +23,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, Executable
 
 from ... import json_codec
-from ...errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
+from ..errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from ..events import (
     BlockDelta,
     BlockReset,

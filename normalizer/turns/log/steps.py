@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...errors import InvalidState
+from ..errors import InvalidState
 from ..events import (
     Acknowledged,
     BlockDelta,

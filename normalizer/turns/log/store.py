@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import URL, Connection
 
-from ...errors import InvalidState, TurnHeld, UnknownTurn
+from ..errors import InvalidState, TurnHeld, UnknownTurn
 from ..events import TurnBlock, TurnFailed
 from ..machine.effects import Tell
 from ..machine.inputs import Cancelled, Resumed

@@ -9,11 +9,11 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import ToolResult
-from ...errors import TurnMisused
 from ...model import ToolCall
 from ...pairing import unanswered
 from ...policies import Selection
 from ..block_rows import result_content, result_row
+from ..errors import TurnMisused
 from ..events import (
     ApprovalDecided,
     ApprovalNeeded,

@@ -17,9 +17,10 @@ from msgspec import Struct, field
 
 from ... import json_codec
 from ...conversation import Assistant, Message, Request, ToolResult, ToolResults
-from ...errors import InvalidState, PolicyError
+from ...errors import PolicyError
 from ...model import Block, Error, Policy, Response, ToolCall, Usage
 from ...policies import Ref, policy_name
+from ..errors import InvalidState
 
 #: Version of the JSON. A program reads all earlier versions. A state keeps an earlier number until it holds data that
 #: the earlier version could not read. 2: calls that are handed over (`CallState.deferred`).

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import TurnMisused
 from .. import events
+from ..errors import TurnMisused
 from ..events import Acknowledged, BlockDelta, BlockReset, BlockSettled, BlockStart, BlockStop, TurnStarted
 from .calls import decided, finished, give_up, progressed, recover, starting, supplied
 from .effects import Effect

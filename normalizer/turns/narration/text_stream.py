@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from ...conversation import Request
 from ...decoder import StreamDecoder
-from ...errors import TextFailed
 from ...events import BlockDelta, BlockReset, BlockStart, Event
 from ...model import Response
 from ...requests import write_request
 from ...wires import wire_name
+from ..errors import TextFailed
 from ..execution.cancellation import is_failure
 from ..execution.exception_text import described
 from ..provider import Provider

@@ -13,7 +13,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ...errors import CircuitOpen, MissingExtra
+from ...errors import MissingExtra
+from ..errors import CircuitOpen
 
 try:
     from purgatory.domain.model import OPENED, Context

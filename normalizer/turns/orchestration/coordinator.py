@@ -24,9 +24,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...conversation import Assistant, Request
-from ...errors import PolicyError, TurnMisused
+from ...errors import PolicyError
 from ...model import Error, ToolCall
 from ..backoff import DEFAULT, Backoff, ran_elsewhere
+from ..errors import TurnMisused
 from ..events import ResultNeeded, TurnEvent
 from ..execution.cancellation import is_failure
 from ..execution.executor import Executor

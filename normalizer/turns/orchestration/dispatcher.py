@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...conversation import Part, TextPart
-from ...errors import CircuitOpen, InvalidTool
 from ...model import ToolCall
 from ..block_rows import result_content
+from ..errors import CircuitOpen, InvalidTool
 from ..execution.cancellation import is_failure
 from ..execution.exception_text import described
 from ..execution.executor import Ran, Run

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from ...errors import OutOfTime
+from ..errors import OutOfTime
 from ..model_call import close
 from ..provider import Provider
 from .breakers import Breakers

@@ -21,7 +21,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...errors import InvalidState, ToolparityError
+from ...errors import ToolparityError
+from ..errors import InvalidState
 from ..events import TurnEvent
 from ..machine.effects import Save, Tell
 from ..machine.inputs import Begun, Bounded, Happening

@@ -15,7 +15,7 @@ _reader = Reader(Message)
 def decode(data: bytes, context: Context) -> Response:
     """Convert the body of a Messages API response to a canonical response.
 
-    Raises MalformedBody if the bytes are not a JSON object, and NoAnswer if it is neither a message nor an error.
+    Raises MalformedBody if the bytes are not a JSON object, and NotAResponse if it is neither a message nor an error.
     """
     message = read_whole(_reader, data, context)
     if message.content is None:

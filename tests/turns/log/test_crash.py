@@ -23,7 +23,7 @@ from sqlalchemy import URL
 
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
 from tests.turns.log.shared import assert_whole, rows
-from toolparity.normalizer.errors import UnknownTurn
+from toolparity.normalizer.turns.errors import UnknownTurn
 from toolparity.normalizer.turns.log import KeptTurn, Log
 from toolparity.normalizer.turns.orchestration import replay
 

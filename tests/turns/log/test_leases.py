@@ -10,7 +10,7 @@ from sqlalchemy import URL
 
 from tests.turns.log.shared import Clock, killed, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer.errors import TurnHeld, UnknownTurn
+from toolparity.normalizer.turns.errors import TurnHeld, UnknownTurn
 from toolparity.normalizer.turns.events import BlockDelta, TurnStarted
 from toolparity.normalizer.turns.log import Log, Recorder
 

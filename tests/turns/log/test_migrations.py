@@ -23,8 +23,9 @@ from sqlalchemy import URL
 from tests.turns.log.shared import assert_whole, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import InvalidState, LogFailed, MissingExtra, NewerLog
+from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.turns import log as package
+from toolparity.normalizer.turns.errors import InvalidState, LogFailed, NewerLog
 from toolparity.normalizer.turns.log import Log, engine, upgrade
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.log.migrate import LATEST, VERSION_TABLE

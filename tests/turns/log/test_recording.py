@@ -13,7 +13,7 @@ from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
-from toolparity.normalizer.errors import InvalidState, LogFailed, UnknownTurn
+from toolparity.normalizer.turns.errors import InvalidState, LogFailed, UnknownTurn
 from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool

@@ -10,7 +10,7 @@ from sqlalchemy import URL
 
 from tests.turns.log.shared import TWO_ROUNDS, Clock, Dies, Killed, assert_whole, killed, rows, turn
 from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.normalizer.errors import InvalidState, UnknownTurn
+from toolparity.normalizer.turns.errors import InvalidState, UnknownTurn
 from toolparity.normalizer.turns.events import ResultNeeded, TurnFailed, TurnStarted
 from toolparity.normalizer.turns.execution.tools import Tool
 from toolparity.normalizer.turns.log import Log

@@ -15,9 +15,9 @@ from sqlalchemy import URL
 from tests.turns.log.shared import killed, recorded, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import UnknownTurn
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.errors import UnknownTurn
 from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
 from toolparity.normalizer.turns.log import EventRow, Log, Page
 

@@ -15,8 +15,9 @@ from sqlalchemy.exc import OperationalError
 
 from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer.errors import InvalidState, LogFailed, MalformedBody, TurnHeld, UnknownTurn
+from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from toolparity.normalizer.turns.events import BlockDelta, BlockStop, TurnBlock, TurnStarted
 from toolparity.normalizer.turns.log import Log
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolparity.normalizer.errors import CircuitOpen
+from toolparity.normalizer.turns.errors import CircuitOpen
 from toolparity.normalizer.turns.orchestration import Breakers
 
 from .staging import Clock

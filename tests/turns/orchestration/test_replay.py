@@ -9,7 +9,7 @@ import pytest
 
 from tests.turns.playing import WIRES, Emulated, Told, at_once, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import InvalidState
+from toolparity.normalizer.turns.errors import InvalidState
 from toolparity.normalizer.turns.machine.state import dump
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits, record, replay
 from toolparity.normalizer.turns.turn import Turn

@@ -156,7 +156,7 @@ def test_a_tool_that_says_itself_what_it_could_not_do_does_not_open_its_breaker(
     ],
 )
 def test_a_fallback_that_cannot_be_one_is_refused_before_anything_runs(tools: list[Tool], said: str) -> None:
-    from toolparity.normalizer.errors import InvalidTool
+    from toolparity.normalizer.turns.errors import InvalidTool
 
     with pytest.raises(InvalidTool, match=said):
         Coordinator(Sequenced("openai.chat", LONG), tools)

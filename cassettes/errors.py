@@ -1,0 +1,59 @@
+"""Errors of recordings: reading, recording, replay, and the files of the library."""
+
+from __future__ import annotations
+
+from toolparity.normalizer.errors import ToolparityError
+
+
+class UnreadableSource(ToolparityError):
+    """A file contains no traffic, or its traffic cannot be parsed at this location."""
+
+
+class InvalidScript(ToolparityError, ValueError):
+    """The script of a scenario is invalid."""
+
+
+class UnknownSurface(ToolparityError, ValueError):
+    """No surface has this name."""
+
+
+class ServerNotStarted(ToolparityError, OSError):
+    """The emulated providers cannot listen on the given address, or one of them did not start."""
+
+
+class UnreadableCassette(UnreadableSource, ValueError):
+    """A file of the library is not a cassette, is damaged or is malicious; it was rejected as a whole."""
+
+
+class InvalidProvenance(ToolparityError, ValueError):
+    """The provenance of a cassette is missing or impossible."""
+
+
+class CassetteNotWritten(ToolparityError, OSError):
+    """The new cassette could not be written. The existing file is unchanged."""
+
+    hint_default = "the old cassette, if there was one, is untouched"
+
+
+class RequestNotRecorded(ToolparityError):
+    """No remaining recorded request matches the request that was sent."""
+
+    hint_default = "if it changed on purpose, record the scenario again"
+
+
+class RecordingFailed(ToolparityError):
+    """A recording is incomplete, unclean or not replayable. Earlier recordings are unchanged."""
+
+
+class ReplayFailed(ToolparityError):
+    """The replay of a cassette differs from its scenario."""
+
+
+class SecretsLeft(ToolparityError, ValueError):
+    """The data to be written contains possible secrets. ``leaks``: their kinds and locations, masked."""
+
+    hint_default = "nothing was written: scrub it, or remove what it names"
+
+    def __init__(self, what: str, *, leaks: tuple[object, ...] = (), where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.leaks = leaks
