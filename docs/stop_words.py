@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from toolparity.normalizer.model import DEAD_STOPS, StopReason
-from toolparity.normalizer.wires.common import CUTS
+from toolparity.normalizer.wires.stop_reason import CUTS
 from toolparity.normalizer.wires.stop_words import PARTS, SOURCES, WORDS
 
 HEAD = """\

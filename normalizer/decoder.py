@@ -26,7 +26,9 @@ from .readers import (
     without_mark,
 )
 from .wires import wire as wire_named
-from .wires.common import Context, Declared, StreamBase, error_response
+from .wires.context import Context, Declared
+from .wires.error_response import error_response
+from .wires.stream_base import StreamBase
 
 _NO_REQUEST = Declared()
 _SPACE = b" \t\r\n"

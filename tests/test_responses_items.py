@@ -29,7 +29,7 @@ from toolparity.normalizer.errors import TooManyCalls
 from toolparity.normalizer.events import BlockDelta, BlockStop
 from toolparity.normalizer.model import ApprovalRequest, Stop
 from toolparity.normalizer.requests import read_request, write_request
-from toolparity.normalizer.wires.common import MAX_CALLS
+from toolparity.normalizer.wires.call_builder import MAX_CALLS
 
 WIRE = "openai.responses"
 SAID = item_of(Say("Hi."), 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..model import Block, Reasoning, Text, ToolCall
-from ..wires.common import CallBuilder, Context
+from ..wires.call_builder import CallBuilder
+from ..wires.context import Context
 from .scan_events import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 
 #: Finding codes that explain why the markup of a call is unreliable.

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from .. import json_codec
 from ..model import Block, ServerToolCall, Text, ToolCall
-from .common import BY_NAME, Context
+from .call_builder import BY_NAME
+from .context import Context
 
 _NOTHING = frozenset(("", "{}", "null"))
 _EMPTY: frozenset[int] = frozenset()

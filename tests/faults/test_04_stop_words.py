@@ -37,7 +37,7 @@ from tests.building import (
 from tests.recorded.rows import lines
 from toolparity import Response, normalize, select
 from toolparity.normalizer.model import DEAD_STOPS, StopReason
-from toolparity.normalizer.wires.common import CUTS
+from toolparity.normalizer.wires.stop_reason import CUTS
 from toolparity.normalizer.wires.stop_words import PARTS, SOURCES, WORDS, fold, is_listed, reason_of
 from toolparity.normalizer.wires.xai_grpc import schema
 

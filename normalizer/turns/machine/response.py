@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...model import ApprovalRequest, Choice, Response, ToolCall
 from ...policies import Ref, Selection, select
-from ...wires.common import CUTS
+from ...wires.stop_reason import CUTS
 from ..events import LoopSuspected
 from .calls import advance, know
 from .history import PAUSES, words

@@ -14,7 +14,8 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ..common import NOT_AN_OBJECT, CallBuilder, first_int, parse_object
+from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
+from ..context import first_int
 from ..schema import Unknown, Wire, exact_text, raw_object
 from .schema import (
     RESULTS,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ...model import Block, Choice, Response
-from ..common import CUTS, CallBuilder, Context, read_whole, response_without_output, settle
+from ..call_builder import CallBuilder
+from ..context import Context, read_whole
+from ..error_response import response_without_output
 from ..schema import Reader
+from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
 from .blocks import convert, usage, usual_call
 from .schema import Message, ToolUseBlock, carry_message

@@ -12,9 +12,12 @@ from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop, ToolCall
-from ..common import CUTS, CallBuilder, Context, StreamBase, failed, settle
+from ..call_builder import CallBuilder
+from ..context import Context
 from ..schema import Reader, Unknown, Wire, run_reader
+from ..stop_reason import CUTS, failed, settle
 from ..stop_words import reason_of
+from ..stream_base import StreamBase
 from .blocks import convert, usage
 from .routing import WORDLESS, BlockRouter
 from .schema import (

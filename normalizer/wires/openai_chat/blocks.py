@@ -23,8 +23,10 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ..common import CUTS, CallBuilder, Context, first_int, settle
+from ..call_builder import CallBuilder
+from ..context import Context, first_int
 from ..misplaced import mark_misplaced
+from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
 from .routing import Doubts
 from .schema import Body, Call, ChatMessage, Function, beside

@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...model import Response
-from ..common import CallBuilder, Context, error_of, read_whole, response_without_output
+from ..call_builder import CallBuilder
+from ..context import Context, read_whole
+from ..error_response import error_of, response_without_output
 from ..schema import Reader
 from .blocks import finish, usage, usage_beside
 from .decode_fast import decode_usual

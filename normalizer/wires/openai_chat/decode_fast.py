@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from ...model import Block, Choice, Response, Stop, Text, ToolCall
-from ..common import NOT_AN_OBJECT, Context, parse_object
+from ..call_builder import NOT_AN_OBJECT, parse_object
+from ..context import Context
 from ..schema import UNFIT
 from .blocks import usage
 

@@ -25,7 +25,8 @@ from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResult, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
-from ..common import CallBuilder, Context
+from ..call_builder import CallBuilder
+from ..context import Context
 from ..schema import Note, Reader
 from ..write_context import REPEATED, unmark_failed
 from . import walk

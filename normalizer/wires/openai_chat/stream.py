@@ -11,8 +11,11 @@ from ... import json_codec, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import MAX_CALLS, CallBuilder, Context, StreamBase, failed
+from ..call_builder import MAX_CALLS, CallBuilder
+from ..context import Context
 from ..schema import Reader, run_reader
+from ..stop_reason import failed
+from ..stream_base import StreamBase
 from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
 from .repeats import Said, matched, says_other
 from .routing import CallRouter, CallState, Doubts, add_name, add_text

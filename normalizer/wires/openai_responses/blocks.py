@@ -28,7 +28,8 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..common import NOT_AN_OBJECT, CallBuilder, Context, parse_object
+from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
+from ..context import Context
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s

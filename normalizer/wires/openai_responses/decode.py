@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
-from ..common import CUTS, CallBuilder, Context, error_of, first_int, read_whole, response_without_output, settle
+from ..call_builder import CallBuilder
+from ..context import Context, first_int, read_whole
+from ..error_response import error_of, response_without_output
 from ..schema import Reader
+from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
 from .blocks import Conversion, CustomTools, convert
 from .schema import Body, CustomToolCall, carry_body

@@ -26,7 +26,8 @@ from ...conversation import (
 )
 from ...errors import MalformedBody
 from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
-from ..common import CallBuilder, Context
+from ..call_builder import CallBuilder
+from ..context import Context
 from ..schema import Reader, Unknown
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert

@@ -16,8 +16,10 @@ from ...errors import MalformedBody, TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Reasoning, Refusal, Response, Text
-from ..common import MAX_CALLS, CallBuilder, Context, StreamBase
+from ..call_builder import MAX_CALLS, CallBuilder
+from ..context import Context
 from ..schema import Reader, Wire
+from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
 from .decode import UNFINISHED, custom_tools, later, respond, usage

@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
-from ..common import CUTS, CallBuilder, Context, settle
+from ..call_builder import CallBuilder
+from ..context import Context
 from ..misplaced import mark_misplaced
+from ..stop_reason import CUTS, settle
 from ..xai_tools import TOOLS_OF_XAI
 from .schema import (
     FAILED,

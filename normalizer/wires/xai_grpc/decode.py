@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import Response
-from ..common import Context, response_without_output
+from ..context import Context
+from ..error_response import response_without_output
 from .blocks import Output, choices, finished, usage
 from .schema import as_dict, response_from, rest, unknown_fields
 from .stream_state import Call, CallState

@@ -29,7 +29,7 @@ from ...conversation import (
     User,
 )
 from ...model import Choice, Opaque, Response
-from ..common import Context
+from ..context import Context
 from ..write_context import REPEATED, unmark_failed
 from .blocks import Output, choices
 from .decode import called

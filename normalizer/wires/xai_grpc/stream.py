@@ -10,7 +10,9 @@ from typing import Any
 
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..common import Context, StreamBase, failed
+from ..context import Context
+from ..stop_reason import failed
+from ..stream_base import StreamBase
 from .blocks import Output, choices, finished, usage
 from .decode import called, keep_unknown
 from .schema import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from

@@ -1,0 +1,149 @@
+"""Builder of client calls: parsed arguments, unique ids and their findings, on all wires."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..model import CallStatus, ToolCall
+from .context import Context
+
+#: Maximum number of calls or items in one response. Real responses stay far below; DOS-01 had 16,000 phantom slots.
+MAX_CALLS = 4096
+
+
+parse_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+#: The exceptions of `parse_object`. `CallBuilder.build` then examines the argument text more closely.
+NOT_AN_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+#: Kinds of calls whose tools a request declares by name.
+BY_NAME = frozenset(("function", "custom", "legacy_function"))
+
+
+class CallBuilder(Struct, gc=False):
+    """Builder for the calls of one choice. It keeps their ids unique and attaches findings to the choice.
+
+    ``seen``: name and argument text of the calls built so far, by id.
+    """
+
+    context: Context
+    choice: int
+    response_id: str | None
+    seen: dict[str, tuple[str | None, str]]
+    #: whether every tool name is accepted, because the declared names are not known
+    trusting: bool
+    #: names and argument values of the calls that share an id
+    shared: dict[str, set[tuple[str | None, str]]] | None = None
+
+    @classmethod
+    def of(cls, context: Context, choice: int, response_id: str | None) -> CallBuilder:
+        """Return a builder without any calls."""
+        return cls(context, choice, response_id, {}, context.declared.names is None)
+
+    def repeats(self, id: str | None, name: str | None, text: str, free_text: bool = False) -> bool:
+        """Report whether a call with this id, name and arguments was built before; the caller then drops it (ID-12).
+
+        Different calls with the same id are not repeats, and both are kept (ID-09). Gateways re-encode arguments, so
+        texts that differ are compared by their JSON value. With ``free_text`` only equal texts are repeats.
+        """
+        first = self.seen.get(id) if id else None
+        if id is None or first is None:
+            return False
+        again = "came twice"
+        if first != (name, text):
+            from ..arguments import by_value  # imported only when needed
+
+            value = text if free_text else by_value(text)
+            if self.shared is None:
+                self.shared = {}
+            known = self.shared.get(id)
+            if known is None:
+                known = self.shared[id] = {(first[0], first[1] if free_text else by_value(first[1]))}
+            if (name, value) not in known:
+                known.add((name, value))
+                return False
+            again = "is repeated in another spelling"
+        self.context.find("duplicate-call", f"{name} ({id}) {again}", self.choice)
+        return True
+
+    def build(
+        self,
+        block: int,
+        id: str | None,
+        name: str | None,
+        text: str,
+        kind: str = "function",
+        extra: dict[str, Any] | None = None,
+        cut: bool = False,
+        wire_id: str | None = None,
+        namespace: str | None = None,
+        caller: Any = None,
+        free_text: bool = False,
+    ) -> ToolCall:
+        """Build a client call with its arguments parsed.
+
+        ``block``: index of the block, for findings and synthetic ids. ``text``: the argument text. ``cut``: the
+        response was cut inside this call, so its status is "truncated" even if the text parses (TRUNC-01).
+        ``free_text``: the text is not JSON by design (custom tools, CUST-01).
+        """
+        seen = self.seen
+        if id and id not in seen:
+            seen[id] = (name, text)
+        else:
+            id = self._synthetic(id, block, extra := dict(extra or ()))
+        if not (cut or free_text) and name and self.trusting and text.isascii() and "\\" not in text:
+            try:
+                arguments = parse_object(text)
+            except NOT_AN_OBJECT:
+                pass
+            else:
+                extra = {} if extra is None else extra
+                return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
+        examined, status = self._examine(name, text, block, kind, cut, free_text)
+        extra = {} if extra is None else extra
+        return ToolCall(id, name or "", examined, text, status, kind, wire_id, namespace, caller, extra)
+
+    def _examine(
+        self, name: str | None, text: str, block: int, kind: str, cut: bool, free_text: bool
+    ) -> tuple[dict[str, Any] | None, CallStatus]:
+        """Return the arguments and status of a call that needs more than a plain parse, and add its findings."""
+        find, choice = self.context.find, self.choice
+        from ..arguments import PSEUDO_PARALLEL, Parsed, parse  # imported only when needed
+
+        arguments, status, code = Parsed(None) if free_text else parse(text)
+        if cut:
+            arguments, status = None, "truncated"
+            find("arguments-truncated", f"the response was truncated inside {name}", choice, block)
+        elif code:
+            find(code, f"{code}: {name}", choice, block)
+        if "\ufffd" in text or "\\ufffd" in text.lower():
+            find("corrupt-text", f"the arguments of {name} contain U+FFFD", choice, block)
+        if not name:
+            status, arguments = "invalid", None
+            find("nameless-call", "", choice, block)
+        names = self.context.declared.names
+        if name and names is not None and name not in names and kind in BY_NAME:
+            missing = "pseudo-parallel" if name == PSEUDO_PARALLEL else "unknown-tool"
+            find(missing, f"the request does not declare a tool {name!r}", choice, block)
+        return arguments, status
+
+    def _synthetic(self, id: str | None, block: int, extra: dict[str, Any]) -> str:
+        """Derive a deterministic id from the response's id and the call's position (ID-09, ID-14, GEM-03)."""
+        import zlib
+
+        digest = zlib.crc32((self.response_id or "").encode("utf-8", "replace"))
+        made = f"call_{digest:08x}_{self.choice}_{len(self.seen)}"
+        while made in self.seen:
+            made += "x"
+        self.seen[made] = (None, "")
+        if id:
+            extra["id"] = id
+            self.context.find("id-duplicate", f"two calls with the id {id!r}; this one is {made}", self.choice, block)
+        else:
+            self.context.find("id-missing", f"no id on the wire; this call is {made}", self.choice, block)
+        return made

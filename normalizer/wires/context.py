@@ -1,0 +1,106 @@
+"""State of one decoding: the options of the caller, the declarations of the request, and the findings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from ..findings import Finding, finding
+from .schema import UNFIT, Note, Reader, S
+
+#: Maximum number of findings of one code. If there are more, the last one counts the rest.
+MANY = 100
+
+
+class Declared(Struct, frozen=True):
+    """The declarations of the request that decoding depends on.
+
+    ``names``: the declared tools; None if the request is not known, and then no call counts as undeclared.
+    ``custom``: the tools that take free text. ``n``: the number of requested choices. ``schemas``: parameter schemas by
+    tool name, as the request spells them (JSON text on `xai.grpc`).
+    """
+
+    names: frozenset[str] | None = None
+    custom: frozenset[str] = frozenset()
+    n: int = 1
+    schemas: dict[str, Any] = {}
+
+
+class Context(Struct, gc=False):
+    """State of one decoding: the caller's options and the findings so far.
+
+    ``status``: the HTTP status. ``respelled``: the body was already parsed, so argument texts are re-encoded JSON.
+    """
+
+    wire: str
+    provider: str | None = None
+    declared: Declared = Declared()
+    status: int | None = None
+    findings: list[Finding] = []
+    respelled: bool = False
+    counts: dict[str, int] | None = None
+    told: set[str] | None = None
+
+    def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
+        """Add a finding. If there are more than `MANY` of one code, the last one counts the rest.
+
+        ``choice`` and ``block``: indexes in the response.
+        """
+        if self.counts is None:
+            self.counts = {}
+        number = self.counts[code] = self.counts.get(code, 0) + 1
+        if number <= MANY:
+            self.findings.append(finding(code, message, choice, block))
+            return
+        findings = self.findings
+        for place in range(len(findings) - 1, -1, -1):
+            if findings[place].code == code:
+                findings[place] = finding(code, f"{code}: {number - MANY + 1} more")
+                return
+
+    def find_once(self, code: str, message: str = "") -> None:
+        """Add a finding unless one with the same message (or code, without a message) was added here before."""
+        key = message or code
+        if self.told is None:
+            self.told = set()
+        if key not in self.told:
+            self.told.add(key)
+            self.find(code, message)
+
+    def take(self, notes: list[Note]) -> None:
+        """Convert a schema reader's notes into findings, one per path without list indexes, and clear the list."""
+        for note in notes:
+            self.find_once(note.kind, f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}")
+        notes.clear()
+
+
+_INDEXES = r"\[\d+\]"
+
+
+def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
+    """Parse a complete body into a wire struct, and report the members that do not fit the schema as findings.
+
+    Raises MalformedBody if the bytes are not a JSON object.
+    """
+    try:
+        body = reader.strict(data)
+    except UNFIT:
+        notes: list[Note] = []
+        body = reader.read_leniently(data, notes)
+        context.take(notes)
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            context.find("corrupt-text", f"the body is not UTF-8 at byte {error.start}: replaced by U+FFFD")
+    return body
+
+
+def first_int(figures: dict[str, Any], *names: str) -> int | None:
+    """Return the first of the named usage figures that is an int, or None."""
+    for name in names:
+        value = figures.get(name)
+        if type(value) is int:
+            return value
+    return None

@@ -1,0 +1,79 @@
+"""Base class of the stream decoders of all wires."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import json_codec
+from ..errors import MalformedBody
+from ..events import Event, StreamError
+from ..model import Error
+from ..readers.marks import RAW, Item, Mark
+from .context import Context
+from .error_response import error_of
+from .schema import Note
+
+
+class StreamBase:
+    """Base of all streams: it feeds items to the wire's ``event`` and turns malformed ones into stream errors.
+
+    A wire's Stream implements ``event(name, data, out)`` and ``finish() -> Response``. It may override ``run`` with a
+    fast path for the most frequent events, and must pass all others to ``take``.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._notes: list[Note] = []
+        self._error: Error | None = None
+
+    def feed(self, items: list[Item], out: list[Event]) -> None:
+        """Process the items that a reader produced from the next bytes, and append the resulting events to ``out``."""
+        usual: list[bytes] = []
+        for name, data in items:
+            if (name is None or (name is not RAW and name != "error")) and data[:1] == b"{":
+                usual.append(data)
+                continue
+            if usual:
+                self.run(usual, out)
+                usual = []
+            self.take(name, data, out)
+        if usual:
+            self.run(usual, out)
+
+    def run(self, payloads: list[bytes], out: list[Event]) -> None:
+        """Process the payloads of consecutive events whose SSE names carry no extra information."""
+        for data in payloads:
+            self.take(None, data, out)
+
+    def take(self, name: str | Mark | None, data: bytes, out: list[Event]) -> None:
+        """Process one item. Text outside of events, and data that is not a JSON object, become stream errors."""
+        if isinstance(name, Mark):
+            # Text between events is an error page, or an error object without framing (SSE-11).
+            try:
+                self.fail(json_codec.decode(data), out)
+            except (ValueError, RecursionError):
+                self.fail(data.decode("utf-8", "replace"), out)
+            return
+        try:
+            self.event(name, data, out)
+        except MalformedBody:
+            text = data.decode("utf-8", "replace")[:500]
+            self._context.find("undecodable-event", f"not a JSON object: {text}")
+            self.fail({"type": "undecodable_event", "message": text}, out)
+
+    def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
+        """Process one event. Raises MalformedBody if its data is not a JSON object."""
+        raise NotImplementedError
+
+    @property
+    def failure(self) -> Error | None:
+        """The last error of the stream, or None."""
+        return self._error
+
+    def fail(self, raw: Any, out: list[Event]) -> None:
+        """Record a stream error. ``raw``: the error as the provider or the framing reports it."""
+        self._error = error_of(raw, self._context.status)
+        self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
+        if isinstance(raw, dict) and isinstance(raw.get("error"), dict) and "failed_generation" in raw["error"]:
+            self._context.find("provider-rejected-call", "failed_generation contains the model's text")
+        out.append(StreamError(self._error))
