@@ -26,7 +26,7 @@ from .readers import (
     without_mark,
 )
 from .wires import wire as wire_named
-from .wires.context import Context, Declared
+from .wires.decode_context import Context, Declared
 from .wires.error_response import error_response
 from .wires.stream_base import StreamBase
 

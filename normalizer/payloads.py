@@ -13,7 +13,7 @@ from msgspec import Struct
 from . import json_codec
 from .errors import MalformedBody
 from .model import Wire
-from .wires.context import Declared
+from .wires.decode_context import Declared
 
 
 class Payload(Struct, frozen=True):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..model import Block, Reasoning, Text, ToolCall
 from ..wires.call_builder import CallBuilder
-from ..wires.context import Context
+from ..wires.decode_context import Context
 from .scan_events import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
 
 #: Finding codes that explain why the markup of a call is unreliable.

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..errors import PolicyError
 from ..model import Block, Choice, Policy, Reasoning, Response, Stop, Text, ToolCall
 from ..wires.call_builder import CallBuilder
-from ..wires.context import Context, Declared
+from ..wires.decode_context import Context, Declared
 from ..wires.stop_reason import CUTS
 from .blocks import Blocks
 from .detect import detect

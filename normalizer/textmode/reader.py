@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..errors import ToolLimitReached
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, StreamError
 from ..model import Response
-from ..wires.context import Declared
+from ..wires.decode_context import Declared
 from .event_filter import Shown
 from .extract import read_with, settings
 from .scan_events import Over

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from ..model import CallStatus, ToolCall
-from .context import Context
+from .decode_context import Context
 
 #: Maximum number of calls or items in one response. Real responses stay far below; DOS-01 had 16,000 phantom slots.
 MAX_CALLS = 4096

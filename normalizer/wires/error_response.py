@@ -8,7 +8,7 @@ from typing import Any
 from .. import json_codec
 from ..errors import NotAResponse
 from ..model import Error, Response
-from .context import Context
+from .decode_context import Context
 
 #: Plain strings: compiling them on import would cost time, and only errors need them.
 _RETRYABLE = r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from .. import json_codec
 from ..model import Block, ServerToolCall, Text, ToolCall
 from .call_builder import BY_NAME
-from .context import Context
+from .decode_context import Context
 
 _NOTHING = frozenset(("", "{}", "null"))
 _EMPTY: frozenset[int] = frozenset()

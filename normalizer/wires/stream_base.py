@@ -9,7 +9,7 @@ from ..errors import MalformedBody
 from ..events import Event, StreamError
 from ..model import Error
 from ..readers.marks import RAW, Item, Mark
-from .context import Context
+from .decode_context import Context
 from .error_response import error_of
 from .schema import Note
 

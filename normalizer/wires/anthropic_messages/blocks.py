@@ -15,7 +15,7 @@ from ...model import (
     Usage,
 )
 from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
-from ..context import first_int
+from ..decode_context import first_int
 from ..schema import Unknown, Wire, exact_text, raw_object
 from .schema import (
     RESULTS,

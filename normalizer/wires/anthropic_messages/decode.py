@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...model import Block, Choice, Response
 from ..call_builder import CallBuilder
-from ..context import Context, read_whole
+from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, settle

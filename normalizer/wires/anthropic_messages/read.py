@@ -28,7 +28,7 @@ from ...conversation import (
 )
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
-from ..context import Context
+from ..decode_context import Context
 from .decode import decode
 from .parts import kind_of, parts_of, rest
 

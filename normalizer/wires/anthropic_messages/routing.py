@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ...arguments import parse
 from ...model import Block, ServerToolCall, ToolCall
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Unknown, Wire
 from .schema import Compaction, TextBlock, ThinkingBlock, ToolUseBlock
 from .stream_state import BlockState

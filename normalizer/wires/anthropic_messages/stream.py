@@ -13,7 +13,7 @@ from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Block, Choice, Response, Stop, ToolCall
 from ..call_builder import CallBuilder
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_reason import CUTS, failed, settle
 from ..stop_words import reason_of

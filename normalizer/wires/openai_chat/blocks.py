@@ -24,7 +24,7 @@ from ...model import (
     Usage,
 )
 from ..call_builder import CallBuilder
-from ..context import Context, first_int
+from ..decode_context import Context, first_int
 from ..misplaced import mark_misplaced
 from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of

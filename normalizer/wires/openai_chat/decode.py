@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ...model import Response
 from ..call_builder import CallBuilder
-from ..context import Context, read_whole
+from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
 from .blocks import finish, usage, usage_beside

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ...model import Block, Choice, Response, Stop, Text, ToolCall
 from ..call_builder import NOT_AN_OBJECT, parse_object
-from ..context import Context
+from ..decode_context import Context
 from ..schema import UNFIT
 from .blocks import usage
 

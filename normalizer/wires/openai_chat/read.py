@@ -26,7 +26,7 @@ from ...conversation import Assistant, Message, RawItem, Request, System, TextPa
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..call_builder import CallBuilder
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Note, Reader
 from ..write_context import REPEATED, unmark_failed
 from . import walk

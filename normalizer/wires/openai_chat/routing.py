@@ -28,7 +28,7 @@ from msgspec import Struct
 from ...errors import TooManyCalls
 from ...json_balance import Balance
 from ..call_builder import MAX_CALLS
-from ..context import Context
+from ..decode_context import Context
 from .schema import Call, Custom, Function, beside
 
 #: The index of a call in its stream: the documented number, or the string that some servers send instead.

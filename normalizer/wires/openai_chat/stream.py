@@ -12,7 +12,7 @@ from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
 from ..call_builder import MAX_CALLS, CallBuilder
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Reader, run_reader
 from ..stop_reason import failed
 from ..stream_base import StreamBase

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..context import Context
+from ..decode_context import Context
 from .reasoning_details import Details
 from .routing import CallRouter, Doubts
 from .schema import ChatMessage, Function

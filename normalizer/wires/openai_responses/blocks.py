@@ -29,7 +29,7 @@ from ...model import (
     ToolCall,
 )
 from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s

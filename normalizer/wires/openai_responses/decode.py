@@ -6,7 +6,7 @@ from typing import Any
 
 from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
 from ..call_builder import CallBuilder
-from ..context import Context, first_int, read_whole
+from ..decode_context import Context, first_int, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, settle

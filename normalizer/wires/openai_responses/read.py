@@ -27,7 +27,7 @@ from ...conversation import (
 from ...errors import MalformedBody
 from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
 from ..call_builder import CallBuilder
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Reader, Unknown
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert

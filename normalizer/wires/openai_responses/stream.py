@@ -17,7 +17,7 @@ from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as Told
 from ...model import Reasoning, Refusal, Response, Text
 from ..call_builder import MAX_CALLS, CallBuilder
-from ..context import Context
+from ..decode_context import Context
 from ..schema import Reader, Wire
 from ..stream_base import StreamBase
 from . import schema as s

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
 from ..call_builder import CallBuilder
-from ..context import Context
+from ..decode_context import Context
 from ..misplaced import mark_misplaced
 from ..stop_reason import CUTS, settle
 from ..xai_tools import TOOLS_OF_XAI

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import Response
-from ..context import Context
+from ..decode_context import Context
 from ..error_response import response_without_output
 from .blocks import Output, choices, finished, usage
 from .schema import as_dict, response_from, rest, unknown_fields

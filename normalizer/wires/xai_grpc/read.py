@@ -29,7 +29,7 @@ from ...conversation import (
     User,
 )
 from ...model import Choice, Opaque, Response
-from ..context import Context
+from ..decode_context import Context
 from ..write_context import REPEATED, unmark_failed
 from .blocks import Output, choices
 from .decode import called

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
-from ..context import Context
+from ..decode_context import Context
 from ..stop_reason import failed
 from ..stream_base import StreamBase
 from .blocks import Output, choices, finished, usage
