@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..traverse import items
+
 #: Blocks with their paths in the body.
 Blocks = list[tuple[str, dict[str, Any]]]
 
@@ -20,12 +22,6 @@ class Run(Struct, frozen=True):
     def of(self, *kinds: str) -> Blocks:
         """Return the blocks of these types, with their paths."""
         return [(path, block) for path, block in self.blocks if block.get("type") in kinds]
-
-
-def items(body: Any, member: str) -> list[Any]:
-    """Return a member that is a list, or an empty list for anything else."""
-    given = body.get(member) if isinstance(body, dict) else None
-    return given if isinstance(given, list) else []
 
 
 def dicts(given: Iterable[Any]) -> Iterator[dict[str, Any]]:

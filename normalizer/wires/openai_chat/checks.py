@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..strict_schema import lacking_for_strict
+from ..xai_tools import RESERVED_ON_CHAT
 from . import walk
-from .dialects import GROQ_LACKS, MISTRAL_MEMBERS, USER_AFTER_TOOL, XAI_RESERVED
+from .dialects import GROQ_LACKS, MISTRAL_MEMBERS, USER_AFTER_TOOL
 from .request_params import is_schema
 
 Places = Iterator[tuple[str, str]]
@@ -116,7 +117,7 @@ def bad_name(body: Any) -> Places:
 
 def reserved_name(body: Any) -> Places:
     for path, name in walk.named(body):
-        if isinstance(name, str) and name in XAI_RESERVED:
+        if isinstance(name, str) and name in RESERVED_ON_CHAT:
             yield path, f"{name} is reserved"
 
 

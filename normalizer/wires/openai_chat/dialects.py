@@ -5,22 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ..write_context import IdStyle, NameStyle
+from ..xai_tools import RESERVED_ON_CHAT
 
 WIRE = "openai.chat"
 
-#: Names of xAI's server tools; xAI rejects a client tool with one of them (failure XAI-08).
-XAI_RESERVED = frozenset(
-    (
-        "attachment_search",
-        "browse_page",
-        "code_execution",
-        "collections_search",
-        "file_search",
-        "tool_search",
-        "web_search",
-        "x_search",
-    )
-)
 #: Mistral models recorded to accept a user message directly after a result; others reject it (failure ORD-04).
 USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
 #: OpenAI documents at most 40 characters and no alphabet; compatible providers follow it.
@@ -115,7 +103,7 @@ _DIALECTS: dict[str | None, Dialect] = {
     "azure": _OPENAI,
     # The references of xAI and Groq for this wire list only text and images. DeepSeek rejects all parts but text.
     "xai": Dialect(
-        names=NameStyle(reserved=XAI_RESERVED), blank="", sound=_MUTE, files=None, lacks=frozenset(("logit_bias",))
+        names=NameStyle(reserved=RESERVED_ON_CHAT), blank="", sound=_MUTE, files=None, lacks=frozenset(("logit_bias",))
     ),
     "mistral": Dialect(
         ids=IdStyle("[a-zA-Z0-9]{9}", 9, prefix=""),

@@ -28,8 +28,8 @@ from ...model import Response, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Note, Reader
+from ..traverse import items
 from ..write_context import REPEATED, unmark_failed
-from . import walk
 from .blocks import finish
 from .dialects import WIRE
 from .parts import read_parts
@@ -159,8 +159,8 @@ class _History:
             written["silent"] = True
         if source.get("reasoning_content"):
             written["reasoning"] = "reasoning_content"
-        items = [item for item in walk.items(source, "tool_calls") if isinstance(item, dict)]
-        given = {item["id"] for item in items if isinstance(item.get("id"), str)}
+        entries = [entry for entry in items(source, "tool_calls") if isinstance(entry, dict)]
+        given = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
         self._open = []
         ids: dict[str, str | None] = {}
         for call in calls:
@@ -170,10 +170,12 @@ class _History:
             self._open.append((wire, call))
         if ids:
             written["ids"] = ids
-        indexes = {item["id"]: item["index"] for item in items if "index" in item and isinstance(item.get("id"), str)}
+        indexes = {
+            entry["id"]: entry["index"] for entry in entries if "index" in entry and isinstance(entry.get("id"), str)
+        }
         if indexes:
             written["indexes"] = {call.id: indexes[wire] for wire, call in self._open if wire in indexes}
-        functions = (item.get("function") for item in items)
+        functions = (entry.get("function") for entry in entries)
         if any(isinstance(f, dict) and isinstance(f.get("arguments"), dict) for f in functions):
             written["objects"] = True
         return written

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ..traverse import items
+
 
 class Round(NamedTuple):
     """An assistant message with calls and the results directly after it.
@@ -16,12 +18,6 @@ class Round(NamedTuple):
     place: int
     ids: list[str]
     results: list[tuple[int, str]]
-
-
-def items(holder: Any, member: str) -> list[Any]:
-    """Return the member ``member`` of an object; an empty list if it is absent or not a list."""
-    given = holder.get(member) if isinstance(holder, dict) else None
-    return given if isinstance(given, list) else []
 
 
 def messages(body: Any) -> Iterator[tuple[int, dict[str, Any]]]:

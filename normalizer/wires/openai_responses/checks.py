@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..strict_schema import lacking_for_strict
+from ..xai_tools import RESERVED_ON_RESPONSES
 from .results import OUTPUTS
-from .write import RESERVED, SMALLEST_LIMIT
+from .write import SMALLEST_LIMIT
 from .write_assistant import LONGEST_ID, PREFIXES
 
 Broken = Iterator[tuple[str, str]]
@@ -318,7 +319,7 @@ def names(body: Any) -> Broken:
 
 def reserved(body: Any) -> Broken:
     for path, tool in _tools(body):
-        if tool.get("type") in ("function", "custom") and tool.get("name") in tuple(RESERVED):
+        if tool.get("type") in ("function", "custom") and tool.get("name") in tuple(RESERVED_ON_RESPONSES):
             yield f"{path}.name", f"{tool['name']} is a tool of the provider's own"
 
 

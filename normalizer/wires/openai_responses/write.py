@@ -16,6 +16,7 @@ from ..models import report_foreign_model
 from ..strict_schema import lacking_for_strict
 from ..surrogates import replace_beside, replace_in_messages
 from ..write_context import HINTS, IdStyle, NameStyle, WriteContext, merged, unrepresented
+from ..xai_tools import RESERVED_ON_RESPONSES
 from .parts import AS_WRITTEN, Parts, words
 from .read import NESTED
 from .results import plain_text, write_result
@@ -23,20 +24,7 @@ from .write_assistant import LONGEST_ID, WIRE, AssistantWriter
 
 IDS = IdStyle(pattern=f"[^\ud800-\udfff]{{1,{LONGEST_ID}}}", length=LONGEST_ID)
 NAMES = NameStyle(pattern=r"[a-zA-Z0-9_-]{1,128}")
-#: Names that xAI reserves for its server tools (failure XAI-08).
-RESERVED = frozenset(
-    (
-        "browse_page",
-        "code_execution",
-        "code_interpreter",
-        "collections_search",
-        "file_search",
-        "tool_search",
-        "web_search",
-        "x_search",
-    )
-)
-XAI_NAMES = NameStyle(pattern=NAMES.pattern, reserved=RESERVED)
+XAI_NAMES = NameStyle(pattern=NAMES.pattern, reserved=RESERVED_ON_RESPONSES)
 #: The smallest accepted ``max_output_tokens``.
 SMALLEST_LIMIT = 16
 #: Extra members of tools from other wires that this wire expresses in canonical fields.

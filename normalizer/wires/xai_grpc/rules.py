@@ -13,13 +13,14 @@ from typing import Any
 from ... import json_codec
 from ...errors import MalformedBody
 from ..rule import Rule
-from .names import RESERVED, TOOLS_AT_MOST
+from ..xai_tools import RESERVED_ON_GRPC
 from .schema import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, request_from
 
 Found = Iterator[tuple[str, str]]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SDK = "documentation of xai-sdk, xai_sdk/chat.py"
 _MEANING = "the meaning of the messages; xAI documents no refusal"
+TOOLS_AT_MOST = 128
 
 
 def _rule(id: str, reason: str, source: str, check: Callable[[Any], Found]) -> Rule:
@@ -169,7 +170,7 @@ def _names(message: Any) -> Found:
 
 def _reserved(message: Any) -> Found:
     for path, function in _functions(message):
-        if function.name in RESERVED:
+        if function.name in RESERVED_ON_GRPC:
             yield f"{path}.name", f"the function name {function.name} is reserved"
 
 

@@ -29,8 +29,8 @@ from ...pairing import answers_at, paired_segment, segment_end
 from ..models import report_foreign_model
 from ..surrogates import SurrogateReplacer, is_encodable
 from ..write_context import OF_RESULTS, REPEATED, IdStyle, NameStyle, WriteContext, unrepresented
+from ..xai_tools import RESERVED_ON_GRPC
 from . import schema
-from .names import RESERVED
 from .parts import content, filled, note_media, usual_answers
 from .schema import (
     MODES,
@@ -48,7 +48,7 @@ from .write_assistant import AssistantWriter
 WIRE = "xai.grpc"
 #: xAI does not document which ids it accepts. The ids that it creates match this pattern.
 IDS = IdStyle(r"[!-~]{1,128}", 64)
-NAMES = NameStyle(reserved=RESERVED)
+NAMES = NameStyle(reserved=RESERVED_ON_GRPC)
 #: Parameters of other wires, and the field of xAI's request with the same meaning.
 _PARAMS = {
     "temperature": "temperature",
