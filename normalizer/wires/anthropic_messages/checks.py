@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .walk import Blocks, Run, blocks, dicts, id_of, ids_of, items, runs, text
+from ..traverse import items
+from .walk import Blocks, Run, blocks, dicts, id_of, ids_of, runs, text
 
 Found = Iterator[tuple[str, str]]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..strict_schema import lacking_for_strict
+from ..traverse import items
 from ..xai_tools import RESERVED_ON_CHAT
 from . import walk
 from .dialects import GROQ_LACKS, MISTRAL_MEMBERS, USER_AFTER_TOOL
@@ -34,12 +35,12 @@ _MESSAGE_MEMBERS = {
 
 
 def no_messages(body: Any) -> Places:
-    if not walk.items(body, "messages"):
+    if not items(body, "messages"):
         yield "messages", "there is no message"
 
 
 def message_no_object(body: Any) -> Places:
-    for number, message in enumerate(walk.items(body, "messages")):
+    for number, message in enumerate(items(body, "messages")):
         if not isinstance(message, dict):
             yield f"messages[{number}]", "no object"
 
@@ -279,13 +280,13 @@ def strict_schema(body: Any) -> Places:
 def tools_count(body: Any) -> Places:
     if isinstance(body, dict) and body.get("tools") == []:
         yield "tools", "an empty list of tools"
-    if len(walk.items(body, "tools")) > 128:
+    if len(items(body, "tools")) > 128:
         yield "tools", f"{len(body['tools'])} tools"
 
 
 def tools_needed(body: Any) -> Places:
     for member in ("tool_choice", "parallel_tool_calls"):
-        if isinstance(body, dict) and body.get(member) is not None and not walk.items(body, "tools"):
+        if isinstance(body, dict) and body.get(member) is not None and not items(body, "tools"):
             yield member, f"{member} without tools"
 
 
