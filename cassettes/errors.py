@@ -9,8 +9,8 @@ class UnreadableSource(ToolparityError):
     """A file contains no traffic, or its traffic cannot be parsed at this location."""
 
 
-class InvalidScript(ToolparityError, ValueError):
-    """The script of a scenario is invalid."""
+class InvalidScenario(ToolparityError, ValueError):
+    """A scenario file is invalid, or contradicts the tables of the suite."""
 
 
 class UnknownSurface(ToolparityError, ValueError):

@@ -1,7 +1,9 @@
-"""Scripts: provider-neutral data that says what the user, the model and the tools say in one scenario.
+"""Scenario files and their scripts.
 
-Each script is a TOML file in `cassettes/scenarios/`, named after its id. It holds the user's messages, the offered
-tools, the model's output in each round, and the tool results. The expected outcome belongs to the conformance suite.
+Each scenario is one TOML file in `cassettes/scenarios/`, named after its id. Most files hold a script: the user's
+messages, the offered tools, the model's output in each round, and the tool results. The others hold response bodies
+that no provider produces on demand. This module reads the files. The expected results in them belong to
+`toolparity.conformance.cases.scenarios`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 import msgspec
@@ -18,7 +21,7 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 
-from .errors import InvalidScript
+from .errors import InvalidScenario
 
 FaultKind = Literal["rate_limit", "overloaded", "server_error", "authentication", "cut", "reset"]
 Ending = Literal["length", "content_filter", "pause"]
@@ -140,7 +143,7 @@ class Offer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One situation. ``hosted``: canonical names of the tools that the provider is asked to run itself."""
+    """The script of one scenario. ``hosted``: canonical names of the tools that the provider is asked to run itself."""
 
     id: str
     title: str
@@ -183,66 +186,131 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return self.rounds[round - 1].calls if round else []
 
 
-def parse(text: str, name: str) -> Script:
-    """Parse a script from TOML. ``name``: its file name without the suffix. Raises InvalidScript with the location."""
+class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A response body: ``text``, or the content of ``file`` in `cassettes/scenarios/`.
+
+    For `xai.grpc`: one message per line, in protobuf's JSON or in base64. ``request``: the request body, if it is not
+    the one made from the scenario's ``ask``. ``provider``: the provider, if it is not the surface's own.
+    """
+
+    surface: str
+    stream: bool = False
+    text: str | None = None
+    file: str | None = None
+    status: int = 200
+    request: dict[str, Any] | None = None
+    provider: str | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the body."""
+        return (FOLDER / str(self.file)).read_bytes() if self.text is None else self.text.encode()
+
+
+class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One scenario file: a script with ``rounds``, or ``bodies`` with the ``expected`` result.
+
+    ``guards``: ids of the failures that the scenario guards against. ``limit``: how many calls may be kept. ``bodies``
+    answer ``ask``, with ``tools`` declared; with ``continues``, the results of the calls are sent back. ``exceptions``:
+    members of the expected result that differ, by surface and round (``"openai.chat/0"``) or by surface and mode
+    (``"anthropic.messages/plain"``).
+    """
+
+    title: str
+    guards: list[str] = []
+    level: Literal["must", "should"] = "must"
+    limit: int | None = None
+    tools: list[Offer] = []
+    rounds: list[Round] = []
+    hosted: list[str] = []
+    system: str | None = None
+    parallel: bool | None = None
+    ask: str = ""
+    continues: bool = False
+    bodies: list[Body] = []
+    exceptions: dict[str, dict[str, Any]] = {}
+    #: Checked in `toolparity.conformance.cases.scenarios`.
+    expected: Any = None
+
+    def script(self, id: str) -> Script | None:
+        """Return the script of the scenario, or None if the file holds bodies."""
+        if self.bodies:
+            return None
+        return Script(id, self.title, self.rounds, self.tools, self.hosted, self.system, self.parallel)
+
+
+FOLDER = resources.files(__package__) / "scenarios"
+
+
+def read(file: Traversable) -> ScenarioFile:
+    """Read a scenario file. Raises InvalidScenario with the scenario's id."""
+    id = file.name.removesuffix(".toml")
     try:
-        script = msgspec.convert(tomllib.loads(text), Script)
+        scenario = msgspec.convert(tomllib.loads(file.read_text("utf-8")), ScenarioFile)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidScript(f"no valid TOML: {error}", where=name) from None
+        raise InvalidScenario(f"invalid TOML: {error}", where=id) from None
     except msgspec.ValidationError as error:
-        raise InvalidScript(str(error), where=name, hint="see cassettes/scenarios/schema.json") from None
-    for problem in _problems(script, name):
-        raise InvalidScript(problem, where=name)
-    return script
+        raise InvalidScenario(str(error), where=id, hint="see cassettes/scenarios/schema.json") from None
+    script = scenario.script(id)
+    for problem in _body_problems(scenario) if script is None else _script_problems(script):
+        raise InvalidScenario(problem, where=id)
+    if script is not None and (scenario.ask or scenario.continues or scenario.expected is not None):
+        raise InvalidScenario("ask, continues and expected need bodies, and exclude rounds", where=id)
+    return scenario
 
 
-def _problems(script: Script, name: str) -> Iterable[str]:
-    if script.id != name:
-        yield f"its id is {script.id!r}, its file's name is not"
+def _body_problems(scenario: ScenarioFile) -> Iterable[str]:
+    if scenario.rounds or scenario.expected is None:
+        yield "bodies need expected, and exclude rounds"
+    if any((body.text is None) == (body.file is None) for body in scenario.bodies):
+        yield "each body needs either text or file"
+    if scenario.continues and not scenario.ask:
+        yield "continues needs ask"
+
+
+def _script_problems(script: Script) -> Iterable[str]:
     if not script.rounds or not script.rounds[0].ask:
-        yield "its first round has no ask"
-    offered = {tool.name: tool for tool in script.tools}
-    if len(offered) < len(script.tools):
-        yield "two tools have one name"
-    for number, round in enumerate(script.rounds):
-        place = f"round {number + 1}"
+        yield "the first round needs ask (or the scenario needs bodies)"
+    if len({tool.name for tool in script.tools}) < len(script.tools):
+        yield "two tools have the same name"
+    for index, round in enumerate(script.rounds):
+        label = f"round {index + 1}"
         if not round.parts and round.fault is None:
-            yield f"{place} holds neither parts nor a fault"
-        if number and round.ask is None and not _goes_on(script.rounds[number - 1]):
-            yield f"{place} has no ask, and the round before calls nothing"
-        if round.ask is not None and number and script.rounds[number - 1].calls:
-            yield f"{place} has an ask, and the calls before it have to be answered first"
+            yield f"{label} has neither parts nor a fault"
+        if index and round.ask is None and not _continues(script.rounds[index - 1]):
+            yield f"{label} has no ask, and the round before it has no calls"
+        if round.ask is not None and index and script.rounds[index - 1].calls:
+            yield f"{label} has an ask, but must answer the calls before it first"
         for part in round.parts:
             if isinstance(part, Call) and (part.arguments is not None) == (part.arguments_text is not None):
-                yield f"{place}: {part.tool} needs arguments or arguments_text, and not both"
+                yield f"{label}: {part.tool} needs either arguments or arguments_text"
             if isinstance(part, ServerCall) and part.tool not in script.hosted:
-                yield f"{place}: {part.tool} is not hosted"
+                yield f"{label}: {part.tool} is missing in hosted"
         if round.fault is not None and round.fault.after is not None and round.fault.after > len(round.parts):
-            yield f"{place}: its fault comes after more parts than there are"
+            yield f"{label}: its fault comes after more parts than the round has"
 
 
-def _goes_on(round: Round) -> bool:
+def _continues(round: Round) -> bool:
     return bool(round.calls) or round.ending == "pause"
 
 
 @cache
+def scenario_files() -> dict[str, ScenarioFile]:
+    """Return the shipped scenario files by id, sorted by id. Raises InvalidScenario."""
+    files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return {file.name.removesuffix(".toml"): read(file) for file in files}
+
+
+@cache
 def scripts() -> dict[str, Script]:
-    """Return the shipped scripts by id, sorted by id. Raises InvalidScript."""
-    found: dict[str, Script] = {}
+    """Return the shipped scripts by id, sorted by id. Raises InvalidScenario."""
+    library: dict[str, Script] = {}
     asks: dict[str, str] = {}
-    folder = resources.files(__package__) / "scenarios"
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if not file.name.endswith(".toml"):
+    for id, file in scenario_files().items():
+        if (script := file.script(id)) is None:
             continue
-        script = parse(file.read_text("utf-8"), file.name.removesuffix(".toml"))
         if script.ask in asks:
-            raise InvalidScript(f"it begins like {asks[script.ask]}", where=script.id, hint="ask something else")
-        asks[script.ask] = script.id
-        found[script.id] = script
-    return found
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of a script file."""
-    made = msgspec.json.schema(Script)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+            raise InvalidScenario(f"the first ask is that of {asks[script.ask]}", where=id, hint="ask something else")
+        asks[script.ask] = id
+        library[id] = script
+    return library

@@ -13,10 +13,6 @@ class InvalidAnswer(ToolparityError, ValueError):
     """A subject returned an invalid result."""
 
 
-class InvalidScenario(ToolparityError, ValueError):
-    """A scenario is incomplete or contradicts its script."""
-
-
 class InvalidBaseline(ToolparityError, ValueError):
     """A baseline, which is a file of expected failures, is invalid."""
 

@@ -140,13 +140,13 @@ def _page(name: str, version: str, cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _section(case: Case, entries: Iterable[Known]) -> Iterator[str]:
-    situation = scenarios()[case.scenario].situation
-    expected = scenarios()[case.scenario].expected(case.surface, case.round, stream=case.mode == "stream")
+    scenario = scenarios()[case.scenario]
+    expected = scenario.expected(case.surface, case.round, stream=case.mode == "stream")
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(entry.scenario for entry in entries))
     place = f", answer {case.round + 1}" if case.round else ""
     again = Result(case.subject, case.scenario, case.surface, case.mode, "all", []).repeat
     yield f"\n### {case.reason}\n\nIn {names}. The shortest, on {case.surface}, {case.mode}{place}:\n"
-    yield f"{situation.title}.\n\n"
+    yield f"{scenario.file.title}.\n\n"
     yield f"- expected: {_code(_wanted(case, expected))}\n- got: {_code(case.got)}\n- again: `{again}`\n"
     if case.subject in PEERS:
         yield f"- alone: `{_alone(case)}`\n"

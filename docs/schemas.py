@@ -1,4 +1,4 @@
-"""Writes the JSON schemas of the files that scenarios are made of, beside those files: ``python docs/schemas.py``."""
+"""Writes the JSON schemas of scenario and results files beside those files: ``python docs/schemas.py``."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolparity.cassettes import scripts
 from toolparity.conformance.cases import scenarios
 from toolparity.reports import results
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Where each schema stands, and what makes it.
+#: Path of each schema -> the function that returns it.
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
-    "cassettes/scenarios/schema.json": scripts.schema,
-    "conformance/situations/schema.json": scenarios.schema,
+    "cassettes/scenarios/schema.json": scenarios.schema,
     "reports/results.schema.json": results.schema,
 }
 
 
 def written(schema: dict[str, Any]) -> str:
-    """A schema as it stands in its file."""
+    """Return the text of a schema file."""
     return json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 

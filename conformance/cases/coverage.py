@@ -2,7 +2,7 @@
 
     python -m toolparity.conformance.cases.coverage > docs/trace.md
 
-Failures are identified by ids. The ids that must be traced are listed in `conformance/situations/failures.txt`.
+Failures are identified by ids. The ids that must be traced are listed in `conformance/cases/failures.txt`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ import re
 import sys
 import tomllib
 from functools import cache
+from importlib import resources
 
 from msgspec import Struct
 
-from ..errors import InvalidScenario
-from .scenarios import FOLDER, LEFT_OUT, guarded, scenarios
+from toolparity.cassettes.errors import InvalidScenario
+
+from .scenarios import guarded, scenarios
+
+FOLDER = resources.files(__package__)
 
 HEAD = """\
 # Trace
 
 Every failure that somebody met in the field has scenarios that guard against it, or a reason why none does. This page
-is written by `python -m toolparity.conformance.cases.coverage > docs/trace.md`, from the `guards` of the situations
-(`conformance/situations/*.toml`) and from `conformance/situations/left_out.toml`.
+is written by `python -m toolparity.conformance.cases.coverage > docs/trace.md`, from the `guards` of the scenarios
+(`cassettes/scenarios/*.toml`) and from `conformance/cases/left_out.toml`.
 
 """
 
@@ -67,14 +71,14 @@ def trace() -> Trace:
     Raises InvalidScenario if a failure is unknown, or has neither or both of scenarios and a reason.
     """
     table = guarded()
-    left_out: dict[str, str] = tomllib.loads((FOLDER / LEFT_OUT).read_text("utf-8"))["left_out"]
+    left_out: dict[str, str] = tomllib.loads((FOLDER / "left_out.toml").read_text("utf-8"))["left_out"]
     problems = [
         *(f"{id} is no known failure" for id in sorted({*table, *left_out} - set(failures()))),
         *(f"{id} has neither a scenario nor a reason" for id in failures() if id not in table and id not in left_out),
         *(f"{id} has scenarios ({', '.join(table[id])}) and a reason" for id in left_out if id in table),
     ]
     if problems:
-        raise InvalidScenario("; ".join(problems), where="trace", hint="see conformance/situations/left_out.toml")
+        raise InvalidScenario("; ".join(problems), where="trace", hint="see conformance/cases/left_out.toml")
     return Trace({id: table[id] for id in failures() if id in table}, left_out)
 
 

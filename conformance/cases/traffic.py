@@ -1,4 +1,4 @@
-"""The traffic of a scenario on a surface, from its cassette or from the bodies of its situation."""
+"""The traffic of a scenario on a surface, from its cassette or from the bodies in its file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
 
 from ..oracle.prompts import asked
-from .scenarios import Scenario, body_bytes, scenarios
+from .scenarios import Scenario, scenarios
 
 
 class Answered(Struct, frozen=True):
@@ -58,16 +58,16 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
 
 
 def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
-    body = next(b for b in scenario.situation.bodies if (b.surface, b.stream) == (surface, stream))
-    data = body_bytes(body)
+    body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (surface, stream))
+    data = body.data
     if SURFACES[surface].wire == "xai.grpc":
         pieces = [_message(line, stream) for line in data.split(b"\n") if line.strip()]
     else:
         pieces = events(data) if stream else [data]
     request = body.request
-    if request is None and scenario.situation.ask:
-        request = asked(scenario.situation, SURFACES[surface], stream=stream)
-    source = f"situations/{body.file or scenario.id}"
+    if request is None and scenario.file.ask:
+        request = asked(scenario.file, SURFACES[surface], stream=stream)
+    source = f"scenarios/{body.file or scenario.id}"
     return Answered(surface, stream, pieces, request, body.status, source, body.provider)
 
 

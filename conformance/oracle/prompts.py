@@ -1,4 +1,4 @@
-"""Request bodies for the situations that carry their own response bodies: the user message and the declared tools.
+"""Request bodies for the scenarios that hold response bodies: the user message and the declared tools.
 
 They are built without the normalizer, because the suite tests the normalizer's request writer with them.
 """
@@ -8,65 +8,62 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.scripts import Offer, ScenarioFile
 from toolparity.cassettes.surfaces import Surface
 from toolparity.normalizer import json_codec
-
-from ..cases.scenarios import Situation
 
 _Json = dict[str, Any]
 
 
-def asked(situation: Situation, surface: Surface, *, stream: bool) -> _Json:
+def asked(scenario: ScenarioFile, surface: Surface, *, stream: bool) -> _Json:
     """Return the request body as JSON.
 
     For `xai.grpc` it is the message in protobuf's JSON form with the proto field names.
     """
-    body = _WIRES[surface.wire](situation, surface)
+    body = _WIRES[surface.wire](scenario, surface)
     if stream and surface.wire != "xai.grpc":
         body["stream"] = True
     return body
 
 
-def _chat(situation: Situation, surface: Surface) -> _Json:
-    body: _Json = {"model": surface.model, "messages": [{"role": "user", "content": situation.ask}]}
-    if situation.tools:
+def _chat(scenario: ScenarioFile, surface: Surface) -> _Json:
+    body: _Json = {"model": surface.model, "messages": [{"role": "user", "content": scenario.ask}]}
+    if scenario.tools:
         body["tools"] = [
             {"type": "custom", "custom": _named(offer)}
             if offer.kind == "custom"
             else {"type": "function", "function": {**_named(offer), "parameters": offer.parameters}}
-            for offer in situation.tools
+            for offer in scenario.tools
         ]
     return body
 
 
-def _responses(situation: Situation, surface: Surface) -> _Json:
-    body: _Json = {"model": surface.model, "input": [{"role": "user", "content": situation.ask}]}
-    if situation.tools:
+def _responses(scenario: ScenarioFile, surface: Surface) -> _Json:
+    body: _Json = {"model": surface.model, "input": [{"role": "user", "content": scenario.ask}]}
+    if scenario.tools:
         body["tools"] = [
             {"type": "custom", **_named(offer)}
             if offer.kind == "custom"
             else {"type": "function", **_named(offer), "parameters": offer.parameters, "strict": False}
-            for offer in situation.tools
+            for offer in scenario.tools
         ]
     return body
 
 
-def _messages(situation: Situation, surface: Surface) -> _Json:
+def _messages(scenario: ScenarioFile, surface: Surface) -> _Json:
     body: _Json = {"model": surface.model, "max_tokens": 4096}
-    body["messages"] = [{"role": "user", "content": situation.ask}]
-    if situation.tools:
-        body["tools"] = [{**_named(offer), "input_schema": offer.parameters} for offer in situation.tools]
+    body["messages"] = [{"role": "user", "content": scenario.ask}]
+    if scenario.tools:
+        body["tools"] = [{**_named(offer), "input_schema": offer.parameters} for offer in scenario.tools]
     return body
 
 
-def _grpc(situation: Situation, surface: Surface) -> _Json:
+def _grpc(scenario: ScenarioFile, surface: Surface) -> _Json:
     body: _Json = {"model": surface.model}
-    body["messages"] = [{"role": "ROLE_USER", "content": [{"text": situation.ask}]}]
-    if situation.tools:
+    body["messages"] = [{"role": "ROLE_USER", "content": [{"text": scenario.ask}]}]
+    if scenario.tools:
         body["tools"] = [
-            {"function": {**_named(offer), "parameters": json_codec.text(offer.parameters)}}
-            for offer in situation.tools
+            {"function": {**_named(offer), "parameters": json_codec.text(offer.parameters)}} for offer in scenario.tools
         ]
     return body
 
@@ -75,7 +72,7 @@ def _named(offer: Offer) -> _Json:
     return {"name": offer.name, "description": offer.description}
 
 
-_WIRES: dict[str, Callable[[Situation, Surface], _Json]] = {
+_WIRES: dict[str, Callable[[ScenarioFile, Surface], _Json]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _messages,

@@ -173,12 +173,12 @@ class Bench:
                 stream=answered.stream,
                 pieces=answered.pieces if how is None else cut(answered.pieces, how),
                 policy=case.policy,
-                limit=scenario.situation.limit,
+                limit=scenario.file.limit,
                 request=answered.request,
                 status=answered.status,
             )
             expected = scenario.expected(case.surface, number, stream=case.stream)
-            following = told[number + 1].request if number + 1 < len(told) else scenario.situation.goes_on or None
+            following = told[number + 1].request if number + 1 < len(told) else scenario.file.continues or None
             yield Round(number, ask, expected, self._ask(ask, how is None), following)
 
     def _ask(self, ask: Ask, first: bool) -> Answer:
@@ -212,7 +212,7 @@ def _given(subject: Subject, ask: Ask) -> Answer:
 
 def _provider(case: Case) -> str:
     """Return the provider of the responses in a case."""
-    bodies = scenarios()[case.scenario].situation.bodies
+    bodies = scenarios()[case.scenario].file.bodies
     told = (body.provider for body in bodies if (body.surface, body.stream) == (case.surface, case.stream))
     return next(told, None) or SURFACES[case.surface].provider
 

@@ -17,9 +17,9 @@ def source_path(case: Case) -> str:
     scenario = scenarios()[case.scenario]
     if scenario.script is not None:
         return f"recorded/{path_for(case.surface, case.scenario, case.stream).relative_to(RECORDED).as_posix()}"
-    bodies = scenario.situation.bodies
+    bodies = scenario.file.bodies
     body = next(body for body in bodies if (body.surface, body.stream) == (case.surface, case.stream))
-    return f"situations/{body.file or f'{scenario.id}.toml'}"
+    return f"scenarios/{body.file or f'{scenario.id}.toml'}"
 
 
 def sources(cases: Iterable[Case]) -> list[Source]:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolparity import __version__
+from toolparity.cassettes.errors import InvalidScenario
 from toolparity.reports.results import Result
 
 from ..cases.scenarios import scenarios
-from ..errors import InvalidScenario
 from ..laws import IDS
 
 FILE = Path(__file__).resolve().parent.parent / "required.txt"

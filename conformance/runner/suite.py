@@ -76,10 +76,7 @@ def described(cases: Iterable[Case]) -> list[results.Scenario]:
     """Return the scenarios of these cases in the form of a report."""
     known = scenarios()
     ids = dict.fromkeys(case.scenario for case in cases)
-    return [
-        results.Scenario(id, known[id].situation.title, known[id].situation.level, list(known[id].situation.guards))
-        for id in ids
-    ]
+    return [results.Scenario(id, known[id].file.title, known[id].file.level, list(known[id].file.guards)) for id in ids]
 
 
 def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.Known]]:

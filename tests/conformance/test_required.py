@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
+from toolparity.cassettes.errors import InvalidScenario
 from toolparity.conformance.cli import main
-from toolparity.conformance.errors import InvalidScenario
 from toolparity.conformance.runner import release
 from toolparity.conformance.runner.release import Required, held, read, written
 from toolparity.reports.results import Result, Verdict

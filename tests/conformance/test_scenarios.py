@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from toolparity.cassettes.errors import InvalidScenario
+from toolparity.cassettes.scripts import read
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases import scenarios, traffic
 from toolparity.conformance.cases.expected import Expected, ExpectedCall
-from toolparity.conformance.cases.scenarios import Scenario, body_bytes, read
-from toolparity.conformance.errors import InvalidScenario
+from toolparity.conformance.cases.scenarios import Scenario, scenario
 from toolparity.conformance.laws.common import equal
 from toolparity.conformance.oracle.prompts import asked
 from toolparity.conformance.runner import judge
@@ -28,7 +29,7 @@ from toolparity.reports.results import Verdict
 ROOT = Path(__file__).resolve().parents[2]
 ALL = scenarios.scenarios()
 WRITTEN = {id: one for id, one in ALL.items() if one.script is None}
-ASKING = [(id, name) for id, one in WRITTEN.items() if one.situation.ask for name in one.surfaces]
+ASKING = [(id, name) for id, one in WRITTEN.items() if one.file.ask for name in one.surfaces]
 
 
 def test_there_are_as_many_scenarios_as_the_suite_promises() -> None:
@@ -37,31 +38,29 @@ def test_there_are_as_many_scenarios_as_the_suite_promises() -> None:
 
 
 def test_no_two_scenarios_show_the_same_bodies_or_bear_the_same_title() -> None:
-    bodies = Counter(
-        (body.surface, one.situation.ask, body_bytes(body)) for one in WRITTEN.values() for body in one.situation.bodies
-    )
+    bodies = Counter((body.surface, one.file.ask, body.data) for one in WRITTEN.values() for body in one.file.bodies)
     assert [body for body, count in bodies.items() if count > 1] == []
-    titles = Counter(one.situation.title for one in ALL.values())
+    titles = Counter(one.file.title for one in ALL.values())
     assert [title for title, count in titles.items() if count > 1] == []
 
 
 def test_no_surface_has_two_bodies_of_one_kind() -> None:
     for id, one in WRITTEN.items():
-        kinds = Counter((body.surface, body.stream) for body in one.situation.bodies)
+        kinds = Counter((body.surface, body.stream) for body in one.file.bodies)
         assert max(kinds.values()) == 1, id
 
 
 def test_every_body_file_belongs_to_a_scenario() -> None:
-    told = {body.file for one in WRITTEN.values() for body in one.situation.bodies if body.file}
-    there = {f"bodies/{path.name}" for path in (ROOT / "conformance/situations/bodies").iterdir()}
+    told = {body.file for one in WRITTEN.values() for body in one.file.bodies if body.file}
+    there = {f"bodies/{path.name}" for path in (ROOT / "cassettes/scenarios/bodies").iterdir()}
     assert there == told
 
 
 @pytest.mark.parametrize(("id", "surface"), ASKING)
-def test_the_request_that_is_made_of_a_situation_is_one_that_its_provider_takes(id: str, surface: str) -> None:
+def test_the_request_made_for_a_scenario_is_one_that_its_provider_takes(id: str, surface: str) -> None:
     found = SURFACES[surface]
     for stream in (False, True):
-        body = asked(WRITTEN[id].situation, found, stream=stream)
+        body = asked(WRITTEN[id].file, found, stream=stream)
         broken = check_request(body, found.wire, provider=found.provider)
         assert [violation.rule for violation in broken if violation.rule not in RESERVED] == []
 
@@ -70,21 +69,19 @@ def test_the_request_that_is_made_of_a_situation_is_one_that_its_provider_takes(
 RESERVED = {"tool-name-free"}
 
 
-@pytest.mark.parametrize(
-    "path", ["cassettes/scenarios/schema.json", "conformance/situations/schema.json", "reports/results.schema.json"]
-)
+@pytest.mark.parametrize("path", ["cassettes/scenarios/schema.json", "reports/results.schema.json"])
 def test_the_published_schemas_are_current(path: str) -> None:
     made = runpy.run_path(str(ROOT / "docs" / "schemas.py"), run_name="schemas")
     assert (ROOT / path).read_text("utf-8") == made["written"](made["SCHEMAS"][path]())
 
 
-# What is no situation
+# Invalid scenario files
 
 
 def reading(tmp_path: Path, text: str) -> Scenario:
     file = tmp_path / "case.toml"
     file.write_text(text, "utf-8")
-    return read("case", file, {})
+    return scenario("case", read(file))
 
 
 BODY = "\n[[bodies]]\nsurface = \"openai.chat\"\ntext = '{}'\n"
@@ -92,24 +89,27 @@ WRONG = {
     "no TOML": "title = ",
     "an unknown member": 'title = "t"\nguard = []\n[expected]\n' + BODY,
     "neither bodies nor a script": 'title = "t"\n',
+    "bodies and a script": 'title = "t"\n[expected]\n[[rounds]]\nask = "Hi?"\nparts = []\n' + BODY,
+    "a script and an expected result": 'title = "t"\n[expected]\n[[rounds]]\nask = "Hi?"\nfault = { kind = "cut" }\n',
+    "a script without an ask": 'title = "t"\n[[rounds]]\nparts = []\n',
     "bodies and nothing expected": 'title = "t"\n' + BODY,
     "text and file": 'title = "t"\n[expected]\n' + BODY + 'file = "x"\n',
     "an unknown surface": 'title = "t"\n[expected]\n' + BODY.replace("openai.chat", "openai.fax"),
-    "goes on without having begun": 'title = "t"\ngoes_on = true\n[expected]\n' + BODY,
-    "an exception for a surface without a body": 'title = "t"\n[expected]\n[expect."xai.grpc"]\nstop = "x"\n' + BODY,
-    "an exception that nothing is": 'title = "t"\n[expected]\n[expect."openai.chat"]\nend = "x"\n' + BODY,
+    "continues without an ask": 'title = "t"\ncontinues = true\n[expected]\n' + BODY,
+    "an exception for another surface": 'title = "t"\n[expected]\n[exceptions."xai.grpc"]\nstop = "x"\n' + BODY,
+    "an exception that nothing is": 'title = "t"\n[expected]\n[exceptions."openai.chat"]\nend = "x"\n' + BODY,
     "arguments that are no JSON": 'title = "t"\n[expected]\ncalls = [{ name = "f", json = "{" }]\n' + BODY,
 }
 
 
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
-def test_a_file_that_is_no_situation_is_refused_with_its_id(tmp_path: Path, text: str) -> None:
+def test_an_invalid_scenario_file_is_refused_with_its_id(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidScenario, match="case"):
         reading(tmp_path, text)
 
 
 def test_an_exception_counts_for_its_surface_and_mode_alone(tmp_path: Path) -> None:
-    text = 'title = "t"\n[expected]\nstop = "tool_calls"\n[expect."openai.chat/stream"]\nstop = "end_turn"\n' + BODY
+    text = 'title = "t"\n[expected]\nstop = "tool_calls"\n[exceptions."openai.chat/stream"]\nstop = "end_turn"\n' + BODY
     found = reading(tmp_path, text + BODY.replace("text", "stream = true\ntext"))
     assert [found.expected("openai.chat", 0, stream=stream).stop for stream in (False, True)] == [
         "tool_calls",
@@ -192,9 +192,9 @@ def test_messages_of_grpc_are_written_as_json_or_base64(monkeypatch: pytest.Monk
 
 def judged(monkeypatch: pytest.MonkeyPatch, id: str, surface: str, mode: str, **changed: Any) -> Iterator[Verdict]:
     """What the laws say of the reference where the scenario expects something else than it should."""
-    situation = ALL[id].situation
-    assert situation.expected is not None
-    wrong = replace(ALL[id], situation=replace(situation, expected=replace(situation.expected, **changed)))
+    file = ALL[id].file
+    assert file.expected is not None
+    wrong = replace(ALL[id], file=replace(file, expected=replace(file.expected, **changed)))
     monkeypatch.setattr(judge, "scenarios", lambda: {id: wrong})
     tested = Bench(Reference(), twice=False)
     for case in Choice((id,), wires=(surface,), modes=(mode,), policies=("all",)).cases():

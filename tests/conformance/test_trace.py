@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from toolparity.cassettes.errors import InvalidScenario
 from toolparity.conformance.cases import coverage
-from toolparity.conformance.errors import InvalidScenario
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT.parent / "shared" / "failures.md"
