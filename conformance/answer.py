@@ -47,7 +47,7 @@ class AnsweredCall(Struct, frozen=True):
         return f"{self.name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
 
 
-class Answer(Struct, frozen=True):
+class SubjectAnswer(Struct, frozen=True):
     """One answer of a subject. ``calls``: every client call it tells of, in its order; ``kept``, ``dropped`` and
     ``rejected``: which of them, as the policy has it (null: it does not say).
 
@@ -77,14 +77,14 @@ class Answer(Struct, frozen=True):
         return self.calls if self.kept is None else self.kept
 
 
-def answer(given: Any) -> Answer:
-    """Convert what a subject returned to an `Answer`. Raises InvalidAnswer if it has neither of the forms above."""
-    if isinstance(given, Answer):
+def parse_answer(given: Any) -> SubjectAnswer:
+    """Convert the value that a subject returned. Raises InvalidAnswer if it has neither of the forms above."""
+    if isinstance(given, SubjectAnswer):
         return given
     if not isinstance(given, dict):
         raise InvalidAnswer(f"the answer is a {type(given).__name__}", hint='give {"response": …} or {"calls": […]}')
     if given.get("error") is not None and given.get("response") is None and "calls" not in given:
-        return Answer(error=str(given["error"]), complete=False)
+        return SubjectAnswer(error=str(given["error"]), complete=False)
     try:
         return _canonical(given) if "response" in given else _brief(given)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
@@ -104,7 +104,7 @@ _MEMBERS: dict[str, type] = {
 }
 
 
-def _brief(given: dict[str, Any]) -> Answer:
+def _brief(given: dict[str, Any]) -> SubjectAnswer:
     if not isinstance(given.get("calls"), list):
         raise InvalidAnswer("it holds neither a response nor calls", hint='give {"response": …} or {"calls": […]}')
     for member, kind in _MEMBERS.items():
@@ -116,7 +116,7 @@ def _brief(given: dict[str, Any]) -> Answer:
     kept = _calls(given["calls"])
     dropped, rejected = (None if given.get(key) is None else _calls(given[key]) for key in ("dropped", "rejected"))
     told = dropped is not None or rejected is not None
-    return Answer(
+    return SubjectAnswer(
         calls=[*kept, *(dropped or []), *(rejected or [])],
         kept=kept if told or given.get("policy") else None,
         dropped=dropped,
@@ -151,14 +151,14 @@ def _calls(given: list[Any]) -> list[AnsweredCall]:
     return calls
 
 
-def _canonical(given: dict[str, Any]) -> Answer:
+def _canonical(given: dict[str, Any]) -> SubjectAnswer:
     response, selection = given["response"], given.get("selection")
     findings = _codes(given.get("findings") or [])
     log = [str(line) for line in given.get("log") or []]
     if response is not None and not isinstance(response.get("usage"), dict | None):
         raise InvalidAnswer(f"usage is {response['usage']!r:.80}", hint=_FORM)
     if response is None:
-        return Answer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
+        return SubjectAnswer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
     at: dict[tuple[int, int], AnsweredCall] = {}
     blocks: list[dict[str, Any]] = []
     first = response["choices"][0] if response["choices"] else None
@@ -179,7 +179,7 @@ def _canonical(given: dict[str, Any]) -> Answer:
         None if selection is None else [at[ref["choice"], ref["block"]] for ref in selection[key]]
         for key in ("kept", "dropped", "rejected")
     )
-    return Answer(
+    return SubjectAnswer(
         calls=list(at.values()),
         kept=kept,
         dropped=dropped,

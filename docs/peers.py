@@ -41,7 +41,7 @@ def page() -> str:
 
 def _not_judged(name: str) -> Iterator[str]:
     """Return a sentence for each withdrawn failure of a subject."""
-    reasons: dict[str, list[baseline.Known]] = defaultdict(list)
+    reasons: dict[str, list[baseline.BaselineEntry]] = defaultdict(list)
     for entry in WITHDRAWN.get(name, ()):
         reasons[entry.reason].append(entry)
     for reason, entries in reasons.items():
@@ -59,7 +59,7 @@ def _version(name: str) -> str:
     return " " + next(line for line in pins if line.startswith(head)).removeprefix(head).split(" ")[0]
 
 
-def _row(name: str, law: str, entries: list[baseline.Known]) -> str:
+def _row(name: str, law: str, entries: list[baseline.BaselineEntry]) -> str:
     scenarios: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         scenarios[entry.reason].add(entry.scenario)

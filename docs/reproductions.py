@@ -23,13 +23,13 @@ from xai_sdk.proto import chat_pb2
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.expected import Expected
 from toolparity.conformance.cases.scenarios import scenarios
-from toolparity.conformance.cases.traffic import Answered, answers
+from toolparity.conformance.cases.traffic import TrafficResponse, responses
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.laws.common import listed
-from toolparity.conformance.oracle.usage import usage_on
+from toolparity.conformance.laws.common import call_list
+from toolparity.conformance.oracle.usage import wire_usage
 from toolparity.conformance.runner import baseline
-from toolparity.conformance.runner.baseline import Known
-from toolparity.conformance.subjects import Ask
+from toolparity.conformance.runner.baseline import BaselineEntry
+from toolparity.conformance.subjects import SubjectExchange
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer import json_codec
 from toolparity.reports import results
@@ -108,8 +108,8 @@ def told(result: Result, verdict: Verdict) -> str:
     return verdict.got or ", ".join(told.calls) or verdict.reason
 
 
-def _answer(scenario: str, surface: str, mode: str, number: int) -> Answered:
-    return answers(scenario, surface, mode)[number]
+def _answer(scenario: str, surface: str, mode: str, number: int) -> TrafficResponse:
+    return responses(scenario, surface, mode)[number]
 
 
 def files() -> dict[str, bytes]:
@@ -139,7 +139,7 @@ def _page(name: str, version: str, cases: Sequence[Case]) -> Iterator[str]:
             yield from _section(case, [entry for entry in entries if (entry.check, entry.reason) == (law, case.reason)])
 
 
-def _section(case: Case, entries: Iterable[Known]) -> Iterator[str]:
+def _section(case: Case, entries: Iterable[BaselineEntry]) -> Iterator[str]:
     scenario = scenarios()[case.scenario]
     expected = scenario.expected(case.surface, case.round, stream=case.mode == "stream")
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(entry.scenario for entry in entries))
@@ -158,12 +158,12 @@ def _section(case: Case, entries: Iterable[Known]) -> Iterator[str]:
 def _wanted(case: Case, expected: Expected) -> str:
     """What must come out, as far as the law is about it."""
     if case.law == "usage":
-        return json_codec.text(expected.usage or usage_on(_ask(case)) or {})
+        return json_codec.text(expected.usage or wire_usage(_ask(case)) or {})
     if case.law == "stream-parity":
-        return f"one and the same of both forms: {brief(listed(expected.calls))}"
+        return f"one and the same of both forms: {brief(call_list(expected.calls))}"
     if case.law == "any-split":
         return "the same, however the bytes are cut"
-    return brief(listed(expected.calls))
+    return brief(call_list(expected.calls))
 
 
 def _alone(case: Case) -> str:
@@ -204,10 +204,12 @@ def _text(case: Case) -> bytes:
     return b"".join(json_codec.encode(message) + b"\n" for message in told)
 
 
-def _ask(case: Case) -> Ask:
+def _ask(case: Case) -> SubjectExchange:
     answer, surface = _answer(case.scenario, case.surface, case.mode, case.round), SURFACES[case.surface]
     provider = answer.provider or surface.provider
-    return Ask(wire=surface.wire, provider=provider, stream=answer.stream, pieces=answer.pieces, status=answer.status)
+    return SubjectExchange(
+        wire=surface.wire, provider=provider, stream=answer.stream, pieces=answer.pieces, status=answer.status
+    )
 
 
 def _stem(case: Case) -> str:

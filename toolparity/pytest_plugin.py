@@ -69,14 +69,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if file := config.getoption("--parity-report"):
         from toolparity.reports.files import unwritable
 
-        from .conformance.plugin.report import Gathering, Giving
+        from .conformance.plugin.report import ResultCollector, ResultSender
 
-        config.pluginmanager.register(Giving(), "toolparity-giving")
+        config.pluginmanager.register(ResultSender(), "toolparity-giving")
         if not hasattr(config, "workerinput"):  # the main process collects the results of xdist workers
             path = config.invocation_params.dir / file
             if why := unwritable(path):
                 raise pytest.UsageError(f"--parity-report {file} cannot be written: {why}")
-            config.pluginmanager.register(Gathering(path), "toolparity-gathering")
+            config.pluginmanager.register(ResultCollector(path), "toolparity-gathering")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if not told["subjects"] or _elsewhere(config):
         return
     try:
-        from .conformance.plugin.cases import Suite
+        from .conformance.plugin.cases import SubjectCollector
     except ModuleNotFoundError as error:
         if (error.name or "toolparity").startswith("toolparity"):
             raise
@@ -107,7 +107,9 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may be in the folder of pyproject.toml
     for name in told["subjects"]:
-        suite: Suite = Suite.from_parent(session, name="toolparity", nodeid="toolparity", told=told, subject=name)
+        suite: SubjectCollector = SubjectCollector.from_parent(
+            session, name="toolparity", nodeid="toolparity", told=told, subject=name
+        )
         config.add_cleanup(suite.close)
         found: list[pytest.Item | pytest.Collector] = [*suite.collect()]
         report = pytest.CollectReport(suite.nodeid, "passed", None, found)

@@ -41,7 +41,7 @@ CODES: dict[str, Code] = {
 FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault"))
 
 
-class Decoded(Struct):
+class DecodedExchange(Struct):
     """``response`` is None if nothing could be decoded; then ``findings`` say why."""
 
     wire: str | None
@@ -59,7 +59,7 @@ class Decoded(Struct):
         return self.response is None and any(f.code in FAULTS for f in self.findings)
 
 
-class Raw(Struct, omit_defaults=True):
+class RawExchange(Struct, omit_defaults=True):
     """The content of the exchange in the file, with the members of a recording.
 
     Written as a line of a recordings file, it can be read again.
@@ -74,7 +74,7 @@ class Raw(Struct, omit_defaults=True):
     chunk_lengths: list[int] | None = None
 
 
-class Line(Struct):
+class ExchangeLine(Struct):
     """The JSON line of one exchange. ``raw`` is present only if it was requested."""
 
     source: str
@@ -85,10 +85,10 @@ class Line(Struct):
     response: Response | None
     selection: Selection | None
     findings: list[Finding]
-    raw: Raw | UnsetType = UNSET
+    raw: RawExchange | UnsetType = UNSET
 
 
-def decode(exchange: Exchange) -> Decoded:
+def decode(exchange: Exchange) -> DecodedExchange:
     """Decode an exchange. Never raises."""
     wire = exchange.wire
     if wire not in WIRES:
@@ -104,10 +104,12 @@ def decode(exchange: Exchange) -> Decoded:
         return _nothing(wire, "malformed-body", str(error))
     except Exception as error:  # one exchange must not stop the others
         return _nothing(wire, "decoder-fault", f"{type(error).__name__}: {error}"[:500])
-    return Decoded(wire, response, response.findings)
+    return DecodedExchange(wire, response, response.findings)
 
 
-def line(exchange: Exchange, *, policy: Policy, limit: int | None, raw: bool = False) -> tuple[Line, Decoded]:
+def line(
+    exchange: Exchange, *, policy: Policy, limit: int | None, raw: bool = False
+) -> tuple[ExchangeLine, DecodedExchange]:
     """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError."""
     decoded = decode(exchange)
     selection = None
@@ -117,7 +119,7 @@ def line(exchange: Exchange, *, policy: Policy, limit: int | None, raw: bool = F
             selection = select(decoded.response, policy, limit, first_choice(decoded.response))
         findings.extend(selection.findings)
     return (
-        Line(
+        ExchangeLine(
             exchange.source,
             exchange.id,
             exchange.provider,
@@ -137,7 +139,7 @@ def first_choice(response: Response) -> int:
     return response.choices[0].index if response.choices else 0
 
 
-def raw_of(exchange: Exchange) -> Raw:
+def raw_of(exchange: Exchange) -> RawExchange:
     """Return the request and the response as they were read.
 
     A body that is not UTF-8, and frames, are encoded as base64.
@@ -149,7 +151,9 @@ def raw_of(exchange: Exchange) -> Raw:
         except UnicodeDecodeError:
             body, encoding = base64.b64encode(exchange.body).decode(), "base64"
     frames = None if exchange.frames is None else [base64.b64encode(frame).decode() for frame in exchange.frames]
-    return Raw(exchange.request, exchange.status, exchange.content_type, body, encoding, frames, exchange.chunk_lengths)
+    return RawExchange(
+        exchange.request, exchange.status, exchange.content_type, body, encoding, frames, exchange.chunk_lengths
+    )
 
 
 @contextmanager
@@ -163,5 +167,5 @@ def unlogged() -> Iterator[None]:
         log.disabled = before
 
 
-def _nothing(wire: str | None, code: str, message: str) -> Decoded:
-    return Decoded(wire, None, (Finding(code, CODES[code].severity, message),))
+def _nothing(wire: str | None, code: str, message: str) -> DecodedExchange:
+    return DecodedExchange(wire, None, (Finding(code, CODES[code].severity, message),))

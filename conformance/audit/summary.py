@@ -20,7 +20,7 @@ from toolparity.normalizer.policies import POLICIES, Selection, select
 from toolparity.reports.results import brief
 
 from .exchange import CODES as INPUT_CODES
-from .exchange import Decoded, decode, first_choice, unlogged
+from .exchange import DecodedExchange, decode, first_choice, unlogged
 
 #: Every code that an audit can count.
 ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES}
@@ -150,7 +150,7 @@ def _too_many(names: Collection[str], most: int) -> str | None:
 _SUMS = tuple(n for n in WireFigures.__struct_fields__ if n not in ("most_calls", "policies", "findings", "models"))
 
 
-class Place(Struct, frozen=True):
+class WorstPlace(Struct, frozen=True):
     """An exchange with warnings or errors. ``codes``: the codes of its findings, highest severity first."""
 
     place: str
@@ -161,7 +161,7 @@ class Place(Struct, frozen=True):
     codes: list[str]
 
 
-class Example(Struct, frozen=True):
+class FindingExample(Struct, frozen=True):
     """One occurrence of a finding code: the place and the message."""
 
     place: str
@@ -182,8 +182,8 @@ class Audit(Struct):
     exchanges: int = 0
     wires: dict[str, WireFigures] = {}
     unknown: dict[str, int] = {}
-    worst: list[Place] = []
-    examples: dict[str, list[Example]] = {}
+    worst: list[WorstPlace] = []
+    examples: dict[str, list[FindingExample]] = {}
     problems: int = 0
     faults: int = 0
     skipped: int = 0
@@ -263,7 +263,7 @@ class Audit(Struct):
         if not score or (len(worst) >= _WORST_KEPT and score < worst[-1].score):
             return
         codes = sorted({f.code for f in found if _WEIGHTS[f.severity]}, key=lambda c: (-_weight(c), c))
-        worst.append(Place(exchange.place, exchange.source, exchange.id, wire, score, codes))
+        worst.append(WorstPlace(exchange.place, exchange.source, exchange.id, wire, score, codes))
         worst.sort(key=_gravity)
         del worst[_WORST_KEPT:]
 
@@ -272,9 +272,9 @@ class Audit(Struct):
         if kept and len(kept) >= _EXAMPLES_KEPT and _position(exchange.place) >= _position(kept[-1].place):
             return
         message = brief(finding.message, _MESSAGE)
-        self._examples(finding.code, [Example(exchange.place, exchange.id, wire, message)])
+        self._examples(finding.code, [FindingExample(exchange.place, exchange.id, wire, message)])
 
-    def _examples(self, code: str, more: list[Example]) -> None:
+    def _examples(self, code: str, more: list[FindingExample]) -> None:
         """Add examples of a code; keep the first ones, at most one for each place."""
         kept = {example.place: example for example in reversed(self.examples.get(code, []) + more)}
         self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
@@ -293,7 +293,7 @@ def audit_piece(piece: Piece, wire: str | None, policy: Policy, limit: int | Non
     return audit, problems
 
 
-def _gravity(place: Place) -> tuple[int, tuple[str, int]]:
+def _gravity(place: WorstPlace) -> tuple[int, tuple[str, int]]:
     """The sort key of the worst places: highest score first, then the order of the input."""
     return -place.score, _position(place.source)
 
@@ -308,7 +308,7 @@ def _weight(code: str) -> int:
     return _WEIGHTS[ALL_CODES[code].severity]
 
 
-def _name_of(exchange: Exchange, decoded: Decoded) -> str:
+def _name_of(exchange: Exchange, decoded: DecodedExchange) -> str:
     """Return the name under which an exchange of an unknown wire is counted: its wire, or the host of its request."""
     if decoded.wire:
         return decoded.wire

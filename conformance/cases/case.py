@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from toolparity.normalizer.model import Policy
 
-from ..answer import Answer
-from ..subjects import Ask, Next, Subject
-from .expected import Expected, Split
+from ..answer import SubjectAnswer
+from ..subjects import FollowUp, Subject, SubjectExchange
+from .expected import Expected, ExpectedSelection
 
 
 class Case(NamedTuple):
@@ -32,20 +32,20 @@ class Case(NamedTuple):
         return self.mode == "stream"
 
 
-class Round(Struct, frozen=True):
+class CaseRound(Struct, frozen=True):
     """One response of the provider, the expected result, and the subject's answer.
 
     ``following``: the request that was recorded after the response. It is None after the last response.
     """
 
     number: int
-    ask: Ask
+    ask: SubjectExchange
     expected: Expected
-    answer: Answer
+    answer: SubjectAnswer
     following: Any = None
 
     @property
-    def split(self) -> Split:
+    def split(self) -> ExpectedSelection:
         """The calls that the policy must keep, drop and reject."""
         return self.expected.split(self.ask.policy, self.ask.limit)
 
@@ -60,7 +60,7 @@ class Evidence(Struct):
 
     case: Case
     subject: Subject
-    rounds: list[Round]
+    rounds: list[CaseRound]
     surfaces: list[str]
-    sibling: Callable[[Case, str | None], list[Round] | None]
-    make: Callable[[Next], Any]
+    sibling: Callable[[Case, str | None], list[CaseRound] | None]
+    make: Callable[[FollowUp], Any]

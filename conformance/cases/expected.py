@@ -77,7 +77,7 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         """The indexes of the calls that may be executed: those of the first choice."""
         return [place for place in self.whole if self.calls[place].choice == 0]
 
-    def split(self, policy: str, limit: int | None = None) -> Split:
+    def split(self, policy: str, limit: int | None = None) -> ExpectedSelection:
         """Return the indexes of the calls that a policy must keep, drop and reject.
 
         ``limit``: how many calls may be kept.
@@ -88,10 +88,10 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         whole = self.whole
         others = [place for place in whole if place not in runnable]
         rejected = [place for place in range(len(self.calls)) if place not in whole]
-        return Split(runnable[:count], [*runnable[count:], *others], rejected)
+        return ExpectedSelection(runnable[:count], [*runnable[count:], *others], rejected)
 
 
-class Split(NamedTuple):
+class ExpectedSelection(NamedTuple):
     """Indexes of calls. Every call of a response is in exactly one of the three lists."""
 
     kept: list[int]

@@ -14,11 +14,11 @@ from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
 
-from ..oracle.prompts import asked
+from ..oracle.prompts import request_body
 from .scenarios import Scenario, scenarios
 
 
-class Answered(Struct, frozen=True):
+class TrafficResponse(Struct, frozen=True):
     """One response on a wire.
 
     ``pieces``: as in `conformance.subjects.Ask`. ``request``: None if it is not known. ``provider``: the provider that
@@ -35,7 +35,7 @@ class Answered(Struct, frozen=True):
 
 
 @cache
-def answers(scenario: str, surface: str, mode: str) -> list[Answered]:
+def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
     """Return the responses in order, one per round. Raises UnreadableSource if there is no valid cassette."""
     found = scenarios()[scenario]
     if found.script is None:
@@ -43,7 +43,7 @@ def answers(scenario: str, surface: str, mode: str) -> list[Answered]:
     return list(_recorded(scenario, surface, mode == "stream"))
 
 
-def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
+def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[TrafficResponse]:
     path = path_for(surface, scenario, stream=stream)
     if not path.exists():
         hint = f"toolparity record {scenario} --surface {surface}"
@@ -54,10 +54,12 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[Answered]:
             pieces = [*exchange.frames, exchange.body]  # the status of a call that ended with an error
         if exchange.stream and exchange.frames is None:
             pieces = events(pieces[0])
-        yield Answered(surface, bool(exchange.stream), pieces, exchange.request, exchange.status or 200, str(path))
+        yield TrafficResponse(
+            surface, bool(exchange.stream), pieces, exchange.request, exchange.status or 200, str(path)
+        )
 
 
-def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
+def _written(scenario: Scenario, surface: str, stream: bool) -> TrafficResponse:
     body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (surface, stream))
     data = body.data
     if SURFACES[surface].wire == "xai.grpc":
@@ -66,9 +68,9 @@ def _written(scenario: Scenario, surface: str, stream: bool) -> Answered:
         pieces = events(data) if stream else [data]
     request = body.request
     if request is None and scenario.file.ask:
-        request = asked(scenario.file, SURFACES[surface], stream=stream)
+        request = request_body(scenario.file, SURFACES[surface], stream=stream)
     source = f"scenarios/{body.file or scenario.id}"
-    return Answered(surface, stream, pieces, request, body.status, source, body.provider)
+    return TrafficResponse(surface, stream, pieces, request, body.status, source, body.provider)
 
 
 def _message(line: bytes, stream: bool) -> bytes:

@@ -99,7 +99,7 @@ def command(
     if as_data:
         click.echo(json_codec.encode(as_json(audit, policy, limit)))
     elif not rendering.is_stdout(page):
-        click.echo(render(sections(audit, limit), width=screen.width(), colour=screen.colour()), nl=False)
+        click.echo(render(sections(audit, limit), width=screen.width(), colour=screen.use_colour()), nl=False)
     if page is not None:
         from toolparity.reports.html.audit import render as render_page
 

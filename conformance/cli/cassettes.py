@@ -364,6 +364,6 @@ def _say_errors(found: list[inventory.Known]) -> int:
 
 
 def _show(sections: list[Section]) -> None:
-    text = render(sections, width=screen.width(), colour=screen.colour())
+    text = render(sections, width=screen.width(), colour=screen.use_colour())
     if text.strip():
         click.echo(text, nl=False)

@@ -16,7 +16,7 @@ from toolparity.reports.statistics import alive, idle
 from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad
 from ..runner import baseline, kill, suite
-from ..runner.judge import Choice
+from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
 from . import exits, options, rendering
 from .names import Named, must_fit
@@ -89,7 +89,7 @@ def command(
       toolparity check --json run.json --html page.html --compare main.json
       toolparity check --kill
     """
-    choice = Choice(scenarios, providers, wires, policies, modes, surfaces)
+    choice = CaseFilter(scenarios, providers, wires, policies, modes, surfaces)
     must_fit("scenario", scenarios, known_scenarios(), "--scenario")
     if no_baseline and (file is not None or update_baseline):
         raise click.UsageError("--no-baseline goes with neither --baseline nor --update-baseline")
@@ -141,7 +141,7 @@ def _update(run: results.Run, file: Path | None) -> None:
     for tested in run.subjects:
         path = file or baseline.SHIPPED / f"{tested.name}.yaml"
         mine = [result for result in run.results if result.subject == tested.name]
-        baseline.write(path, baseline.updated(mine, baseline.read(path)))
+        baseline.write(path, baseline.updated_entries(mine, baseline.read(path)))
         click.echo(f"written: {path}", err=True)
 
 
@@ -162,7 +162,7 @@ def _code(run: results.Run) -> int:
     return exits.ALL_WELL if run.count(*results.KEPT, *results.BROKEN) else exits.NOTHING_RAN
 
 
-def _kill(ctx: click.Context, choice: Choice, jobs: int, told: dict[str, Path]) -> None:
+def _kill(ctx: click.Context, choice: CaseFilter, jobs: int, told: dict[str, Path]) -> None:
     with Progress(len(known_bad()), "killing") as progress:
         made = Report(kill.run(choice, jobs=jobs, on_progress=progress.advance))
     code = exits.decide(ctx, exits.FAILED if alive(made.run) or idle(made.run) else exits.ALL_WELL)

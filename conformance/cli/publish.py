@@ -32,7 +32,7 @@ from ..cases.scenarios import scenarios
 from ..known_bad import known_bad
 from ..laws import IDS
 from ..runner import kill, suite
-from ..runner.judge import Choice
+from ..runner.judge import CaseFilter
 from ..subjects import SUBJECTS, installing
 from ..subjects.peers import PEERS
 from .progress import Progress
@@ -60,7 +60,7 @@ The current report: [the page](index.html), [the results](results.json.gz). Writ
 """
 
 
-class Index(Struct, frozen=True):
+class PublishedIndex(Struct, frozen=True):
     """The part of the published results that `behind` compares."""
 
     subjects: list[results.Tested]
@@ -68,13 +68,13 @@ class Index(Struct, frozen=True):
     scenarios: list[results.Scenario]
 
 
-def run(choice: Choice, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
+def run(choice: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
     """Run the named subjects on the selected cases."""
     made = suite.run(names, choice, known=suite.expected(None), on_progress=on_progress)
     return _impersonal(_untimed(replace(made, environment=_told(made))))
 
 
-def killed(choice: Choice, on_progress: Callable[[int], None] = lambda subjects: None) -> Run:
+def killed(choice: CaseFilter, on_progress: Callable[[int], None] = lambda subjects: None) -> Run:
     """Return the kill matrix of the selected cases."""
     return _untimed(kill.run(choice, on_progress=on_progress))
 
@@ -159,7 +159,7 @@ def publish(made: Run, folder: Path = FOLDER) -> None:
 
 def behind(folder: Path = FOLDER) -> list[str]:
     """List the differences between the suite and the publication: "scenario parallel-four is missing"."""
-    index = json.decode(gzip.decompress((folder / RESULTS).read_bytes()), type=Index)
+    index = json.decode(gzip.decompress((folder / RESULTS).read_bytes()), type=PublishedIndex)
     kinds = (
         ("subject", {*SUBJECTS}, {one.name for one in index.subjects} - {*PEERS}),
         ("law", {*IDS}, {one.id for one in index.laws}),
@@ -201,7 +201,7 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
 
 
 def _measured(old: Run | None, names: Sequence[str]) -> Run:
-    chosen = Choice()
+    chosen = CaseFilter()
     told = names or [*SUBJECTS, *(name for name in PEERS if installing.installed(name))]
     length = sum(1 for _ in chosen.cases()) * len(told) + (0 if old else len(known_bad()))
     with Progress(length, "publishing") as progress:

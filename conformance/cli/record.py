@@ -30,7 +30,7 @@ _MOST_CHANGES = 10
 _TONES: dict[str, Tone] = {"recorded": "good", "replaced": "warning", "same": "dim", "kept": "dim", "failed": "bad"}
 
 
-class Job(NamedTuple):
+class RecordingJob(NamedTuple):
     """One cassette to record."""
 
     script: Script
@@ -42,10 +42,10 @@ class Job(NamedTuple):
         return f"{self.script.id} on {self.surface.name}, {'streamed' if self.stream else 'plain'}"
 
 
-class Done(NamedTuple):
+class JobResult(NamedTuple):
     """The result of a job: an outcome, or an error."""
 
-    job: Job
+    job: RecordingJob
     outcome: Outcome | None
     error: ToolparityError | None = None
 
@@ -106,7 +106,7 @@ def command(
     if not jobs:
         click.echo("nothing to record: no surface that was named can play a scenario that was named", err=True)
         ctx.exit(exits.NOTHING_RAN)
-    done: list[Done] = []
+    done: list[JobResult] = []
     with Progress(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
         into.mkdir(parents=True, exist_ok=True)
         progress.note(f"recording into {into.absolute()}")
@@ -115,7 +115,7 @@ def command(
             progress.note(_line(done[-1], len(done), len(jobs)))
             progress.advance(1)
     code = exits.decide(ctx, exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
-    click.echo(render(_sections(done, into), width=screen.width(), colour=screen.colour()), nl=False)
+    click.echo(render(_sections(done, into), width=screen.width(), colour=screen.use_colour()), nl=False)
     ctx.exit(code)
 
 
@@ -133,7 +133,7 @@ def _library(into: Path) -> Path:
 
 def _jobs(
     patterns: tuple[str, ...], providers: tuple[str, ...], wires: tuple[str, ...], streams: list[bool]
-) -> list[Job]:
+) -> list[RecordingJob]:
     from toolparity.cassettes.library.inventory import modes
 
     known = scripts()
@@ -141,7 +141,7 @@ def _jobs(
     must_fit("provider", providers, sorted({surface.provider for surface in SURFACES.values()}), "--provider")
     must_fit("wire", wires, sorted({surface.wire for surface in SURFACES.values()}), "--wire")
     return [
-        Job(script, surface, stream)
+        RecordingJob(script, surface, stream)
         for surface in SURFACES.values()
         if (not providers or surface.provider in providers) and (not wires or surface.wire in wires)
         for script in known.values()
@@ -152,7 +152,7 @@ def _jobs(
 
 
 @contextlib.contextmanager
-def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
+def _ways(live: bool, jobs: list[RecordingJob]) -> Iterator[dict[str, Way]]:
     """Yield how to reach each surface. All missing keys are reported together, before any request is sent."""
     from toolparity.cassettes.recorder import record
 
@@ -174,22 +174,22 @@ def _ways(live: bool, jobs: list[Job]) -> Iterator[dict[str, Way]]:
         yield {name: record.emulated(surface, servers.base(surface)) for name, surface in surfaces.items()}
 
 
-def _recorded(job: Job, way: Way, into: Path, model: str | None, rerecord: bool) -> Done:
+def _recorded(job: RecordingJob, way: Way, into: Path, model: str | None, rerecord: bool) -> JobResult:
     from toolparity.cassettes.recorder.record import record
 
     try:
         outcome = record(job.script, job.surface, way, stream=job.stream, root=into, model=model, again=rerecord)
     except ToolparityError as error:
-        return Done(job, None, error)
-    return Done(job, outcome)
+        return JobResult(job, None, error)
+    return JobResult(job, outcome)
 
 
-def _line(done: Done, number: int, count: int) -> str:
+def _line(done: JobResult, number: int, count: int) -> str:
     why = f": {_why(done)}" if done.outcome is None else f"  {done.outcome.path}"
     return f"{number}/{count} {done.job.name}: {done.status}{why}"
 
 
-def _sections(done: list[Done], into: Path) -> list[Section]:
+def _sections(done: list[JobResult], into: Path) -> list[Section]:
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for one in done:
         counts = rows.setdefault((one.job.surface.name, "streamed" if one.job.stream else "plain"), {})
@@ -216,6 +216,6 @@ def _sections(done: list[Done], into: Path) -> list[Section]:
     return sections
 
 
-def _why(done: Done) -> str:
+def _why(done: JobResult) -> str:
     """Return the error without the name of the job."""
     return str(done.error).removeprefix(done.job.name).lstrip(",: ")

@@ -71,7 +71,7 @@ def others(old: Sequence[Path], earlier: Sequence[Path]) -> tuple[Run | None, li
 
 def show(made: Report) -> None:
     """Print the report for the terminal."""
-    click.echo(render(sections(made), width=screen.width(), colour=screen.colour()), nl=False)
+    click.echo(render(sections(made), width=screen.width(), colour=screen.use_colour()), nl=False)
 
 
 def taken(told: Mapping[str, Path]) -> bool:

@@ -12,6 +12,6 @@ def width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 10_000
 
 
-def colour() -> bool:
+def use_colour() -> bool:
     """Return whether to write colours: only to a terminal, and not if the user disabled them (NO_COLOR, TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

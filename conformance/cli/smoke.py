@@ -49,7 +49,7 @@ def command(ctx: click.Context, name: str, timeout: float) -> None:
     click.echo(f"ok\thello\t{' '.join(filter(None, (tested.name, tested.version)))}, claims {claims}")
     blamed: list[str] = []
     ran = 0
-    for probe in smoke.probes(tested):
+    for probe in smoke.smoke_results(tested):
         ran += 1
         click.echo(f"{probe.blame or 'ok'}\t{probe.wire} {probe.mode}\t{probe.told}")
         blamed += [probe.blame] if probe.blame else []

@@ -35,9 +35,9 @@ from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTurn
 from toolparity.normalizer.turns.log import Log
 
-from .narrating import Library
-from .sessions import Asked, Desk
-from .throttle import Pace
+from .narrating import ScriptLibrary
+from .sessions import Sessions, TurnRequest
+from .throttle import Throttle
 
 _FILES = {
     "/": ("index.html", "text/html"),
@@ -52,7 +52,7 @@ _POLICY = (
 #: The maximum size of a request body, in bytes.
 _LARGEST = 100_000
 
-_Do = Callable[[Request, Desk], Awaitable[Response]]
+_Do = Callable[[Request, Sessions], Awaitable[Response]]
 
 
 class _Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +64,8 @@ class _Decision(Struct, frozen=True, forbid_unknown_fields=True):
 def application(
     servers: Servers,
     log: Log,
-    library: Library,
-    pace: Pace | None = None,
+    library: ScriptLibrary,
+    pace: Throttle | None = None,
     *,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]"),
 ) -> Starlette:
@@ -76,7 +76,7 @@ def application(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
-        desk = Desk(servers, log, library, pace if pace is not None else Pace())
+        desk = Sessions(servers, log, library, pace if pace is not None else Throttle())
         try:
             yield {"desk": desk}
         finally:
@@ -97,7 +97,7 @@ def application(
     return Starlette(routes=routes, lifespan=lifespan, middleware=[guard])
 
 
-async def _choices(request: Request, desk: Desk) -> Response:
+async def _choices(request: Request, desk: Sessions) -> Response:
     """Return the surfaces, the policies, and the suggested messages."""
     asks = [
         {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in SURFACES.values() if s.plays(script)]}
@@ -106,38 +106,38 @@ async def _choices(request: Request, desk: Desk) -> Response:
     return _json({"surfaces": list(SURFACES), "policies": list(POLICIES), "asks": asks})
 
 
-async def _start(request: Request, desk: Desk) -> Response:
-    return _json({"turn": await desk.start(await _body(request, Asked))}, 201)
+async def _start(request: Request, desk: Sessions) -> Response:
+    return _json({"turn": await desk.start(await _body(request, TurnRequest))}, 201)
 
 
-async def _open(request: Request, desk: Desk) -> Response:
+async def _open(request: Request, desk: Sessions) -> Response:
     return _json({"left": await desk.log.left(), "waiting": await desk.log.turns("waiting")})
 
 
-async def _events(request: Request, desk: Desk) -> Response:
+async def _events(request: Request, desk: Sessions) -> Response:
     id, seen = request.path_params["id"], request.headers.get("last-event-id")
     if await sse.over(desk.log, id, seen):
         return Response(status_code=204)  # only a 204 stops a browser from reconnecting
     return StreamingResponse(sse.events(desk.log, id, seen), headers=sse.HEADERS)
 
 
-async def _wire(request: Request, desk: Desk) -> Response:
+async def _wire(request: Request, desk: Sessions) -> Response:
     spoken = desk.wire(request.path_params["id"])
     if spoken is None:
         raise UnknownTurn("what stood on the wire of this turn is not remembered")
     return _json({"exchanges": spoken})
 
 
-async def _cancel(request: Request, desk: Desk) -> Response:
+async def _cancel(request: Request, desk: Sessions) -> Response:
     return _json({"cancelled": await desk.cancel(request.path_params["id"])})
 
 
-async def _resume(request: Request, desk: Desk) -> Response:
+async def _resume(request: Request, desk: Sessions) -> Response:
     await desk.resume(request.path_params["id"])
     return _json({}, 202)
 
 
-async def _decide(request: Request, desk: Desk) -> Response:
+async def _decide(request: Request, desk: Sessions) -> Response:
     said = await _body(request, _Decision)
     await desk.decide(request.path_params["id"], said.call_id, said.approved, said.reason)
     return _json({}, 202)

@@ -14,7 +14,7 @@ from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.wires import wire_name
 
 
-class Library(Mapping[str, Script]):
+class ScriptLibrary(Mapping[str, Script]):
     """Scripts by id. More can be added while the providers play them in another thread."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
@@ -34,14 +34,14 @@ class Library(Mapping[str, Script]):
         return len(self._scripts)
 
 
-class Telling:
+class NarratorScriptProvider:
     """A provider with a fixed text for the narrator.
 
     The emulated provider has no script for the narrator's request, so this one adds a script before the request is
     sent.
     """
 
-    def __init__(self, provider: Provider, library: Library, words: str) -> None:
+    def __init__(self, provider: Provider, library: ScriptLibrary, words: str) -> None:
         self.provider = provider
         self.wire = provider.wire
         self.name = provider.name

@@ -19,15 +19,15 @@ from toolparity.normalizer.turns.clients import CLIENTS
 from toolparity.normalizer.turns.log import Log
 
 from .app import application
-from .narrating import Library
-from .throttle import Pace
+from .narrating import ScriptLibrary
+from .throttle import Throttle
 
 #: The lease of a turn, in seconds. After a crash, its turns can be resumed when the lease has expired.
 _LEASE = 6.0
 
 
 @contextlib.contextmanager
-def ready_to_serve(log: str | Path, pace: Pace | None = None, *, host: str = "127.0.0.1") -> Iterator[Starlette]:
+def ready_to_serve(log: str | Path, pace: Throttle | None = None, *, host: str = "127.0.0.1") -> Iterator[Starlette]:
     """Yield the application with its providers and its log open.
 
     ``host``: an allowed host name in addition to loopback.
@@ -36,7 +36,7 @@ def ready_to_serve(log: str | Path, pace: Pace | None = None, *, host: str = "12
     """
     for module in CLIENTS.values():  # loading an SDK takes time and would block requests
         import_module(f"{clients.__name__}.{module}")
-    library = Library(scripts())
+    library = ScriptLibrary(scripts())
     with running(library) as servers, Log(log, lease=_LEASE) as opened:
         names = ("127.0.0.1", "localhost", "[::1]", host)
         yield application(servers, opened, library, pace, hosts=tuple(dict.fromkeys(names)))
@@ -55,7 +55,7 @@ def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, r
             listener.listen()  # a client may connect as soon as it has the URL
         except OSError as error:
             raise ServerNotStarted(f"cannot listen: {error}", where=f"{host}:{port}", hint="--port 0") from error
-        with ready_to_serve(log, Pace(piece, tool), host=host) as app:
+        with ready_to_serve(log, Throttle(piece, tool), host=host) as app:
             name = f"[{host}]" if ":" in host else host
             ready(f"http://{name}:{listener.getsockname()[1]}/")
             config = uvicorn.Config(

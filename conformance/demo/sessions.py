@@ -28,10 +28,10 @@ from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.turns.turn import Turn
 
-from .narrating import Library, Telling, last_words
-from .throttle import Pace
-from .tools import Returning
-from .wire_log import Spoken, Tapped
+from .narrating import NarratorScriptProvider, ScriptLibrary, last_words
+from .throttle import Throttle
+from .tools import ScriptedTools
+from .wire_log import LoggingProvider, WireExchange
 
 _log = logging.getLogger("toolparity")
 
@@ -41,7 +41,7 @@ _CANCELLED = "the user cancelled"
 _NO_SCRIPT = Script("none", "What no script knows", [])
 
 
-class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+class TurnRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The request of the page to start a turn.
 
     ``after``: the turn whose conversation continues. ``approval``: require approval of every call.
@@ -56,22 +56,22 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     after: str | None = None
 
 
-class Desk:
+class Sessions:
     """Holds the clients and the running turns. Create, use and close it in one event loop."""
 
-    def __init__(self, servers: Servers, log: Log, library: Library, pace: Pace) -> None:
+    def __init__(self, servers: Servers, log: Log, library: ScriptLibrary, pace: Throttle) -> None:
         self.log = log
         self._servers = servers
         self._library = library
         self._pace = pace
         self._clients: dict[str, SdkClient] = {}
-        self._asked: dict[str, Asked] = {}
-        self._wires: dict[str, list[Spoken]] = {}
+        self._asked: dict[str, TurnRequest] = {}
+        self._wires: dict[str, list[WireExchange]] = {}
         self._turns: dict[str, Turn] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._decided: set[str] = set()
 
-    async def start(self, asked: Asked) -> str:
+    async def start(self, asked: TurnRequest) -> str:
         """Start a turn. Return its id as soon as the log has its first event. Raises ToolparityError."""
         at = surface(asked.surface)
         request = await self._request(asked, at)
@@ -126,7 +126,7 @@ class Desk:
         turn.cancel(_CANCELLED)
         return True
 
-    def wire(self, id: str) -> list[Spoken] | None:
+    def wire(self, id: str) -> list[WireExchange] | None:
         """Return the wire excerpts of a turn, or None if they are no longer kept."""
         return self._wires.get(id)
 
@@ -185,13 +185,13 @@ class Desk:
         asked = self._asked.get(id) or _asked_before(request)
         at = surface(asked.surface)
         script = self._script(request) or _NO_SCRIPT
-        tools = Returning(script, self._pace, approval=asked.approval).tools
+        tools = ScriptedTools(script, self._pace, approval=asked.approval).tools
         spoken = self._wires.setdefault(id, [])
         reached = self._client(at)
-        provider: Provider = Tapped(reached, spoken, self._pace)
+        provider: Provider = LoggingProvider(reached, spoken, self._pace)
         if asked.narrator:
-            told: Provider = Telling(reached, self._library, last_words(script) or "That is all.")
-            provider = NarratingProvider(provider, Narrator(Tapped(told, spoken, self._pace)), tools)
+            told: Provider = NarratorScriptProvider(reached, self._library, last_words(script) or "That is all.")
+            provider = NarratingProvider(provider, Narrator(LoggingProvider(told, spoken, self._pace)), tools)
         return Turn(provider, tools, acknowledge=acknowledge, id=id, observers=observers, **settings)
 
     def _client(self, at: Surface) -> SdkClient:
@@ -207,7 +207,7 @@ class Desk:
 
     # requests
 
-    async def _request(self, asked: Asked, at: Surface) -> Request:
+    async def _request(self, asked: TurnRequest, at: Surface) -> Request:
         if asked.after is not None:
             kept = await self.log.turn(asked.after)
             if kept.state is None or kept.status != "over":
@@ -223,7 +223,7 @@ class Desk:
         words = asked if isinstance(asked, str) else _first_words(asked)
         return next((script for script in self._library.values() if script.ask == words), None)
 
-    def _remember(self, id: str, asked: Asked) -> None:
+    def _remember(self, id: str, asked: TurnRequest) -> None:
         self._asked[id] = asked
         self._wires[id] = []
         for remembered in (self._asked, self._wires):
@@ -262,7 +262,7 @@ def _first_words(request: Request) -> str:
     return "".join(part.text for part in user.parts if isinstance(part, TextPart)) if user is not None else ""
 
 
-def _asked_before(request: Request) -> Asked:
+def _asked_before(request: Request) -> TurnRequest:
     """Return the settings of a turn that another process started."""
     at = surface_of(request.provider, request.wire)
-    return Asked(_first_words(request), at.name if at is not None else request.wire)
+    return TurnRequest(_first_words(request), at.name if at is not None else request.wire)

@@ -8,7 +8,7 @@ import asyncio
 STEPS = 4
 
 
-class Pace:
+class Throttle:
     """``piece``: the delay before each piece of a response, in seconds.
 
     ``tool``: the duration of a tool, in seconds.

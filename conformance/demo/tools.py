@@ -10,16 +10,16 @@ from toolparity.normalizer.conversation import TextPart, ToolResult
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
-from .throttle import STEPS, Pace
+from .throttle import STEPS, Throttle
 
 
-class Returning:
+class ScriptedTools:
     """Tools that return the script's result for a call with the same arguments, or for the next call of the same tool.
 
     ``ran``: how many calls ran. ``pace``: None for tools that return at once.
     """
 
-    def __init__(self, script: Script, pace: Pace | None = None, *, approval: bool = False) -> None:
+    def __init__(self, script: Script, pace: Throttle | None = None, *, approval: bool = False) -> None:
         self.ran = 0
         self._pace = pace
         self._left = [call for round in script.rounds for call in round.calls]

@@ -12,13 +12,13 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.turns.provider import Provider
 
-from .throttle import Pace
+from .throttle import Throttle
 
 #: The maximum length of a recorded response, in characters.
 _MOST = 200_000
 
 
-class Spoken(Struct):
+class WireExchange(Struct):
     """One request and its response. ``cut``: the response was longer than what is kept."""
 
     provider: str | None
@@ -28,10 +28,10 @@ class Spoken(Struct):
     cut: bool = False
 
 
-class Tapped:
+class LoggingProvider:
     """A provider that records requests and responses, and delays each piece."""
 
-    def __init__(self, provider: Provider, spoken: list[Spoken], pace: Pace) -> None:
+    def __init__(self, provider: Provider, spoken: list[WireExchange], pace: Throttle) -> None:
         self.provider = provider
         self.wire = provider.wire
         self.name = provider.name
@@ -41,7 +41,7 @@ class Tapped:
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Yield the provider's pieces."""
-        spoken = Spoken(self.name, self.wire, _plain(body))
+        spoken = WireExchange(self.name, self.wire, _plain(body))
         self._spoken.append(spoken)
         size = 0
         async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as pieces:

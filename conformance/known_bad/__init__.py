@@ -12,9 +12,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ..subjects import CLAIMS, Ask, Next
+from ..subjects import CLAIMS, FollowUp, SubjectExchange
 from ..subjects.reference import Reference
-from .mutate import BAD, Spoil
+from .mutate import DEFECTS, Defect
 
 _MODULES = ("calls", "selecting", "reading", "metadata", "requests")
 
@@ -28,16 +28,16 @@ class KnownBad(NamedTuple):
     make: Callable[[], Any]
 
 
-class Spoiled(Reference):
+class DefectiveReference(Reference):
     """The reference with one defect."""
 
-    def __init__(self, spoil: Spoil) -> None:
+    def __init__(self, spoil: Defect) -> None:
         self._spoil = spoil
         self.name = spoil.name
         self.version = "known bad"
         self.claims = frozenset(CLAIMS)
 
-    def read(self, ask: Ask) -> dict[str, Any]:
+    def read(self, ask: SubjectExchange) -> dict[str, Any]:
         """Read the response, changed if the defect is in the input, with the reference; then change the answer."""
         if self._spoil.ask is not None:
             ask = self._spoil.ask(ask)
@@ -46,7 +46,7 @@ class Spoiled(Reference):
             self._spoil.told(given, ask)
         return given
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         """Write the next request with the reference, then change it."""
         body = super().next_request(ask)
         if self._spoil.body is not None:
@@ -60,6 +60,6 @@ def known_bad() -> dict[str, KnownBad]:
     for module in _MODULES:
         import_module(f".{module}", __name__)
     return {
-        name: KnownBad(name, spoil.law, spoil.sentence, lambda spoil=spoil: Spoiled(spoil))  # type: ignore[misc]
-        for name, spoil in BAD.items()
+        name: KnownBad(name, spoil.law, spoil.sentence, lambda spoil=spoil: DefectiveReference(spoil))  # type: ignore[misc]
+        for name, spoil in DEFECTS.items()
     }

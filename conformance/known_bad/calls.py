@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..subjects import Ask
-from .mutate import Told, bad, blocks, calls, keep_only, rebuild
+from ..subjects import SubjectExchange
+from .mutate import CanonicalForm, blocks, calls, defect, keep_only, rebuild
 
 
-@bad("conservation")
-def first_call_only(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def first_call_only(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Takes the first call and forgets the others."""
     if calls(given):
         keep_only(given, [0])
 
 
-@bad("conservation")
-def last_call_wins(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def last_call_wins(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Each call overwrites the one before."""
     if calls(given):
         keep_only(given, [len(calls(given)) - 1])
 
 
-@bad("conservation")
-def keyed_by_name(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def keyed_by_name(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Two calls of one tool are one."""
     seen = {call["name"]: place for place, call in enumerate(calls(given))}
     keep_only(given, sorted(seen.values()))
 
 
-@bad("conservation")
-def two_is_enough(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def two_is_enough(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Handles two calls and loses the third."""
     keep_only(given, list(range(min(2, len(calls(given))))))
 
 
-@bad("conservation")
-def merged_by_index(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def merged_by_index(given: CanonicalForm, ask: SubjectExchange) -> None:
     """All fragments land in one slot: names of the first call, arguments glued."""
     made = calls(given)
     if ask.stream and len(made) > 1:
@@ -46,36 +46,36 @@ def merged_by_index(given: Told, ask: Ask) -> None:
         keep_only(given, [0])
 
 
-@bad("conservation")
-def whole_delta_lost(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def whole_delta_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
     """A streamed answer that holds only calls yields none."""
     if ask.stream and calls(given) and not any(block["type"] == "text" for block in blocks(given)):
         keep_only(given, [])
 
 
-@bad("conservation")
-def calls_lost_beside_text(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def calls_lost_beside_text(given: CanonicalForm, ask: SubjectExchange) -> None:
     """An answer that begins with words is taken for words only."""
     if any(block["type"] == "text" for block in blocks(given)):
         keep_only(given, [])
 
 
-@bad("conservation")
-def without_arguments_no_call(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def without_arguments_no_call(given: CanonicalForm, ask: SubjectExchange) -> None:
     """A call without arguments is no call."""
     keep_only(given, [place for place, call in enumerate(calls(given)) if call["arguments"]])
 
 
-@bad("conservation")
-def told_twice(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def told_twice(given: CanonicalForm, ask: SubjectExchange) -> None:
     """The last call is told by its deltas and again at its end."""
     made = calls(given)
     if made:
         rebuild(given, [*blocks(given), dict(made[-1])])
 
 
-@bad("conservation")
-def identical_calls_are_one(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def identical_calls_are_one(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Calls with one name and one argument are taken for a repetition."""
     seen: list[Any] = []
     places = []
@@ -87,70 +87,70 @@ def identical_calls_are_one(given: Told, ask: Ask) -> None:
     keep_only(given, places)
 
 
-@bad("conservation")
-def truncated_call_forgotten(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def truncated_call_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
     """A call that was cut is thrown away without a word."""
     keep_only(given, [place for place, call in enumerate(calls(given)) if call["status"] == "complete"])
 
 
-@bad("conservation")
-def finish_reason_trusted(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def finish_reason_trusted(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Calls count only where the provider says that it stopped for them."""
     if calls(given) and given["response"]["choices"][0]["stop"]["reason"] != "tool_calls":
         keep_only(given, [])
 
 
-@bad("conservation")
-def keyed_by_id(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def keyed_by_id(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Two calls of one id are one."""
     if "id-duplicate" in given["findings"]:
         keep_only(given, [0])
 
 
-@bad("conservation")
-def ids_of_its_kind(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def ids_of_its_kind(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Gives every call an id of its own making."""
     for number, call in enumerate(calls(given)):
         call["id"] = f"made_up_{number}"
 
 
-@bad("conservation")
-def ids_shared(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def ids_shared(given: CanonicalForm, ask: SubjectExchange) -> None:
     """All calls of an answer go under the first one's id."""
     for call in calls(given)[1:]:
         call["id"] = calls(given)[0]["id"]
 
 
-@bad("conservation")
-def calls_of_every_choice(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def calls_of_every_choice(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Puts the calls of all alternatives into the first one."""
     choices = given["response"]["choices"]
     for other in choices[1:]:
         choices[0]["blocks"] += [block for block in other["blocks"] if block["type"] == "tool_call"]
 
 
-@bad("order")
-def sorted_by_name(given: Told, ask: Ask) -> None:
+@defect("order")
+def sorted_by_name(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Calls come in the order of their names' letters, backwards."""
     ordered = sorted(calls(given), key=lambda call: str(call["name"]), reverse=True)
     rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *ordered])
 
 
-@bad("order")
-def sorted_by_id(given: Told, ask: Ask) -> None:
+@defect("order")
+def sorted_by_id(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Calls come in the order of their ids."""
     ordered = sorted(calls(given), key=lambda call: str(call["id"])[::-1])
     rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *ordered])
 
 
-@bad("order")
-def last_first(given: Told, ask: Ask) -> None:
+@defect("order")
+def last_first(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Calls are put on a stack."""
     rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *reversed(calls(given))])
 
 
-@bad("order")
-def told_backwards(given: Told, ask: Ask) -> None:
+@defect("order")
+def told_backwards(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Runs the calls in their order, and tells them backwards in the answer that goes into the history."""
     places = [place for place, block in enumerate(blocks(given)) if block["type"] == "tool_call"]
     for place, call in zip(places, reversed(calls(given)), strict=True):
@@ -163,14 +163,14 @@ def told_backwards(given: Told, ask: Ask) -> None:
                 ref["block"] = moved[ref["block"]]
 
 
-@bad("server-side")
-def server_call_leaked(given: Told, ask: Ask) -> None:
+@defect("server-side")
+def server_call_leaked(given: CanonicalForm, ask: SubjectExchange) -> None:
     """What the provider ran itself is handed to the caller's tools."""
     rebuild(given, [_as_client(b) if b["type"] == "server_tool_call" else b for b in blocks(given)])
 
 
-@bad("server-side")
-def custom_item_is_client(given: Told, ask: Ask) -> None:
+@defect("server-side")
+def custom_item_is_client(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Tells client from server by the item type alone: a server's code run is a client's call."""
     told = [
         _as_client(b) if b["type"] == "server_tool_call" and b["tool"] in ("code_execution", "x_search") else b
@@ -179,8 +179,8 @@ def custom_item_is_client(given: Told, ask: Ask) -> None:
     rebuild(given, told)
 
 
-@bad("server-side")
-def server_calls_hidden(given: Told, ask: Ask) -> None:
+@defect("server-side")
+def server_calls_hidden(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Says nothing of what the provider ran."""
     rebuild(given, [b for b in blocks(given) if b["type"] not in ("server_tool_call", "server_tool_result")])
 

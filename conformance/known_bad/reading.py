@@ -6,12 +6,12 @@ import json
 
 import msgspec
 
-from ..subjects import Ask
-from .mutate import Told, bad, blocks, calls, keep_only, rebuild
+from ..subjects import SubjectExchange
+from .mutate import CanonicalForm, blocks, calls, defect, keep_only, rebuild
 
 
-@bad("any-split", "ask")
-def a_piece_is_an_event(ask: Ask) -> Ask:
+@defect("any-split", "ask")
+def a_piece_is_an_event(ask: SubjectExchange) -> SubjectExchange:
     """Takes each piece from the network for a whole event: what arrives cut is lost."""
     if not ask.stream or ask.wire == "xai.grpc":
         return ask
@@ -19,8 +19,8 @@ def a_piece_is_an_event(ask: Ask) -> Ask:
     return msgspec.structs.replace(ask, pieces=whole)
 
 
-@bad("any-split", "ask")
-def characters_cut_in_two(ask: Ask) -> Ask:
+@defect("any-split", "ask")
+def characters_cut_in_two(ask: SubjectExchange) -> SubjectExchange:
     """Decodes each piece by itself: a character that is cut becomes two marks."""
     if not ask.stream or ask.wire == "xai.grpc":
         return ask
@@ -28,43 +28,43 @@ def characters_cut_in_two(ask: Ask) -> Ask:
     return msgspec.structs.replace(ask, pieces=pieces)
 
 
-@bad("any-split", "ask")
-def first_piece_decides(ask: Ask) -> Ask:
+@defect("any-split", "ask")
+def first_piece_decides(ask: SubjectExchange) -> SubjectExchange:
     """Stops to read after a hundred pieces."""
     return msgspec.structs.replace(ask, pieces=ask.pieces[:100]) if len(ask.pieces) > 400 else ask
 
 
-@bad("stream-parity")
-def streamed_text_lost(given: Told, ask: Ask) -> None:
+@defect("stream-parity")
+def streamed_text_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Words beside calls get lost in streams."""
     if ask.stream and calls(given):
         rebuild(given, [block for block in blocks(given) if block["type"] != "text"])
 
 
-@bad("stream-parity")
-def streamed_stop_differs(given: Told, ask: Ask) -> None:
+@defect("stream-parity")
+def streamed_stop_differs(given: CanonicalForm, ask: SubjectExchange) -> None:
     """A stream's end is always the end of the turn."""
     if ask.stream and given["response"]["choices"]:
         given["response"]["choices"][0]["stop"]["reason"] = "end_turn"
 
 
-@bad("stream-parity")
-def streamed_server_calls_lost(given: Told, ask: Ask) -> None:
+@defect("stream-parity")
+def streamed_server_calls_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
     """What the provider ran is told of plain answers only."""
     if ask.stream:
         rebuild(given, [b for b in blocks(given) if b["type"] not in ("server_tool_call", "server_tool_result")])
 
 
-@bad("stream-parity")
-def streamed_reasoning_lost(given: Told, ask: Ask) -> None:
+@defect("stream-parity")
+def streamed_reasoning_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Of reasoning that is streamed it tells that there was some, and none of its words."""
     for block in blocks(given):
         if ask.stream and block["type"] == "reasoning":
             block["text"] = ""
 
 
-@bad("arguments")
-def truncated_arguments_repaired(given: Told, ask: Ask) -> None:
+@defect("arguments")
+def truncated_arguments_repaired(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Closes what was left open, and runs it."""
     for call in calls(given):
         if call["status"] != "complete":
@@ -72,47 +72,47 @@ def truncated_arguments_repaired(given: Told, ask: Ask) -> None:
             call["status"] = "complete"
 
 
-@bad("arguments")
-def doubly_encoded(given: Told, ask: Ask) -> None:
+@defect("arguments")
+def doubly_encoded(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Hands on the arguments as a text in a text."""
     for call in calls(given):
         if call["arguments"] is not None:
             call["arguments"] = {"input": json.dumps(call["arguments"])}
 
 
-@bad("arguments")
-def empty_is_invalid(given: Told, ask: Ask) -> None:
+@defect("arguments")
+def empty_is_invalid(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Calls without arguments are called invalid."""
     for call in calls(given):
         if call["arguments"] == {}:
             call["status"] = "invalid"
 
 
-@bad("arguments")
-def numbers_become_text(given: Told, ask: Ask) -> None:
+@defect("arguments")
+def numbers_become_text(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Every value is a text."""
     for call in calls(given):
         if call["arguments"]:
             call["arguments"] = {key: str(value) for key, value in call["arguments"].items()}
 
 
-@bad("arguments")
-def arguments_forgotten(given: Told, ask: Ask) -> None:
+@defect("arguments")
+def arguments_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
     """A parse that fails, or is never made, is an empty object."""
     for call in calls(given):
         call["arguments"] = {}
         call["arguments_text"] = "{}"
 
 
-@bad("arguments")
-def broken_is_complete(given: Told, ask: Ask) -> None:
+@defect("arguments")
+def broken_is_complete(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Does not tell that arguments are broken."""
     for call in calls(given):
         call["status"] = "complete"
 
 
-@bad("conservation")
-def nothing_from_streams(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def nothing_from_streams(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Reads the words of a stream and none of its calls."""
     if ask.stream:
         keep_only(given, [])

@@ -6,26 +6,26 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..subjects import Next
-from .mutate import bad
+from ..subjects import FollowUp
+from .mutate import defect
 
 
-@bad("answered", "body")
-def one_answer_is_missing(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def one_answer_is_missing(body: Any, ask: FollowUp) -> Any:
     """Sends the first result only."""
     _drop_answers(body, keep=1)
     return body
 
 
-@bad("answered", "body")
-def answers_forgotten(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def answers_forgotten(body: Any, ask: FollowUp) -> Any:
     """Sends the calls and no result."""
     _drop_answers(body, keep=0)
     return body
 
 
-@bad("answered", "body")
-def answers_in_separate_messages(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def answers_in_separate_messages(body: Any, ask: FollowUp) -> Any:
     """Sends each result in a message of its own, with the user's words between them."""
     if ask.to == "anthropic.messages":
         messages = []
@@ -42,8 +42,8 @@ def answers_in_separate_messages(body: Any, ask: Next) -> Any:
     return body
 
 
-@bad("answered", "body")
-def answered_twice(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def answered_twice(body: Any, ask: FollowUp) -> Any:
     """Sends the last result twice."""
     for items in (body.get("messages"), body.get("input")):
         if isinstance(items, list) and items and _is_answer(items[-1]):
@@ -55,8 +55,8 @@ def answered_twice(body: Any, ask: Next) -> Any:
     return body
 
 
-@bad("answered", "body")
-def ids_of_its_own(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def ids_of_its_own(body: Any, ask: FollowUp) -> Any:
     """Gives the results ids that no call has."""
     text = json.dumps(body)
     for key in ("tool_call_id", "tool_use_id"):
@@ -68,8 +68,8 @@ def ids_of_its_own(body: Any, ask: Next) -> Any:
     return body
 
 
-@bad("answered", "body")
-def answered_as_they_finish(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def answered_as_they_finish(body: Any, ask: FollowUp) -> Any:
     """Sends the results in the order in which the tools were done."""
     for key in ("messages", "input"):
         items = body.get(key) or []
@@ -80,8 +80,8 @@ def answered_as_they_finish(body: Any, ask: Next) -> Any:
     return body
 
 
-@bad("answered", "body")
-def results_exchanged(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def results_exchanged(body: Any, ask: FollowUp) -> Any:
     """Sends every result, each as the answer to another call."""
     answers = list(_answers(body))[-len(ask.results) :] if ask.results else []
     for (item, key), told in zip(answers, [other[name] for other, name in answers][::-1], strict=True):
@@ -89,15 +89,15 @@ def results_exchanged(body: Any, ask: Next) -> Any:
     return body
 
 
-@bad("answered", "body")
-def failures_are_successes(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def failures_are_successes(body: Any, ask: FollowUp) -> Any:
     """Sends what went wrong as if it were a result."""
     _strip(body, "is_error")
     return body
 
 
-@bad("answered", "body")
-def results_without_words(body: Any, ask: Next) -> Any:
+@defect("answered", "body")
+def results_without_words(body: Any, ask: FollowUp) -> Any:
     """Answers every call, and tells nothing of what its tool returned."""
     text = json.dumps(body)
     for result in ask.results:
@@ -106,22 +106,22 @@ def results_without_words(body: Any, ask: Next) -> Any:
     return json.loads(text)
 
 
-@bad("replay", "body")
-def signature_lost(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def signature_lost(body: Any, ask: FollowUp) -> Any:
     """Forgets what the provider signed."""
     _strip(body, "signature")
     return body
 
 
-@bad("replay", "body")
-def encrypted_state_lost(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def encrypted_state_lost(body: Any, ask: FollowUp) -> Any:
     """Forgets the encrypted reasoning."""
     _strip(body, "encrypted_content")
     return body
 
 
-@bad("replay", "body")
-def calls_get_new_ids(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def calls_get_new_ids(body: Any, ask: FollowUp) -> Any:
     """Gives calls and results new ids, consistently."""
     text = json.dumps(body)
     for result in ask.results:
@@ -129,8 +129,8 @@ def calls_get_new_ids(body: Any, ask: Next) -> Any:
     return json.loads(text)
 
 
-@bad("replay", "body")
-def streamed_state_lost(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def streamed_state_lost(body: Any, ask: FollowUp) -> Any:
     """Forgets of streams what the provider signed, encrypted or redacted."""
     if ask.ask.stream:
         for key in ("signature", "encrypted_content", "data"):
@@ -138,61 +138,61 @@ def streamed_state_lost(body: Any, ask: Next) -> Any:
     return body
 
 
-@bad("replay", "body")
-def state_of_grpc_lost(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def state_of_grpc_lost(body: Any, ask: FollowUp) -> Any:
     """Forgets the encrypted reasoning where it is a member of a message."""
     if ask.to == "xai.grpc":
         _strip(body, "encrypted_content")
     return body
 
 
-@bad("replay", "body")
-def own_arguments_lost(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def own_arguments_lost(body: Any, ask: FollowUp) -> Any:
     """Sends its calls back without their arguments."""
     if ask.to == ask.ask.wire:
         _empty(body)
     return body
 
 
-@bad("replay", "body")
-def own_words_lost(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def own_words_lost(body: Any, ask: FollowUp) -> Any:
     """Sends back the calls, and not the words beside them."""
     if ask.to == ask.ask.wire:
         _speechless(body, "assistant")
     return body
 
 
-@bad("replay", "body")
-def question_forgotten(body: Any, ask: Next) -> Any:
+@defect("replay", "body")
+def question_forgotten(body: Any, ask: FollowUp) -> Any:
     """Sends back what the model said, and not what it was asked."""
     _speechless(body, "user")
     return body
 
 
-@bad("handoff", "body")
-def foreign_arguments_lost(body: Any, ask: Next) -> Any:
+@defect("handoff", "body")
+def foreign_arguments_lost(body: Any, ask: FollowUp) -> Any:
     """On the way to another provider, calls lose their arguments."""
     if ask.to != ask.ask.wire:
         _empty(body)
     return body
 
 
-@bad("handoff", "body")
-def foreign_results_exchanged(body: Any, ask: Next) -> Any:
+@defect("handoff", "body")
+def foreign_results_exchanged(body: Any, ask: FollowUp) -> Any:
     """On the way to another provider, results change places."""
     return results_exchanged(body, ask) if ask.to != ask.ask.wire else body
 
 
-@bad("handoff", "body")
-def foreign_words_lost(body: Any, ask: Next) -> Any:
+@defect("handoff", "body")
+def foreign_words_lost(body: Any, ask: FollowUp) -> Any:
     """On the way to another provider, the words beside calls are lost."""
     if ask.to != ask.ask.wire:
         _speechless(body, "assistant")
     return body
 
 
-@bad("handoff", "body")
-def foreign_answers_lost(body: Any, ask: Next) -> Any:
+@defect("handoff", "body")
+def foreign_answers_lost(body: Any, ask: FollowUp) -> Any:
     """On the way to another provider, the results are lost."""
     if ask.to != ask.ask.wire:
         _drop_answers(body, keep=0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ..subjects import Ask
-from .mutate import Told, bad, blocks, calls
+from ..subjects import SubjectExchange
+from .mutate import CanonicalForm, blocks, calls, defect
 
 
-@bad("same-first")
-def last_is_first(given: Told, ask: Ask) -> None:
+@defect("same-first")
+def last_is_first(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Under first, runs the last call."""
     selection = given["selection"]
     if ask.policy == "first" and selection["dropped"]:
@@ -18,23 +18,23 @@ def last_is_first(given: Told, ask: Ask) -> None:
         selection["kept"] = [last]
 
 
-@bad("same-first")
-def last_on_anthropic(given: Told, ask: Ask) -> None:
+@defect("same-first")
+def last_on_anthropic(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Under first, runs the last call of Anthropic's answers and the first of everybody else's."""
     if ask.wire == "anthropic.messages":
         last_is_first(given, ask)
 
 
-@bad("same-first")
-def first_means_all(given: Told, ask: Ask) -> None:
+@defect("same-first")
+def first_means_all(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Knows no policy: runs everything, and tells it so."""
     selection = given["selection"]
     selection["kept"] = sorted([*selection["kept"], *selection["dropped"]], key=lambda ref: int(ref["block"]))
     selection["dropped"] = []
 
 
-@bad("same-first")
-def first_gives_up(given: Told, ask: Ask) -> None:
+@defect("same-first")
+def first_gives_up(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Under first, runs nothing where the answer holds a call that cannot run."""
     selection = given["selection"]
     if ask.policy == "first" and selection["rejected"]:
@@ -42,15 +42,15 @@ def first_gives_up(given: Told, ask: Ask) -> None:
         selection["kept"] = []
 
 
-@bad("conservation")
-def runs_calls_twice(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def runs_calls_twice(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Tells each call once, and lists it twice among those to run."""
     if ask.policy != "first":
         given["selection"]["kept"] *= 2
 
 
-@bad("conservation")
-def one_call_is_not_run(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def one_call_is_not_run(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Drops a call that came alone, with a proper warning, where the policy keeps it."""
     selection = given["selection"]
     if ask.policy != "first" and len(selection["kept"]) == 1:
@@ -60,14 +60,14 @@ def one_call_is_not_run(given: Told, ask: Ask) -> None:
         given["log"].append(f"{total} tool calls, processing 0, dropped {len(selection['dropped'])}: {names}")
 
 
-@bad("conservation")
-def in_no_list(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def in_no_list(given: CanonicalForm, ask: SubjectExchange) -> None:
     """What is dropped or rejected is in no list."""
     given["selection"]["dropped"] = given["selection"]["rejected"] = []
 
 
-@bad("conservation")
-def limit_ignored(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def limit_ignored(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Warns of what a limit drops, and runs it."""
     selection = given["selection"]
     if ask.limit is not None and ask.policy != "first":
@@ -75,8 +75,8 @@ def limit_ignored(given: Told, ask: Ask) -> None:
         selection["dropped"] = []
 
 
-@bad("conservation")
-def every_choice_is_run(given: Told, ask: Ask) -> None:
+@defect("conservation")
+def every_choice_is_run(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Runs the calls of alternatives that were not chosen, and warns that it does not."""
     selection = given["selection"]
     if ask.policy != "first":
@@ -85,26 +85,26 @@ def every_choice_is_run(given: Told, ask: Ask) -> None:
         selection["dropped"] = [ref for ref in selection["dropped"] if ref not in others]
 
 
-@bad("dropped-warned")
-def silent_drop(given: Told, ask: Ask) -> None:
+@defect("dropped-warned")
+def silent_drop(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Drops calls without a word in the log."""
     given["log"] = []
 
 
-@bad("dropped-warned")
-def warning_without_names(given: Told, ask: Ask) -> None:
+@defect("dropped-warned")
+def warning_without_names(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Warns that something was dropped, and not what."""
     given["log"] = [re.sub(r"\[.*?\]", "[...]", line) for line in given["log"]]
 
 
-@bad("dropped-warned")
-def warning_without_figures(given: Told, ask: Ask) -> None:
+@defect("dropped-warned")
+def warning_without_figures(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Warns without telling how many there were."""
     given["log"] = [re.sub(r"^\d+ .*? under", "some calls dropped under", line) for line in given["log"]]
 
 
-@bad("incomplete")
-def runs_truncated_calls(given: Told, ask: Ask) -> None:
+@defect("incomplete")
+def runs_truncated_calls(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Runs a call whose arguments were cut."""
     selection = given["selection"]
     if given["response"]["complete"]:
@@ -112,8 +112,8 @@ def runs_truncated_calls(given: Told, ask: Ask) -> None:
         selection["rejected"] = []
 
 
-@bad("incomplete")
-def runs_broken_streams(given: Told, ask: Ask) -> None:
+@defect("incomplete")
+def runs_broken_streams(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Runs what stood in a stream that never came to its end."""
     selection = given["selection"]
     if not given["response"]["complete"]:
@@ -122,13 +122,13 @@ def runs_broken_streams(given: Told, ask: Ask) -> None:
         selection["rejected"] = [ref for ref in selection["rejected"] if ref not in whole]
 
 
-@bad("incomplete")
-def never_complete(given: Told, ask: Ask) -> None:
+@defect("incomplete")
+def never_complete(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Takes every answer for one that broke off."""
     given["response"]["complete"] = False
 
 
-@bad("incomplete")
-def broken_stream_called_complete(given: Told, ask: Ask) -> None:
+@defect("incomplete")
+def broken_stream_called_complete(given: CanonicalForm, ask: SubjectExchange) -> None:
     """Takes the end of the bytes for the end of the answer."""
     given["response"]["complete"] = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.case import Evidence
-from .common import Failure, skeleton
+from .common import Failure, comparable_parts
 
 SENTENCE = (
     "One scenario, played by all providers, gives one skeleton: client calls in order, the joined text, the stop."
@@ -35,7 +35,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     for mine, its in zip(evidence.rounds, theirs, strict=False):
         if mine.expected.failed:
             continue
-        a, b = (skeleton(r.answer.acted, r.answer.text, r.answer.stop) for r in (mine, its))
+        a, b = (comparable_parts(r.answer.acted, r.answer.text, r.answer.stop) for r in (mine, its))
         if a != b:
             differs = ", ".join(key for key in a if a[key] != b[key])
             yield Failure(mine.number, f"{evidence.case.surface} and {other} give other {differs}", b, a)

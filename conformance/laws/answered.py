@@ -8,9 +8,9 @@ from typing import Any
 
 from toolparity.normalizer.requests import check_request
 
-from ..cases.case import Evidence, Round
-from ..oracle.requests import answers_in, calls_in, failed_in, lost_results, next_of
-from .common import Failure, matched
+from ..cases.case import CaseRound, Evidence
+from ..oracle.requests import call_ids, failed_result_ids, follow_up, lost_results, result_ids
+from .common import Failure, match_calls
 
 SENTENCE = (
     "In the next request every call that stands there has exactly one answer, where and how the provider wants it."
@@ -30,10 +30,10 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         if not (round.expected.calls and round.following):
             continue
         wire = round.ask.wire
-        body = evidence.make(next_of(round, wire, round.ask.provider))
+        body = evidence.make(follow_up(round, wire, round.ask.provider))
         for violation in check_request(body, wire, provider=round.ask.provider):
             yield Failure(round.number, f"the provider refuses it by {violation.rule}: {violation.message}", None, body)
-        order, answered = list(calls_in(body, wire)), list(answers_in(body, wire))
+        order, answered = list(call_ids(body, wire)), list(result_ids(body, wire))
         calls, answers = Counter(order), Counter(answered)
         made = sum(call.choice == 0 for call in round.expected.calls)
         if made > calls.total():
@@ -52,10 +52,10 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(round.number, what, dict(calls), dict(answers))
 
 
-def _unmarked(round: Round, body: Any) -> Iterator[Failure]:
+def _unmarked(round: CaseRound, body: Any) -> Iterator[Failure]:
     """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01)."""
-    marked = set(failed_in(body))
-    places, _ = matched(round.expected.calls, round.answer.calls)
+    marked = set(failed_result_ids(body))
+    places, _ = match_calls(round.expected.calls, round.answer.calls)
     runnable = round.expected.runnable
     for place, call in zip(places, round.answer.calls, strict=True):
         if place is None or call.id is None or round.expected.calls[place].choice:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolparity.cassettes.surfaces import SURFACES
 
 from ..cases.case import Evidence
-from .common import Failure, listed
+from .common import Failure, call_list
 
 SENTENCE = "The same bytes, cut at any place, give the same response."
 LEVEL = "must"
@@ -30,6 +30,6 @@ def check(evidence: Evidence) -> Iterator[Failure]:
                 yield Failure(
                     one.number,
                     f"cut otherwise ({cut}), the same bytes give another answer",
-                    listed(one.answer.calls) if one.answer.error is None else one.answer.error,
-                    listed(other.answer.calls) if other.answer.error is None else other.answer.error,
+                    call_list(one.answer.calls) if one.answer.error is None else one.answer.error,
+                    call_list(other.answer.calls) if other.answer.error is None else other.answer.error,
                 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..cases.case import Evidence, Round
+from ..cases.case import CaseRound, Evidence
 from .common import Failure
 
 
-def withheld(evidence: Evidence, round: Round) -> Iterator[Failure]:
+def withheld(evidence: Evidence, round: CaseRound) -> Iterator[Failure]:
     """Yield a failure for each claim of text or blocks that the subject does not fulfil in this round."""
     claims, answer, expected = evidence.subject.claims, round.answer, round.expected
     if not expected.complete or expected.failed:

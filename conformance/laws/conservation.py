@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..answer import AnsweredCall
-from ..cases.case import Evidence, Round
+from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from .claimed import withheld
-from .common import Failure, declined, listed, matched, same, silent
+from .common import Failure, call_list, declined_cut_response, is_same_call, match_calls, missing_findings
 
 SENTENCE = "Every call on the wire is kept, dropped, rejected or server-side: once, and only once, under its own id."
 LEVEL = "must"
@@ -27,13 +27,13 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         acts = "select" in evidence.subject.claims
         if not round.expected.complete and not acts:
             continue  # a subject that runs nothing may return or refuse the calls of a broken stream
-        if declined(evidence, round):
+        if declined_cut_response(evidence, round):
             continue
         if answer.error is not None and not round.expected.failed and (wanted or "text" in evidence.subject.claims):
-            yield Failure(round.number, f"the body was not read: {answer.error}", listed(wanted), "nothing")
+            yield Failure(round.number, f"the body was not read: {answer.error}", call_list(wanted), "nothing")
             continue
-        yield from silent(evidence, round, "conservation")
-        places, strangers = matched(wanted, answer.calls)
+        yield from missing_findings(evidence, round, "conservation")
+        places, strangers = match_calls(wanted, answer.calls)
         yield from _ids(round, places, acts=acts)
         if not acts:
             places, strangers = _spelled_otherwise(wanted, answer.calls, places, strangers)
@@ -45,23 +45,23 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(answer.calls)} accounted for"
             yield Failure(
                 round.number,
-                f"{count}: {listed(lost)} vanished without a word",
-                listed(wanted),
-                listed(answer.calls),
+                f"{count}: {call_list(lost)} vanished without a word",
+                call_list(wanted),
+                call_list(answer.calls),
             )
         if strangers:
             yield Failure(
                 round.number,
-                f"{listed(strangers)} is not a client call of this answer, or appears more than once",
-                listed(wanted),
-                listed(answer.calls),
+                f"{call_list(strangers)} is not a client call of this answer, or appears more than once",
+                call_list(wanted),
+                call_list(answer.calls),
             )
         if acts:
             yield from _dealt(round)
         yield from withheld(evidence, round)
 
 
-def _dealt(round: Round) -> Iterator[Failure]:
+def _dealt(round: CaseRound) -> Iterator[Failure]:
     """Check that each call is kept, dropped or rejected exactly once, and that the kept calls would run.
 
     The law `same-first` checks which call `first` keeps, and the law `incomplete` which calls must never run.
@@ -69,31 +69,31 @@ def _dealt(round: Round) -> Iterator[Failure]:
     wanted, answer, split = round.expected.calls, round.answer, round.split
     if not round.expected.complete or round.expected.failed:
         return
-    places, again = matched(wanted, answer.acted)
+    places, again = match_calls(wanted, answer.acted)
     if again:
-        reason = f"{listed(again)} would run once more than it stands on the wire"
-        yield Failure(round.number, reason, listed(wanted), listed(answer.acted))
+        reason = f"{call_list(again)} would run once more than it stands on the wire"
+        yield Failure(round.number, reason, call_list(wanted), call_list(answer.acted))
     if answer.kept is not None and answer.dropped is not None and answer.rejected is not None:
         told = [*answer.kept, *answer.dropped, *answer.rejected]
-        found, again = matched(wanted, told)
+        found, again = match_calls(wanted, told)
         if again:
-            reason = f"{listed(again)} is told twice: each call is kept, dropped or rejected"
-            yield Failure(round.number, reason, listed(wanted), listed(told))
+            reason = f"{call_list(again)} is told twice: each call is kept, dropped or rejected"
+            yield Failure(round.number, reason, call_list(wanted), call_list(told))
         lost = [call for place, call in enumerate(wanted) if place not in found]
         if lost:
-            reason = f"{listed(lost)} is neither kept nor dropped nor rejected"
-            yield Failure(round.number, reason, listed(wanted), listed(told))
+            reason = f"{call_list(lost)} is neither kept nor dropped nor rejected"
+            yield Failure(round.number, reason, call_list(wanted), call_list(told))
     if round.ask.policy == "first":
         return
-    kept = listed(wanted[place] for place in split.kept)
+    kept = call_list(wanted[place] for place in split.kept)
     idle = [wanted[place] for place in split.kept if place not in places]
     if idle:
-        reason = f"{listed(idle)} would not run, and the policy {round.ask.policy} keeps it"
-        yield Failure(round.number, reason, kept, listed(answer.acted))
+        reason = f"{call_list(idle)} would not run, and the policy {round.ask.policy} keeps it"
+        yield Failure(round.number, reason, kept, call_list(answer.acted))
     surplus = [wanted[place] for place in places if place in split.dropped]
     if surplus:
         why = "it is of another choice" if surplus[0].choice else f"no more than {round.ask.limit} calls are to run"
-        yield Failure(round.number, f"{listed(surplus)} would run, and {why}", kept, listed(answer.acted))
+        yield Failure(round.number, f"{call_list(surplus)} would run, and {why}", kept, call_list(answer.acted))
 
 
 def _spelled_otherwise(
@@ -106,7 +106,7 @@ def _spelled_otherwise(
     places, left = list(places), []
     for call in strangers:
         free = (n for n, one in enumerate(wanted) if n not in places and one.name == call.name)
-        place = None if any(same(one, call) for one in wanted) else next(free, None)
+        place = None if any(is_same_call(one, call) for one in wanted) else next(free, None)
         if place is None:
             left.append(call)
         else:
@@ -114,7 +114,7 @@ def _spelled_otherwise(
     return places, left
 
 
-def _ids(round: Round, places: list[int | None], *, acts: bool) -> Iterator[Failure]:
+def _ids(round: CaseRound, places: list[int | None], *, acts: bool) -> Iterator[Failure]:
     """Check the ids that the scenario specifies, and that no two calls share one if the subject acts on calls.
 
     A subject that acts on calls needs a separate id for each result. A subject that only reads calls passes on the ids

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..cases.case import Evidence, Round
-from .common import Failure, listed
+from ..cases.case import CaseRound, Evidence
+from .common import Failure, call_list
 
 SENTENCE = "Each dropped call is warned of, with total, processed and dropped."
 LEVEL = "must"
@@ -18,7 +18,7 @@ def applies(evidence: Evidence) -> bool:
     return any(round.split.dropped or _vanished(round) for round in evidence.rounds)
 
 
-def _vanished(round: Round) -> bool:
+def _vanished(round: CaseRound) -> bool:
     runnable = len(round.expected.runnable)
     return runnable > 1 and round.answer.error is None and len(round.answer.acted) < len(round.split.kept)
 
@@ -47,7 +47,9 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         lacking = [name for name in names if name not in told]
         figures = re.findall(r"\d+", told)
         if lacking:
-            yield Failure(round.number, f"the warning does not name {', '.join(lacking)}", listed(wanted), told[:300])
+            yield Failure(
+                round.number, f"the warning does not name {', '.join(lacking)}", call_list(wanted), told[:300]
+            )
         elif str(total) not in figures or str(len(dropped)) not in figures:
             yield Failure(
                 round.number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.case import Evidence
-from .common import Failure, listed, matched
+from .common import Failure, call_list, match_calls
 
 SENTENCE = "Calls keep the model's order."
 LEVEL = "must"
@@ -27,11 +27,11 @@ def check(evidence: Evidence) -> Iterator[Failure]:
         if round.answer.blocks is not None:
             told.append(round.answer.calls)  # in block order, including dropped and rejected calls
         for calls in told:
-            places = [p for p in matched(round.expected.calls, calls)[0] if p is not None]
+            places = [p for p in match_calls(round.expected.calls, calls)[0] if p is not None]
             if places != sorted(places):
                 yield Failure(
                     round.number,
                     "the calls stand in another order than the model gave them",
-                    listed(round.expected.calls),
-                    listed(calls),
+                    call_list(round.expected.calls),
+                    call_list(calls),
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.case import Evidence
-from .common import Failure, listed, matched
+from .common import Failure, call_list, match_calls
 
 SENTENCE = "Under the policy first, every provider yields the first client call that can run."
 LEVEL = "must"
@@ -22,10 +22,10 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     for round in evidence.rounds:
         wanted = round.expected.calls
         kept = round.split.kept
-        places, _ = matched(wanted, round.answer.acted)
+        places, _ = match_calls(wanted, round.answer.acted)
         if places == kept:
             continue
-        first = listed(wanted[place] for place in kept)
+        first = call_list(wanted[place] for place in kept)
         got = round.answer.acted
         if len(got) == 1 and kept and places[0] is not None:
             which = "last" if places[0] == len(wanted) - 1 else f"{places[0] + 1}."
@@ -34,4 +34,4 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             reason = f"{len(got)} calls would run where first keeps {len(kept)}"
         else:
             reason = "the first call that can run would not run"
-        yield Failure(round.number, reason, first, listed(got))
+        yield Failure(round.number, reason, first, call_list(got))

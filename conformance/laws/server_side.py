@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.case import Evidence
-from .common import Failure, listed, matched
+from .common import Failure, call_list, match_calls
 
 SENTENCE = "A server call never reaches the caller's tools, whatever its name or item type."
 LEVEL = "must"
@@ -25,13 +25,13 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     for round in evidence.rounds:
         if not (round.expected.servers or round.expected.approvals):
             continue
-        _, strangers = matched(round.expected.calls, round.answer.acted)
+        _, strangers = match_calls(round.expected.calls, round.answer.acted)
         if strangers:
             yield Failure(
                 round.number,
-                f"{listed(strangers)} was run by the provider and would be run again by the caller",
-                listed(round.expected.calls),
-                listed(round.answer.acted),
+                f"{call_list(strangers)} was run by the provider and would be run again by the caller",
+                call_list(round.expected.calls),
+                call_list(round.answer.acted),
             )
         if "blocks" in evidence.subject.claims and round.answer.blocks is not None:
             told = [block["tool"] for block in round.answer.blocks if block["type"] == "server_tool_call"]

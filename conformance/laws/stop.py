@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.case import Evidence
-from .common import Failure, silent
+from .common import Failure, missing_findings
 
 SENTENCE = "The stop reason is what happened; disagreement with the wire is a finding."
 LEVEL = "must"
@@ -22,7 +22,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     for round in evidence.rounds:
         if round.answer.error is not None and round.expected.failed:
             continue
-        yield from silent(evidence, round, "stop")
+        yield from missing_findings(evidence, round, "stop")
         again = round.answer.retryable
         if round.expected.retryable is not None and again is not None and again != round.expected.retryable:
             yield Failure(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..cases.case import Evidence
-from .common import Failure, skeleton
+from .common import Failure, comparable_parts
 
 SENTENCE = "The streamed and the plain form of one answer give one canonical response."
 LEVEL = "must"
@@ -26,7 +26,7 @@ def check(evidence: Evidence) -> Iterator[Failure]:
     """
     plain = evidence.sibling(evidence.case._replace(mode="plain"), None) or []
     for streamed, other in zip(evidence.rounds, plain, strict=False):
-        a, b = (skeleton(r.answer.acted, r.answer.text, r.answer.stop) for r in (streamed, other))
+        a, b = (comparable_parts(r.answer.acted, r.answer.text, r.answer.stop) for r in (streamed, other))
         if "status" not in evidence.subject.claims and any(call.status != "complete" for call in other.expected.calls):
             # Broken arguments are text in a stream and may be parsed JSON in the plain form.
             a["calls"], b["calls"] = ([name for name, _ in told["calls"]] for told in (a, b))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.case import Evidence
-from .common import Failure, flags, silent
+from .common import Failure, expected_codes, missing_findings
 
 SENTENCE = "Unknown blocks, events, enums and fields are kept and reported, never fatal."
 LEVEL = "must"
@@ -14,15 +14,15 @@ CLAIMS: tuple[str, ...] = ()
 
 def applies(evidence: Evidence) -> bool:
     """Applies if the response has unknown content."""
-    return any(round.expected.opaque or flags(round, "unknown") for round in evidence.rounds)
+    return any(round.expected.opaque or expected_codes(round, "unknown") for round in evidence.rounds)
 
 
 def check(evidence: Evidence) -> Iterator[Failure]:
     """Check that the response was read, and that blocks, if claimed, include the unknown ones with their content."""
     for round in evidence.rounds:
-        if not (round.expected.opaque or flags(round, "unknown")):
+        if not (round.expected.opaque or expected_codes(round, "unknown")):
             continue
-        yield from silent(evidence, round, "unknown")
+        yield from missing_findings(evidence, round, "unknown")
         if round.answer.error is not None:
             yield Failure(round.number, f"something unknown was fatal: {round.answer.error}")
         elif "blocks" in evidence.subject.claims:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..cases.case import Evidence, Round
-from ..oracle.usage import usage_on
-from .common import Failure, declined
+from ..cases.case import CaseRound, Evidence
+from ..oracle.usage import wire_usage
+from .common import Failure, declined_cut_response
 
 SENTENCE = "Token figures survive, also where they come late, alone or twice."
 LEVEL = "must"
@@ -18,14 +18,14 @@ def applies(evidence: Evidence) -> bool:
     return evidence.case.policy == "all" and any(_figures(evidence, round) for round in evidence.rounds)
 
 
-def _figures(evidence: Evidence, round: Round) -> dict[str, int] | None:
+def _figures(evidence: Evidence, round: CaseRound) -> dict[str, int] | None:
     """Return the token counts that the scenario specifies, or those on the wire.
 
     For a broken stream only the input counts: its output count is not final.
     """
-    if declined(evidence, round):
+    if declined_cut_response(evidence, round):
         return None
-    figures = round.expected.usage or usage_on(round.ask)
+    figures = round.expected.usage or wire_usage(round.ask)
     if figures is None or (round.expected.complete and not round.expected.failed):
         return figures
     return {key: value for key, value in figures.items() if key != "output_tokens"} or None

@@ -15,7 +15,7 @@ from toolparity.normalizer import json_codec
 _Json = dict[str, Any]
 
 
-def asked(scenario: ScenarioFile, surface: Surface, *, stream: bool) -> _Json:
+def request_body(scenario: ScenarioFile, surface: Surface, *, stream: bool) -> _Json:
     """Return the request body as JSON.
 
     For `xai.grpc` it is the message in protobuf's JSON form with the proto field names.

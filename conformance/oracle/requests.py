@@ -11,36 +11,36 @@ from typing import Any, NamedTuple
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Wire
 
-from ..cases.case import Round
+from ..cases.case import CaseRound
 from ..cases.expected import ExpectedCall
-from ..laws.common import equal, matched
-from ..subjects import Ask, Next, Returned
-from .usage import values
+from ..laws.common import json_equal, match_calls
+from ..subjects import CallResult, FollowUp, SubjectExchange
+from .usage import json_values
 
 
-def next_of(round: Round, to: Wire, provider: str) -> Next:
+def follow_up(round: CaseRound, to: Wire, provider: str) -> FollowUp:
     """Return the request that follows a round, with a result for each runnable call.
 
     A result has the id that the subject gave the call. The results are in reverse order, as if the last call finished
     first (failures ORD-01, XAI-01).
     """
     runnable = round.expected.runnable
-    places, _ = matched(round.expected.calls, round.answer.calls)
+    places, _ = match_calls(round.expected.calls, round.answer.calls)
     results = [
-        Returned(call.id or "", call.name, returned(round, place), round.expected.calls[place].failed)
+        CallResult(call.id or "", call.name, returned(round, place), round.expected.calls[place].failed)
         for place, call in zip(places, round.answer.calls, strict=True)
         if place is not None and place in runnable
     ]
-    return Next(ask=round.ask, results=results[::-1], to=to, provider=provider)
+    return FollowUp(ask=round.ask, results=results[::-1], to=to, provider=provider)
 
 
-def returned(round: Round, place: int) -> str:
+def returned(round: CaseRound, place: int) -> str:
     """Return the result of a call."""
     call = round.expected.calls[place]
     return f"the result of {call.name} ({place + 1})" if call.result is None else call.result
 
 
-def lost_results(round: Round, body: Any, wire: str) -> Iterator[str]:
+def lost_results(round: CaseRound, body: Any, wire: str) -> Iterator[str]:
     """Yield the results that are missing in a request, or that answer another call there."""
     answers = [item for item in _walk(body, wire) if item.kind == "answer"]
     for place, item in _made(round, body, wire):
@@ -50,14 +50,14 @@ def lost_results(round: Round, body: Any, wire: str) -> Iterator[str]:
             yield result
 
 
-def lost_calls(round: Round, body: Any, wire: str) -> Iterator[ExpectedCall]:
+def lost_calls(round: CaseRound, body: Any, wire: str) -> Iterator[ExpectedCall]:
     """Yield the calls that are missing in a request, or have another name or other arguments there."""
     for place, item in _made(round, body, wire):
         if item is None:
             yield round.expected.calls[place]
 
 
-def _made(round: Round, body: Any, wire: str) -> Iterator[tuple[int, _Item | None]]:
+def _made(round: CaseRound, body: Any, wire: str) -> Iterator[tuple[int, _Item | None]]:
     """Yield the index of each runnable call, with the item that represents it in a request, or None.
 
     Both are matched from the end, because earlier rounds may contain equal calls.
@@ -91,7 +91,7 @@ def _is(told: Any, call: ExpectedCall) -> bool:
             return False
     if call.arguments is None:  # free text, on a wire that only has objects
         return isinstance(told, dict) and call.text in told.values()
-    return equal({} if told is None else told, call.arguments)
+    return json_equal({} if told is None else told, call.arguments)
 
 
 def _says(told: Any, result: str) -> bool:
@@ -115,26 +115,26 @@ def _within(body: Any, value: Any) -> bool:
     return any(_within(one, value) for one in inner)
 
 
-def calls_in(body: Any, wire: str) -> Iterator[str]:
+def call_ids(body: Any, wire: str) -> Iterator[str]:
     """Yield the id of each client call in a request."""
     for item in _walk(body, wire):
         if item.kind == "call":
             yield item.id
 
 
-def answers_in(body: Any, wire: str) -> Iterator[str]:
+def result_ids(body: Any, wire: str) -> Iterator[str]:
     """Yield the call id of each tool result in a request."""
     for item in _walk(body, wire):
         if item.kind == "answer":
             yield item.id
 
 
-def words_in(body: Any, wire: str) -> str:
+def model_text(body: Any, wire: str) -> str:
     """Return all text of the model in a request, concatenated."""
     return "".join(_said(body, wire, "assistant"))
 
 
-def asked_in(body: Any, wire: str) -> list[str]:
+def user_texts(body: Any, wire: str) -> list[str]:
     """Return the texts of the user in a request."""
     return list(_said(body, wire, "user"))
 
@@ -160,7 +160,7 @@ def _texts(content: Any) -> Iterator[str]:
         yield from _texts(part.get("text") if isinstance(part, dict) else part)
 
 
-def failed_in(body: Any) -> Iterator[str]:
+def failed_result_ids(body: Any) -> Iterator[str]:
     """Yield the call id of each result that is marked as an error. Only Anthropic's wire has such a mark."""
     for message in body.get("messages") or []:
         content = message.get("content")
@@ -213,7 +213,7 @@ _BACK = {"signature": "signature", "encrypted_content": "encrypted state", "data
 _CALLS = {"tool_use": "id", "server_tool_use": "id", "function_call": "call_id", "custom_tool_call": "call_id"}
 
 
-def wanted_back(ask: Ask) -> Iterator[tuple[str, str]]:
+def values_to_return(ask: SubjectExchange) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) for everything in a response that the provider requires to get back.
 
     If a stream sent a text in fragments, each fragment is yielded separately: all of them must appear in the request.
@@ -223,7 +223,7 @@ def wanted_back(ask: Ask) -> Iterator[tuple[str, str]]:
     if ask.wire == "xai.grpc":
         yield from _messages_back(ask)
         return
-    for value in values(ask):
+    for value in json_values(ask):
         if value.get("type") == "error" or (ask.wire == "openai.responses" and ask.stream and not _ends(value)):
             continue  # an item's state may still grow; the last event holds all of it
         yield from _back(value)
@@ -233,7 +233,7 @@ def _ends(event: dict[str, Any]) -> bool:
     return event.get("type") in ("response.completed", "response.incomplete")
 
 
-def _messages_back(ask: Ask) -> Iterator[tuple[str, str]]:
+def _messages_back(ask: SubjectExchange) -> Iterator[tuple[str, str]]:
     from xai_sdk.proto import chat_pb2
 
     made = chat_pb2.GetChatCompletionChunk if ask.stream else chat_pb2.GetChatCompletionResponse

@@ -10,17 +10,17 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..subjects import Ask
+from ..subjects import SubjectExchange
 
 
-def usage_on(ask: Ask) -> dict[str, int] | None:
+def wire_usage(ask: SubjectExchange) -> dict[str, int] | None:
     """Return ``input_tokens`` and ``output_tokens`` of a response, or None if it has no usage."""
     if ask.status >= 400:
         return None
     if ask.wire == "xai.grpc":
         return _of_messages(ask)
     found: dict[str, Any] = {}
-    for value in values(ask):
+    for value in json_values(ask):
         for holder in (value, value.get("message"), value.get("response")):
             usage = holder.get("usage") if isinstance(holder, dict) else None
             if isinstance(usage, dict):
@@ -35,7 +35,7 @@ def usage_on(ask: Ask) -> dict[str, int] | None:
     return {"input_tokens": found["input_tokens"] + cache, "output_tokens": found["output_tokens"]}
 
 
-def _of_messages(ask: Ask) -> dict[str, int] | None:
+def _of_messages(ask: SubjectExchange) -> dict[str, int] | None:
     """Return the last token counts of a gRPC response.
 
     Reasoning is added to the output if the total counts it separately.
@@ -51,7 +51,7 @@ def _of_messages(ask: Ask) -> dict[str, int] | None:
     return {"input_tokens": given, "output_tokens": output + apart}
 
 
-def values(ask: Ask) -> Iterator[dict[str, Any]]:
+def json_values(ask: SubjectExchange) -> Iterator[dict[str, Any]]:
     """Yield the JSON object of a body, or that of each event of a stream. Invalid JSON is skipped."""
     texts = [ask.body]
     if ask.stream:

@@ -16,12 +16,12 @@ from toolparity.reports.results import BAD, Result, Seen, Tested, Traffic, Verdi
 from ..cases.case import Case
 from ..laws import LAWS
 from ..runner import baseline
-from ..runner.judge import Bench, Choice
-from ..runner.release import held
+from ..runner.judge import CaseFilter, Judge
+from ..runner.release import downgrade_new
 from ..subjects import subject as found
 
 
-class Suite(pytest.Collector):
+class SubjectCollector(pytest.Collector):
     """Collects the cases of one subject. Raises pytest.UsageError for a subject or baseline that cannot be loaded."""
 
     def __init__(self, *, told: dict[str, Any], subject: str, **given: Any) -> None:
@@ -32,9 +32,9 @@ class Suite(pytest.Collector):
             self.known = baseline.read(file)
         except ToolparityError as error:
             raise pytest.UsageError(str(error)) from None
-        self.bench = Bench(made, called=subject)
+        self.bench = Judge(made, called=subject)
         self.unreleased: bool = told["unreleased"]
-        self.choice = Choice(
+        self.choice = CaseFilter(
             scenarios=tuple(told["scenarios"]),
             providers=tuple(told["providers"]),
             wires=tuple(told["wires"]),
@@ -44,7 +44,7 @@ class Suite(pytest.Collector):
         )
         self._several = len(told["subjects"]) > 1
         self._scenario = ""
-        self._stale: dict[baseline.Known, bool] = {}
+        self._stale: dict[baseline.BaselineEntry, bool] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
         for case in self.choice.cases():
@@ -59,7 +59,7 @@ class Suite(pytest.Collector):
 
         The baseline and the requirements of the release are applied to the verdicts.
         """
-        (result,) = held(baseline.applied([self._raw(case)], self.known), unreleased=self.unreleased)
+        (result,) = downgrade_new(baseline.apply_baseline([self._raw(case)], self.known), unreleased=self.unreleased)
         traffic = self.bench.traffic(case)
         verdicts = [self._seen_whole(result, one) if one.outcome == "stale" else one for one in result.verdicts]
         return replace(result, verdicts=verdicts), traffic
@@ -68,8 +68,8 @@ class Suite(pytest.Collector):
         """Return a "stale" verdict only if no case that its baseline entry matches fails; otherwise return a pass."""
         entry = next(one for one in self.known if one.names(result, verdict))
         if entry not in self._stale:
-            named = (case for case in Choice().cases() if _may_name(entry, case))
-            self._stale[entry] = baseline.stale(entry, map(self._raw, named))
+            named = (case for case in CaseFilter().cases() if _may_name(entry, case))
+            self._stale[entry] = baseline.is_stale(entry, map(self._raw, named))
         return verdict if self._stale[entry] else Verdict(verdict.check, "pass")
 
     def _raw(self, case: Case) -> Result:
@@ -84,7 +84,7 @@ class Suite(pytest.Collector):
             self.bench.subject.close()
 
 
-def _may_name(entry: baseline.Known, case: Case) -> bool:
+def _may_name(entry: baseline.BaselineEntry, case: Case) -> bool:
     members = ("scenario", "surface", "mode", "policy")
     return all(fnmatchcase(getattr(case, member), getattr(entry, member)) for member in members)
 
@@ -92,7 +92,7 @@ def _may_name(entry: baseline.Known, case: Case) -> bool:
 class CaseItem(pytest.Item):
     """One case. It passes if no law that applies is broken."""
 
-    parent: Suite
+    parent: SubjectCollector
 
     def __init__(self, *, case: Case, **given: Any) -> None:
         super().__init__(**given)

@@ -17,13 +17,13 @@ from toolparity.normalizer.policies import policy_name
 from toolparity.reports import results
 
 from ..cases.case import Case
-from ..runner.judge import Choice
+from ..runner.judge import CaseFilter
 from ..runner.provenance import sources
-from ..runner.suite import described, environment, laws, now
+from ..runner.suite import environment, law_reports, now, scenario_reports
 from .cases import CaseItem
 
 
-class Part(Struct, frozen=True):
+class CaseReport(Struct, frozen=True):
     """The result of one case, with its subject and its wire excerpt."""
 
     tested: results.Tested
@@ -31,7 +31,7 @@ class Part(Struct, frozen=True):
     traffic: results.Traffic | None
 
 
-class Giving:
+class ResultSender:
     """Attaches the result of a case to its pytest report, so that the result also arrives from a worker process."""
 
     @pytest.hookimpl(wrapper=True)
@@ -40,23 +40,23 @@ class Giving:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if call.when == "call" and isinstance(item, CaseItem) and item.result is not None:
-            part = Part(item.tested, item.result, item.traffic)
+            part = CaseReport(item.tested, item.result, item.traffic)
             report.toolparity = json_codec.text(part)  # type: ignore[attr-defined] # xdist transfers attributes
         return report
 
 
-class Gathering:
+class ResultCollector:
     """Collects the results and writes the file when the session ends, whatever the outcome."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._began, self._date = time.monotonic(), now()
-        self._parts: list[Part] = []
+        self._parts: list[CaseReport] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = getattr(report, "toolparity", None)
         if told is not None:
-            self._parts.append(msgspec.json.decode(told, type=Part))
+            self._parts.append(msgspec.json.decode(told, type=CaseReport))
 
     def pytest_sessionfinish(self) -> None:
         try:
@@ -65,7 +65,7 @@ class Gathering:
             pytest.exit(f"{self._path}: {error.strerror or error}", returncode=pytest.ExitCode.INTERNAL_ERROR)
 
     def _run(self) -> results.Run:
-        order = {case: place for place, case in enumerate(Choice().cases())}
+        order = {case: place for place, case in enumerate(CaseFilter().cases())}
         parts = sorted(self._parts, key=lambda part: (part.result.subject, order[_case(part.result)]))
         cases = [_case(part.result) for part in parts]
         tested: dict[str, results.Tested] = {}
@@ -79,8 +79,8 @@ class Gathering:
             self._date,
             environment(),
             list(tested.values()),
-            laws(),
-            described(cases),
+            law_reports(),
+            scenario_reports(cases),
             [part.result for part in parts],
             list(traffic.values()),
             sources(cases),

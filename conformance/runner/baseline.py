@@ -31,7 +31,7 @@ _MEMBERS = ("scenario", "surface", "mode", "policy")
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Failure)\b")
 
 
-class Known(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class BaselineEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One entry: an expected failure, or several by patterns."""
 
     check: str
@@ -49,17 +49,17 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         )
 
 
-def read(path: Path) -> list[Known]:
+def read(path: Path) -> list[BaselineEntry]:
     """Read the entries of a file; a file that does not exist has none. Raises InvalidBaseline."""
     if not path.exists():
         return []
     try:
-        return msgspec.convert(yaml.load(path.read_text("utf-8"), _LOADER) or [], list[Known])
+        return msgspec.convert(yaml.load(path.read_text("utf-8"), _LOADER) or [], list[BaselineEntry])
     except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InvalidBaseline(str(error).splitlines()[0], where=str(path), hint="a list of expected failures") from None
 
 
-def applied(results: Sequence[Result], known: Sequence[Known]) -> list[Result]:
+def apply_baseline(results: Sequence[Result], known: Sequence[BaselineEntry]) -> list[Result]:
     """Return the results with expected failures marked "expected" and stale entries reported.
 
     An entry is stale if it matches at least one verdict that passes and none that fails. An entry that matches nothing
@@ -93,12 +93,12 @@ def applied(results: Sequence[Result], known: Sequence[Known]) -> list[Result]:
     return made
 
 
-def stale(entry: Known, results: Iterable[Result]) -> bool:
+def is_stale(entry: BaselineEntry, results: Iterable[Result]) -> bool:
     """Return whether none of the verdicts that an entry matches fails."""
     return not any(entry.names(result, one) and one.outcome == "fail" for result in results for one in result.verdicts)
 
 
-def updated(results: Iterable[Result], known: Sequence[Known]) -> list[Known]:
+def updated_entries(results: Iterable[Result], known: Sequence[BaselineEntry]) -> list[BaselineEntry]:
     """Return the baseline that these results need.
 
     Entries that still match a failure are kept with their reasons. Each other failure gets a new entry.
@@ -114,7 +114,7 @@ def updated(results: Iterable[Result], known: Sequence[Known]) -> list[Known]:
     return [*kept, *(_entry(check, scenario, found) for (check, scenario), found in fresh.items())]
 
 
-def _entry(check: str, scenario: str, found: list[tuple[Result, Verdict]]) -> Known:
+def _entry(check: str, scenario: str, found: list[tuple[Result, Verdict]]) -> BaselineEntry:
     """Return one entry for the failures of a law in a scenario.
 
     A member is a wildcard unless all failures share its value.
@@ -124,7 +124,7 @@ def _entry(check: str, scenario: str, found: list[tuple[Result, Verdict]]) -> Kn
         values = {getattr(result, member) for result, _ in found}
         shared[member] = values.pop() if len(values) == 1 else "*"
     reason = found[0][1].reason
-    return Known(check=check, scenario=scenario, reason=_short(reason), **shared)
+    return BaselineEntry(check=check, scenario=scenario, reason=_short(reason), **shared)
 
 
 def _short(reason: str) -> str:
@@ -135,7 +135,7 @@ def _short(reason: str) -> str:
     return reason
 
 
-def write(path: Path, known: Sequence[Known]) -> None:
+def write(path: Path, known: Sequence[BaselineEntry]) -> None:
     """Write the file, or delete it if there are no entries."""
     if not known:
         path.unlink(missing_ok=True)

@@ -8,8 +8,8 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.reports.results import Seen, Traffic, brief
 
-from ..cases.case import Case, Round
-from ..subjects import Ask
+from ..cases.case import Case, CaseRound
+from ..subjects import SubjectExchange
 from ..subjects.reference import read_answer
 from .provenance import source_path
 
@@ -19,13 +19,13 @@ EXCERPT = 600
 BLOCKS = 1200
 
 
-def seen(case: Case, rounds: Sequence[Round]) -> Traffic:
+def seen(case: Case, rounds: Sequence[CaseRound]) -> Traffic:
     """Return the wire excerpts of a case, with the file that holds the traffic."""
     told = [Seen(excerpt(one.ask), sum(map(len, one.ask.pieces)), _blocks(one.ask)) for one in rounds]
     return Traffic(case.scenario, case.surface, case.mode, told, source_path(case))
 
 
-def excerpt(ask: Ask) -> str:
+def excerpt(ask: SubjectExchange) -> str:
     """Return the beginning of a response. gRPC messages are shown in protobuf's JSON form, one per line."""
     if ask.wire != "xai.grpc":
         return b"".join(ask.pieces)[:EXCERPT].decode("utf-8", "replace")
@@ -50,7 +50,7 @@ def _message(piece: bytes, stream: bool) -> str:
     return json_codec.text(MessageToDict(made, preserving_proto_field_name=True))
 
 
-def _blocks(ask: Ask) -> str:
+def _blocks(ask: SubjectExchange) -> str:
     """Return the blocks as this project's normalizer reads them, whichever subject is tested."""
     try:
         response = read_answer(ask)

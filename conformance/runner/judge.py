@@ -20,19 +20,19 @@ from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Result, Told, Traffic, Verdict, brief
 
-from ..answer import Answer, answer
-from ..cases.case import Case, Evidence, Round
+from ..answer import SubjectAnswer, parse_answer
+from ..cases.case import Case, CaseRound, Evidence
 from ..cases.scenarios import scenarios
-from ..cases.traffic import answers, cut
+from ..cases.traffic import cut, responses
 from ..errors import InvalidAnswer
 from ..laws import LAWS, Failure, Law
-from ..laws.common import named
-from ..subjects import Ask, Subject
+from ..laws.common import call_texts
+from ..subjects import Subject, SubjectExchange
 from . import withdrawn
 from .excerpts import seen
 
 
-class Choice(Struct, frozen=True):
+class CaseFilter(Struct, frozen=True):
     """A filter over the cases: patterns of scenario ids, and names. An empty member selects everything.
 
     A wire selects every surface that speaks it. The name of a surface, given as a surface or as a wire, selects only
@@ -70,11 +70,11 @@ class Choice(Struct, frozen=True):
         return name in self.surfaces or surface.wire in self.wires or name in self.wires
 
 
-class Unstable(Exception):
+class UnstableAnswer(Exception):
     """The subject gave two different answers to the same input."""
 
 
-class Bench:
+class Judge:
     """Runs a subject on cases.
 
     ``twice``: read everything twice and fail the case if the answers differ. ``called``: the name with which the
@@ -85,7 +85,7 @@ class Bench:
         self.subject = subject
         self._called = "" if called == subject.name else called
         self._twice = twice
-        self._kept: dict[tuple[Case, str | None], list[Round]] = {}
+        self._kept: dict[tuple[Case, str | None], list[CaseRound]] = {}
 
     def forget(self) -> None:
         """Clear the cached answers. Laws compare cases of one scenario only, so this is safe after each scenario."""
@@ -119,7 +119,7 @@ class Bench:
         else:
             try:
                 evidence = self._evidence(case)
-            except Unstable as error:
+            except UnstableAnswer as error:
                 verdicts = [Verdict("conservation", "fail", str(error))]
             except InvalidAnswer as error:
                 verdicts = [Verdict("conservation", "fail", f"its answer cannot be read: {error}")]
@@ -146,28 +146,28 @@ class Bench:
             self._make,
         )
 
-    def _sibling(self, case: Case, how: str | None) -> list[Round] | None:
+    def _sibling(self, case: Case, how: str | None) -> list[CaseRound] | None:
         scenario = scenarios()[case.scenario]
         if case.surface not in scenario.surfaces or case.mode not in scenario.modes(case.surface):
             return None
         return None if self.supports(case) else self._rounds(case, how)
 
-    def rounds(self, case: Case) -> list[Round]:
+    def rounds(self, case: Case) -> list[CaseRound]:
         """Return the subject's answers in a case, round by round. Raises InvalidAnswer and Unstable."""
         return self._rounds(case, None)
 
-    def _rounds(self, case: Case, how: str | None) -> list[Round]:
+    def _rounds(self, case: Case, how: str | None) -> list[CaseRound]:
         found = self._kept.get((case, how))
         if found is None:
             found = self._kept[case, how] = list(self._read(case, how))
         return found
 
-    def _read(self, case: Case, how: str | None) -> Iterator[Round]:
+    def _read(self, case: Case, how: str | None) -> Iterator[CaseRound]:
         surface = SURFACES[case.surface]
         scenario = scenarios()[case.scenario]
-        told = answers(case.scenario, case.surface, case.mode)
+        told = responses(case.scenario, case.surface, case.mode)
         for number, answered in enumerate(told):
-            ask = Ask(
+            ask = SubjectExchange(
                 wire=surface.wire,
                 provider=answered.provider or surface.provider,
                 stream=answered.stream,
@@ -179,12 +179,12 @@ class Bench:
             )
             expected = scenario.expected(case.surface, number, stream=case.stream)
             following = told[number + 1].request if number + 1 < len(told) else scenario.file.continues or None
-            yield Round(number, ask, expected, self._ask(ask, how is None), following)
+            yield CaseRound(number, ask, expected, self._ask(ask, how is None), following)
 
-    def _ask(self, ask: Ask, first: bool) -> Answer:
+    def _ask(self, ask: SubjectExchange, first: bool) -> SubjectAnswer:
         given = _given(self.subject, ask)
         if first and self._twice and _given(self.subject, ask) != given:
-            raise Unstable("it is unstable: asked twice, it gave two answers to the same bytes")
+            raise UnstableAnswer("it is unstable: asked twice, it gave two answers to the same bytes")
         return given
 
     def _make(self, ask: Any) -> Any:
@@ -199,15 +199,15 @@ class Bench:
         return made
 
 
-def _given(subject: Subject, ask: Ask) -> Answer:
+def _given(subject: Subject, ask: SubjectExchange) -> SubjectAnswer:
     """Read one answer with the subject. An exception that the subject raises becomes an answer with an error."""
     try:
         given = subject.read(ask)
     except ToolparityError:
         raise
     except Exception as error:
-        return Answer(error=f"{type(error).__name__}: {error}", complete=False)
-    return answer(given)
+        return SubjectAnswer(error=f"{type(error).__name__}: {error}", complete=False)
+    return parse_answer(given)
 
 
 def _provider(case: Case) -> str:
@@ -225,7 +225,7 @@ def _judged(law: Law, evidence: Evidence) -> Verdict | None:
         if lacking := law.claims - evidence.subject.claims:
             return Verdict(law.id, "unsupported", f"it does not claim {', '.join(sorted(lacking))}")
         failure = next(law.check(evidence), None)
-    except (InvalidAnswer, Unstable) as error:
+    except (InvalidAnswer, UnstableAnswer) as error:
         failure = Failure(0, str(error))
     except ToolparityError as error:
         return Verdict(law.id, "error", str(error))
@@ -237,9 +237,9 @@ def _judged(law: Law, evidence: Evidence) -> Verdict | None:
     return Verdict(law.id, "fail", brief(failure.reason), failure.round, expected, got)
 
 
-def _told(answer: Answer) -> Told:
+def _told(answer: SubjectAnswer) -> Told:
     """Return the part of an answer that a report shows."""
-    dropped, rejected = (named(calls or ()) for calls in (answer.dropped, answer.rejected))
+    dropped, rejected = (call_texts(calls or ()) for calls in (answer.dropped, answer.rejected))
     warnings = [brief(line) for line in answer.warnings]
     error = brief(answer.error or "")
-    return Told(named(answer.acted), dropped, rejected, warnings, list(answer.findings), answer.stop or "", error)
+    return Told(call_texts(answer.acted), dropped, rejected, warnings, list(answer.findings), answer.stop or "", error)

@@ -19,11 +19,13 @@ from ..cases.case import Case
 from ..known_bad import known_bad
 from ..laws import LAWS, Law
 from . import suite
-from .judge import Bench, Choice
+from .judge import CaseFilter, Judge
 from .workers import cores, in_order
 
 
-def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None) -> results.Run:
+def run(
+    choice: CaseFilter, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None
+) -> results.Run:
     """Run every known-bad subject against the suite until its law fails it, then check all laws in that scenario.
 
     ``on_progress`` is called with 1 for each finished subject. Raises ToolparityError if a worker dies.
@@ -42,7 +44,7 @@ def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = l
         date,
         suite.environment(),
         subjects=[],
-        laws=suite.laws(),
+        laws=suite.law_reports(),
         scenarios=[],
         results=[],
         kills=kills,
@@ -50,13 +52,13 @@ def run(choice: Choice, *, jobs: int = 0, on_progress: Callable[[int], None] = l
     )
 
 
-def _put(choice: Choice, name: str) -> Counter[str]:
+def _put(choice: CaseFilter, name: str) -> Counter[str]:
     """Count how often each law fails the subject in the first scenario in which its own law does.
 
     If there is no such scenario, count over all scenarios.
     """
     bad = known_bad()[name]
-    bench, own = Bench(bad.make(), twice=False), [LAWS[bad.law]]
+    bench, own = Judge(bad.make(), twice=False), [LAWS[bad.law]]
     for _, group in groupby(choice.cases(), key=lambda case: case.scenario):
         cases = list(group)
         if _failed(bench, cases, own)[bad.law]:
@@ -65,6 +67,6 @@ def _put(choice: Choice, name: str) -> Counter[str]:
     return _failed(bench, choice.cases(), LAWS.values())
 
 
-def _failed(bench: Bench, cases: Iterable[Case], laws: Collection[Law]) -> Counter[str]:
+def _failed(bench: Judge, cases: Iterable[Case], laws: Collection[Law]) -> Counter[str]:
     verdicts = (verdict for case in cases for verdict in bench.result(case, laws).verdicts)
     return Counter(verdict.check for verdict in verdicts if verdict.outcome == "fail")

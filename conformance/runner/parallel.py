@@ -11,28 +11,28 @@ from toolparity.reports.results import Result, Traffic
 
 from ..cases.case import Case
 from ..subjects import subject
-from .judge import Bench, Choice
+from .judge import CaseFilter, Judge
 from .workers import cores, in_order
 
 #: Up to this many scenarios run in this process, because starting workers takes longer.
 _FEW = 8
 
 
-class Part(NamedTuple):
+class ScenarioResults(NamedTuple):
     """The results of one scenario, and its wire excerpts."""
 
     results: list[Result]
     traffic: list[Traffic]
 
 
-def parts(
+def scenario_results(
     name: str,
-    choice: Choice,
+    choice: CaseFilter,
     *,
     twice: bool = True,
     jobs: int = 0,
     on_progress: Callable[[int], None] = lambda cases: None,
-) -> Iterator[Part]:
+) -> Iterator[ScenarioResults]:
     """Yield the results of a subject, scenario by scenario.
 
     ``jobs``: the number of worker processes; 0 means one per core.
@@ -50,17 +50,17 @@ def parts(
         yield found
 
 
-def _judged(name: str, twice: bool, cases: Sequence[Case]) -> Part:
+def _judged(name: str, twice: bool, cases: Sequence[Case]) -> ScenarioResults:
     bench = _bench(name, twice)
     results = [bench.result(case) for case in cases]
     shown = {case[:3]: case for case in cases if case.policy == "all"}
     shown |= {case[:3]: case for case in cases if case[:3] not in shown}
     traffic = [made for case in shown.values() if (made := bench.traffic(case)) is not None]
     bench.forget()
-    return Part(results, traffic)
+    return ScenarioResults(results, traffic)
 
 
 @cache
-def _bench(name: str, twice: bool) -> Bench:
+def _bench(name: str, twice: bool) -> Judge:
     """Return the runner of a subject. There is one per process, so that an executable subject is started only once."""
-    return Bench(subject(name), twice=twice, called=name)
+    return Judge(subject(name), twice=twice, called=name)

@@ -23,7 +23,7 @@ from ..laws import IDS
 FILE = Path(__file__).resolve().parent.parent / "required.txt"
 
 
-class Required(Struct, frozen=True):
+class ReleaseRequirements(Struct, frozen=True):
     """``places``: the scenario, surface and mode of each required case, under every policy."""
 
     release: str
@@ -36,12 +36,12 @@ class Required(Struct, frozen=True):
 
 
 @cache
-def required() -> Required:
+def required() -> ReleaseRequirements:
     """Return the requirements of the last release. Raises InvalidScenario if something that it requires was removed."""
     return read(FILE.read_text("utf-8"))
 
 
-def read(text: str) -> Required:
+def read(text: str) -> ReleaseRequirements:
     """Parse the file: ``release VERSION``, ``laws ID…``, then one line for each scenario: ``ID SURFACE/MODE…``.
 
     Raises InvalidScenario for requirements that are no longer in the suite.
@@ -53,10 +53,10 @@ def read(text: str) -> Required:
         raise InvalidScenario(
             f"release {release} requires what is gone: {', '.join(gone[:5])}", where=FILE.name, hint="put it back"
         )
-    return Required(release, frozenset(laws), frozenset(places))  # type: ignore[arg-type]
+    return ReleaseRequirements(release, frozenset(laws), frozenset(places))  # type: ignore[arg-type]
 
 
-def held(results: Iterable[Result], *, unreleased: bool = False) -> list[Result]:
+def downgrade_new(results: Iterable[Result], *, unreleased: bool = False) -> list[Result]:
     """Return the results with failures that the release does not require yet marked "new".
 
     ``unreleased``: treat everything as required.
@@ -66,7 +66,7 @@ def held(results: Iterable[Result], *, unreleased: bool = False) -> list[Result]
     return [_held(result, required()) for result in results]
 
 
-def _held(result: Result, known: Required) -> Result:
+def _held(result: Result, known: ReleaseRequirements) -> Result:
     if not any(one.outcome == "fail" and not known.has(result, one.check) for one in result.verdicts):
         return result
     verdicts = [
@@ -76,7 +76,7 @@ def _held(result: Result, known: Required) -> Result:
     return replace(result, verdicts=verdicts)
 
 
-def written() -> str:
+def release_file() -> str:
     """Return the file for the current suite."""
     lines = [
         "# The checks that this release requires; those that come later are new until the next one.",
@@ -100,5 +100,5 @@ def _places() -> set[tuple[str, str, str]]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(written(), "utf-8")
+    FILE.write_text(release_file(), "utf-8")
     print(f"{FILE}: release {__version__}")

@@ -18,7 +18,7 @@ from ..cases.scenarios import scenarios
 from ..errors import InvalidAnswer
 from ..laws import LAWS
 from ..subjects import Subject
-from .judge import Bench, Unstable
+from .judge import Judge, UnstableAnswer
 
 #: A scenario with one call and one argument, which every provider can send.
 SCENARIO = "single-call"
@@ -26,7 +26,7 @@ SCENARIO = "single-call"
 _HOMES = {surface.wire: name for name, surface in reversed(SURFACES.items())}
 
 
-class Probe(Struct, frozen=True):
+class SmokeResult(Struct, frozen=True):
     """The result of one check. ``blame``: what to fix, "" if nothing. ``told``: the calls or the problem, in words."""
 
     wire: str
@@ -35,7 +35,7 @@ class Probe(Struct, frozen=True):
     told: str
 
 
-def probes(subject: Subject) -> Iterator[Probe]:
+def smoke_results(subject: Subject) -> Iterator[SmokeResult]:
     """Check each wire that the subject reads: plain, and streamed if the subject claims it.
 
     Raises UnreadableSource if the traffic of the suite is missing.
@@ -47,15 +47,15 @@ def probes(subject: Subject) -> Iterator[Probe]:
         for mode in scenario.modes(surface):
             if mode == "plain" or "stream" in subject.claims:
                 blame, told = _probed(subject, Case(SCENARIO, surface, mode, "all"))
-                yield Probe(wire, mode, blame, told)
+                yield SmokeResult(wire, mode, blame, told)
 
 
 def _probed(subject: Subject, case: Case) -> tuple[Literal["", "plug", "implementation"], str]:
     try:
-        rounds = Bench(subject).rounds(case)
+        rounds = Judge(subject).rounds(case)
     except InvalidAnswer as error:
         return "plug", str(error)
-    except Unstable as error:
+    except UnstableAnswer as error:
         return "implementation", str(error)
     evidence = Evidence(case, subject, rounds, [], lambda case, how: None, lambda ask: None)
     for law in (LAWS["conservation"], LAWS["arguments"]):

@@ -18,16 +18,16 @@ from ..errors import InvalidBaseline
 from ..laws import LAWS
 from ..subjects import Subject, subject
 from . import baseline, parallel
-from .judge import Choice
+from .judge import CaseFilter
 from .provenance import sources
-from .release import held
+from .release import downgrade_new
 
 
 def run(
     names: Sequence[str],
-    choice: Choice,
+    choice: CaseFilter,
     *,
-    known: Callable[[str], Sequence[baseline.Known]],
+    known: Callable[[str], Sequence[baseline.BaselineEntry]],
     unreleased: bool = False,
     twice: bool = True,
     jobs: int = 0,
@@ -46,11 +46,11 @@ def run(
     for name, one in zip(names, subjects, strict=True):
         started = time.monotonic()
         mine: list[results.Result] = []
-        for part in parallel.parts(name, choice, twice=twice, jobs=jobs, on_progress=on_progress):
+        for part in parallel.scenario_results(name, choice, twice=twice, jobs=jobs, on_progress=on_progress):
             mine.extend(part.results)
             for seen in part.traffic:
                 traffic.setdefault((seen.scenario, seen.surface, seen.mode), seen)
-        found.extend(held(baseline.applied(mine, known(name)), unreleased=unreleased))
+        found.extend(downgrade_new(baseline.apply_baseline(mine, known(name)), unreleased=unreleased))
         tested.append(_tested(one, time.monotonic() - started))
     cases = list(choice.cases())
     return results.Run(
@@ -58,8 +58,8 @@ def run(
         date,
         environment(),
         tested,
-        laws(),
-        described(cases),
+        law_reports(),
+        scenario_reports(cases),
         found,
         list(traffic.values()),
         sources(cases),
@@ -67,19 +67,19 @@ def run(
     )
 
 
-def laws() -> list[results.Law]:
+def law_reports() -> list[results.Law]:
     """Return all laws in the form of a report."""
     return [results.Law(law.id, law.sentence, law.level) for law in LAWS.values()]
 
 
-def described(cases: Iterable[Case]) -> list[results.Scenario]:
+def scenario_reports(cases: Iterable[Case]) -> list[results.Scenario]:
     """Return the scenarios of these cases in the form of a report."""
     known = scenarios()
     ids = dict.fromkeys(case.scenario for case in cases)
     return [results.Scenario(id, known[id].file.title, known[id].file.level, list(known[id].file.guards)) for id in ids]
 
 
-def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.Known]]:
+def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.BaselineEntry]]:
     """Return a function from a subject's name to its expected failures.
 
     They come from ``file``, or from the shipped baseline of the name; with ``none`` there are none. Raises

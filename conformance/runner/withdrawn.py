@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from toolparity.reports.results import Result, Verdict
 
-from .baseline import Known
+from .baseline import BaselineEntry
 
 #: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
 XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
@@ -20,23 +20,25 @@ _REFUSES = "its agent refuses the answer, as two calls have one id, and runs not
 _NOT_STREAMED = "its constructor refuses n > 1 with streaming"
 
 
-def _entries(reason: str, checks: str, scenarios: str, surface: str, mode: str = "*") -> list[Known]:
+def _entries(reason: str, checks: str, scenarios: str, surface: str, mode: str = "*") -> list[BaselineEntry]:
     """Return an entry for each pair of these checks and scenarios, which are separated by spaces."""
     return [
-        Known(check, scenario, surface, mode, "*", reason) for check in checks.split() for scenario in scenarios.split()
+        BaselineEntry(check, scenario, surface, mode, "*", reason)
+        for check in checks.split()
+        for scenario in scenarios.split()
     ]
 
 
-def _searches(reason: str) -> list[Known]:
+def _searches(reason: str) -> list[BaselineEntry]:
     return _entries(reason, "conservation server-side", " ".join(XAI_SEARCHES), "xai.responses")
 
 
-def _repeats(reason: str) -> list[Known]:
+def _repeats(reason: str) -> list[BaselineEntry]:
     return _entries(reason, "conservation", "same-call-two-indexes", "openai.chat", "stream")
 
 
 #: Subject -> its withdrawn accusations.
-WITHDRAWN: dict[str, list[Known]] = {
+WITHDRAWN: dict[str, list[BaselineEntry]] = {
     "langchain": _entries(_NOT_STREAMED, "arguments stream-parity", "two-choices-interleaved", "openai.chat", "stream"),
     "litellm": _searches(_NO_RUNNER),
     "openai-agents": [
@@ -59,7 +61,7 @@ def applied(result: Result) -> Result:
     return replace(result, verdicts=[_judged(result, verdict, known) for verdict in result.verdicts])
 
 
-def _judged(result: Result, verdict: Verdict, known: list[Known]) -> Verdict:
+def _judged(result: Result, verdict: Verdict, known: list[BaselineEntry]) -> Verdict:
     entry = next((one for one in known if one.names(result, verdict)), None)
     if entry is None or verdict.outcome != "fail":
         return verdict

@@ -24,7 +24,7 @@ from .claims import CLAIMS, claims_of, input_of, providers_of, wires_of
 from .peers import PEERS
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class SubjectExchange(Struct, frozen=True, kw_only=True):
     """One provider response for a subject to read.
 
     ``pieces``: the body in the pieces in which it arrives, one piece if it was not streamed; serialized messages on
@@ -49,7 +49,7 @@ class Ask(Struct, frozen=True, kw_only=True):
         return b"".join(self.pieces)
 
 
-class Returned(Struct, frozen=True):
+class CallResult(Struct, frozen=True):
     """The result of a call. ``content``: text."""
 
     call_id: str
@@ -58,14 +58,14 @@ class Returned(Struct, frozen=True):
     is_error: bool = False
 
 
-class Next(Struct, frozen=True, kw_only=True):
+class FollowUp(Struct, frozen=True, kw_only=True):
     """The input for the subject's next request: the response in ``ask``, with the results of its calls.
 
     ``to``: the wire of the request. ``provider``: its provider.
     """
 
-    ask: Ask
-    results: list[Returned]
+    ask: SubjectExchange
+    results: list[CallResult]
     to: Wire
     provider: str
 
@@ -87,7 +87,7 @@ class Subject(Protocol):
     claims: frozenset[str]
     wires: frozenset[str] | None
 
-    def read(self, ask: Ask) -> Any: ...
+    def read(self, ask: SubjectExchange) -> Any: ...
 
 
 #: Name -> its module here and its class.
@@ -208,9 +208,9 @@ def _fed(made: Any, input: str) -> Subject:
     if input == "pieces":
         tested: Subject = made
         return tested
-    from .http_client_subject import Fetching
+    from .http_client_subject import HttpClientSubject
 
-    return Fetching(made)
+    return HttpClientSubject(made)
 
 
-__all__ = ["CLAIMS", "Ask", "Next", "Returned", "Subject", "shipped", "subject"]
+__all__ = ["CLAIMS", "SubjectExchange", "FollowUp", "CallResult", "Subject", "shipped", "subject"]

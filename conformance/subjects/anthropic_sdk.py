@@ -8,8 +8,8 @@ import anthropic
 
 from toolparity.normalizer import json_codec
 
-from . import Ask
-from .mock_transport import Served, http_of
+from . import SubjectExchange
+from .mock_transport import ResponseTransport, http_of
 
 
 class AnthropicSDK:
@@ -22,7 +22,7 @@ class AnthropicSDK:
 
     def __init__(self) -> None:
         http = http_of(anthropic.DefaultHttpxClient)
-        self._served = Served(http)
+        self._served = ResponseTransport(http)
         self._client = anthropic.Anthropic(
             api_key="none",
             base_url="http://subject.invalid",
@@ -30,7 +30,7 @@ class AnthropicSDK:
             http_client=http.Client(transport=self._served.transport),
         )
 
-    def read(self, ask: Ask) -> dict[str, Any]:
+    def read(self, ask: SubjectExchange) -> dict[str, Any]:
         """Return the calls and the text of the SDK's message object."""
         self._served.load(ask)
         request: dict[str, Any] = {"model": "m", "messages": [], "max_tokens": 1}

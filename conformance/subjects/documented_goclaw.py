@@ -10,7 +10,7 @@ from typing import Any
 
 from toolparity.normalizer.model import Text
 
-from . import Ask
+from . import SubjectExchange
 from .reference import read_answer
 
 
@@ -22,7 +22,7 @@ class DocumentedGoclaw:
     claims = frozenset(("stream", "select", "text"))
     wires = None
 
-    def read(self, ask: Ask) -> dict[str, Any]:
+    def read(self, ask: SubjectExchange) -> dict[str, Any]:
         """Return the one call that this gateway passes on, and the text."""
         response = read_answer(ask)
         blocks = response.choices[0].blocks if response.choices else []

@@ -15,7 +15,7 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..errors import InvalidAnswer, UnknownSubject
-from . import Ask, Next
+from . import FollowUp, SubjectExchange
 from .claims import claims_of, input_of, providers_of, wires_of
 from .process import Process
 
@@ -55,11 +55,11 @@ class Executable:
             self.close()
             raise
 
-    def read(self, ask: Ask) -> Any:
+    def read(self, ask: SubjectExchange) -> Any:
         """Return the program's answer to a response. Raises InvalidAnswer if it gives none that can be read."""
         return self._asked({"op": "read", **_told(ask)})
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         """Return the program's next request. Raises InvalidAnswer if it gives none."""
         results = [
             {"call_id": one.call_id, "name": one.name, "content": one.content, "is_error": one.is_error}
@@ -108,7 +108,7 @@ def _object(line: bytes) -> dict[str, Any]:
     return given
 
 
-def _told(ask: Ask) -> dict[str, Any]:
+def _told(ask: SubjectExchange) -> dict[str, Any]:
     request = ask.request if isinstance(ask.request, dict) else {}
     told = {
         "wire": ask.wire,

@@ -9,23 +9,23 @@ from msgspec.structs import replace
 from toolparity.normalizer.errors import ToolparityError
 
 from ..errors import InvalidAnswer
-from . import Ask, Next
-from .loopback import Loopback, Question
+from . import FollowUp, SubjectExchange
+from .loopback import LoopbackServers, PendingResponse
 
 
-class Fetching:
+class HttpClientSubject:
     """Wraps a subject whose ``input`` is "base_url", so that the runner can feed it like any other."""
 
     def __init__(self, subject: Any) -> None:
         self._subject = subject
-        self._loopback = Loopback()
+        self._loopback = LoopbackServers()
         self.name: str = subject.name
         self.version: str = subject.version
         self.claims: frozenset[str] = subject.claims
         self.wires: frozenset[str] | None = subject.wires
         self.providers: frozenset[str] | None = getattr(subject, "providers", None)
 
-    def read(self, ask: Ask) -> Any:
+    def read(self, ask: SubjectExchange) -> Any:
         """Return the subject's answer to the response that it fetched.
 
         Raises InvalidAnswer if it fetched none, or requested it too often.
@@ -46,7 +46,7 @@ class Fetching:
             raise InvalidAnswer(f"{_fetched(question)}, and asked for it again", hint="switch retries off")
         return given
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         """Return the subject's next request; the subject may fetch the response again."""
         with self._loopback.question(ask.ask) as (_, base):
             return self._subject.next_request(replace(ask, ask=replace(ask.ask, pieces=[], base_url=base)))
@@ -58,7 +58,7 @@ class Fetching:
             self._subject.close()
 
 
-def _fetched(question: Question) -> str:
+def _fetched(question: PendingResponse) -> str:
     if question.served:
         return f"it had fetched the answer ({question.served} request{'s' * (question.served != 1)})"
     if question.refused:

@@ -27,7 +27,7 @@ from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.normalizer import json_codec
 
-from . import Ask
+from . import SubjectExchange
 
 #: The path that a client appends to the base URL.
 _ENDS = {
@@ -47,14 +47,14 @@ _UNSEEN = 4
 _Context = aio.ServicerContext[Any, Any]
 
 
-class Question:
+class PendingResponse:
     """One response to fetch.
 
     ``served``: how often it was sent. ``refused``: why requests were refused. ``overrun``: there were more than
     `MOST_REQUESTS` requests.
     """
 
-    def __init__(self, token: str, ask: Ask) -> None:
+    def __init__(self, token: str, ask: SubjectExchange) -> None:
         self.token = token
         self.ask = ask
         self.served = 0
@@ -78,17 +78,17 @@ class Question:
         return None
 
 
-class Loopback:
+class LoopbackServers:
     """The servers, which start with the first question. ``close`` stops them."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._servers: Servers | None = None
         self._count = 0
-        self._now: Question | None = None
+        self._now: PendingResponse | None = None
 
     @contextmanager
-    def question(self, ask: Ask) -> Iterator[tuple[Question, str]]:
+    def question(self, ask: SubjectExchange) -> Iterator[tuple[PendingResponse, str]]:
         """Serve one response while the block runs.
 
         Yields the question and its base address. Raises ServerNotStarted.
@@ -96,7 +96,7 @@ class Loopback:
         if self._servers is None:
             self._servers = self._stack.enter_context(serving(self._application(), _Chat(self)))
         self._count += 1
-        self._now = question = Question(f"q{self._count}", ask)
+        self._now = question = PendingResponse(f"q{self._count}", ask)
         try:
             if ask.wire == "xai.grpc":
                 yield question, self._servers.grpc_address
@@ -110,7 +110,7 @@ class Loopback:
         self._stack.close()
         self._servers = None
 
-    def now(self) -> Question | None:
+    def now(self) -> PendingResponse | None:
         """Return the open question."""
         return self._now
 
@@ -141,7 +141,7 @@ class Loopback:
 class _Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
     """xAI's chat service, which sends the messages of the open question."""
 
-    def __init__(self, loopback: Loopback) -> None:
+    def __init__(self, loopback: LoopbackServers) -> None:
         self._loopback = loopback
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
@@ -160,7 +160,7 @@ class _Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs
         if end is not None:
             await _broken(end, context)
 
-    async def _asked(self, context: _Context, *, stream: bool) -> Question:
+    async def _asked(self, context: _Context, *, stream: bool) -> PendingResponse:
         question = self._loopback.now()
         if question is None or question.ask.wire != "xai.grpc":
             what = "no question about xai.grpc is open"
@@ -195,7 +195,7 @@ def _streams(body: bytes) -> bool:
     return isinstance(value, dict) and value.get("stream") is True
 
 
-def _answer(ask: Ask) -> Response:
+def _answer(ask: SubjectExchange) -> Response:
     """Return the HTTP response. A stream keeps its pieces, each as one HTTP chunk."""
     if not ask.stream or ask.status >= 400:
         return Response(ask.body, ask.status, media_type="application/json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from . import Ask
+from . import SubjectExchange
 
 
 def http_of(client: type) -> Any:
@@ -17,15 +17,15 @@ def http_of(client: type) -> Any:
     raise TypeError(f"{client.__name__} is built on an HTTP library that is not known here")
 
 
-class Served:
+class ResponseTransport:
     """A mock transport that sends the same response to every request. ``load`` sets the response."""
 
     def __init__(self, http: Any) -> None:
         self._http = http
-        self._ask: Ask | None = None
+        self._ask: SubjectExchange | None = None
         self.transport = http.MockTransport(self)
 
-    def load(self, ask: Ask) -> None:
+    def load(self, ask: SubjectExchange) -> None:
         self._ask = ask
 
     def __call__(self, request: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
-from . import Ask
-from .mock_transport import Served, http_of
+from . import SubjectExchange
+from .mock_transport import ResponseTransport, http_of
 
 #: Items that are client calls -> their name if the item has none, and the member with the arguments.
 _ITEMS = {
@@ -32,7 +32,7 @@ class OpenAISDK:
 
     def __init__(self) -> None:
         http = http_of(openai.DefaultHttpxClient)
-        self._served = Served(http)
+        self._served = ResponseTransport(http)
         self._client = openai.OpenAI(
             api_key="none",
             base_url="http://subject.invalid/v1",
@@ -40,14 +40,14 @@ class OpenAISDK:
             http_client=http.Client(transport=self._served.transport),
         )
 
-    def read(self, ask: Ask) -> dict[str, Any]:
+    def read(self, ask: SubjectExchange) -> dict[str, Any]:
         """Return the calls and the text of the SDK's objects."""
         self._served.load(ask)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # for dialects, whose types are not OpenAI's
             return self._chat(ask) if ask.wire == "openai.chat" else self._responses(ask)
 
-    def _chat(self, ask: Ask) -> dict[str, Any]:
+    def _chat(self, ask: SubjectExchange) -> dict[str, Any]:
         request: dict[str, Any] = {"model": "m", "messages": []}
         completion: Any
         if ask.stream:
@@ -69,7 +69,7 @@ class OpenAISDK:
         text = completion.choices[0].message.content if completion.choices else ""
         return {"calls": calls, "text": text or ""}
 
-    def _responses(self, ask: Ask) -> dict[str, Any]:
+    def _responses(self, ask: SubjectExchange) -> dict[str, Any]:
         request: dict[str, Any] = {"model": "m", "input": ""}
         response: Any = None
         if ask.stream:

@@ -16,7 +16,7 @@ from toolparity.normalizer.model import Response
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import read_request, write_request
 
-from . import CLAIMS, Ask, Next
+from . import CLAIMS, FollowUp, SubjectExchange
 
 _builtins = msgspec.to_builtins
 
@@ -40,7 +40,7 @@ class Reference:
     claims = frozenset(CLAIMS)
     wires = None
 
-    def read(self, ask: Ask) -> dict[str, Any]:
+    def read(self, ask: SubjectExchange) -> dict[str, Any]:
         """Return the canonical form, as `toolparity normalize` writes it."""
         log, lines = logging.getLogger("toolparity"), _Lines()
         before = log.propagate
@@ -62,7 +62,7 @@ class Reference:
             "log": lines.lines,
         }
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         """Write the conversation, extended by the response and its results, for a wire."""
         read = ask.ask
         response = read_answer(read)
@@ -80,7 +80,7 @@ class Reference:
         return MessageToDict(body, preserving_proto_field_name=True)
 
 
-def read_answer(ask: Ask) -> Response:
+def read_answer(ask: SubjectExchange) -> Response:
     """Return the canonical form of a response. Raises ToolparityError."""
     request = ask.request if isinstance(ask.request, dict) and ask.request.get("tools") else None
     told: dict[str, Any] = {"provider": ask.provider, "request": request, "status": ask.status}

@@ -9,7 +9,7 @@ from xai_sdk.chat import Response
 from xai_sdk.proto import chat_pb2
 from xai_sdk.tools import get_tool_call_type
 
-from . import Ask
+from . import SubjectExchange
 
 #: The SDK's types of client calls. A call without a type is "invalid", which does not say whether the client runs it.
 _CALLERS = ("client_side_tool", "invalid")
@@ -23,7 +23,7 @@ class XAISDK:
     claims = frozenset(("stream", "text"))
     wires = frozenset(("xai.grpc",))
 
-    def read(self, ask: Ask) -> dict[str, Any]:
+    def read(self, ask: SubjectExchange) -> dict[str, Any]:
         """Return the calls that the SDK does not classify as server calls, and the text."""
         if ask.status >= 400:
             return {"error": ask.body.decode("utf-8", "replace")}

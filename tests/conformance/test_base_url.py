@@ -26,10 +26,10 @@ from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import InvalidAnswer
-from toolparity.conformance.runner.judge import Bench, Choice
-from toolparity.conformance.subjects import Ask, Next, Returned, claims
+from toolparity.conformance.runner.judge import CaseFilter, Judge
+from toolparity.conformance.subjects import CallResult, FollowUp, SubjectExchange, claims
 from toolparity.conformance.subjects import subject as found
-from toolparity.conformance.subjects.http_client_subject import Fetching
+from toolparity.conformance.subjects.http_client_subject import HttpClientSubject
 from toolparity.conformance.subjects.loopback import MOST_REQUESTS
 from toolparity.conformance.subjects.reference import Reference
 
@@ -42,15 +42,15 @@ BODY = {
         }
     ]
 }
-PLAIN = Ask(wire="openai.chat", provider="openai", stream=False, pieces=[json.dumps(BODY).encode()])
-STREAM = Ask(
+PLAIN = SubjectExchange(wire="openai.chat", provider="openai", stream=False, pieces=[json.dumps(BODY).encode()])
+STREAM = SubjectExchange(
     wire="openai.chat",
     provider="openai",
     stream=True,
     pieces=[b'data: {"choices":[{"delta":{"content":"\xc3', b'\xa4"}}]}\n', b"", b"\n", b"data: [DONE]\n\n"],
 )
 
-Make = Callable[[Callable[[Ask], Any]], Fetching]
+Make = Callable[[Callable[[SubjectExchange], Any]], HttpClientSubject]
 
 
 class Client:
@@ -60,19 +60,19 @@ class Client:
     claims = frozenset(("stream",))
     wires = None
 
-    def __init__(self, read: Callable[[Ask], Any]) -> None:
+    def __init__(self, read: Callable[[SubjectExchange], Any]) -> None:
         self.read = read
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         return {"body": post(ask.ask.base_url + "/chat/completions").decode(), "results": len(ask.results)}
 
 
 @pytest.fixture
 def client() -> Iterator[Make]:
-    made: list[Fetching] = []
+    made: list[HttpClientSubject] = []
 
-    def make(read: Callable[[Ask], Any]) -> Fetching:
-        made.append(Fetching(Client(read)))
+    def make(read: Callable[[SubjectExchange], Any]) -> HttpClientSubject:
+        made.append(HttpClientSubject(Client(read)))
         return made[-1]
 
     yield make
@@ -92,7 +92,7 @@ def post(url: str, body: Any = None) -> bytes:
             return error.read()
 
 
-def chunks(ask: Ask) -> list[bytes]:
+def chunks(ask: SubjectExchange) -> list[bytes]:
     """The body of a streamed answer as the network brings it, chunk by chunk."""
     url = urlsplit(ask.base_url)
     body = b'{"stream": true}'
@@ -124,9 +124,9 @@ def test_the_answer_waits_at_the_address_whatever_is_asked(client: Make) -> None
 
 
 def test_the_bytes_are_told_by_nothing_else(client: Make) -> None:
-    seen: list[Ask] = []
+    seen: list[SubjectExchange] = []
 
-    def read(ask: Ask) -> Any:
+    def read(ask: SubjectExchange) -> Any:
         seen.append(ask)
         post(ask.base_url + "/chat/completions")
         return {"calls": []}
@@ -140,13 +140,13 @@ def test_the_bytes_are_told_by_nothing_else(client: Make) -> None:
 def test_a_stream_arrives_in_the_pieces_of_the_question(client: Make, how: str) -> None:
     pieces = CHUNKINGS[how](STREAM.body)
     told = client(lambda ask: {"calls": [], "text": [piece.hex() for piece in chunks(ask)]})
-    assert told.read(Ask(wire="openai.chat", provider="openai", stream=True, pieces=pieces))["text"] == [
+    assert told.read(SubjectExchange(wire="openai.chat", provider="openai", stream=True, pieces=pieces))["text"] == [
         piece.hex() for piece in pieces if piece
     ]
 
 
 def test_an_error_of_the_provider_has_its_status_and_may_be_asked_for_again(client: Make) -> None:
-    def read(ask: Ask) -> Any:
+    def read(ask: SubjectExchange) -> Any:
         told = []
         for _ in range(3):
             request = urllib.request.Request(ask.base_url + "/chat/completions", b'{"stream": true}')
@@ -157,14 +157,14 @@ def test_an_error_of_the_provider_has_its_status_and_may_be_asked_for_again(clie
         assert len(set(told)) == 1
         return {"error": repr(told[0])}
 
-    busy = Ask(wire="openai.chat", provider="openai", stream=True, pieces=[b'{"error": {}}'], status=429)
+    busy = SubjectExchange(wire="openai.chat", provider="openai", stream=True, pieces=[b'{"error": {}}'], status=429)
     assert client(read).read(busy) == {"error": repr((429, "application/json", b'{"error": {}}'))}
 
 
 SURFACES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat")
 
 
-def ask_openai(ask: Ask) -> Any:
+def ask_openai(ask: SubjectExchange) -> Any:
     with openai.OpenAI(base_url=ask.base_url, api_key="none", max_retries=0) as asked:
         if ask.wire == "openai.chat":
             answer: Any = asked.chat.completions.create(model="m", messages=[], stream=ask.stream)
@@ -173,13 +173,13 @@ def ask_openai(ask: Ask) -> Any:
         return [one.to_json() for one in answer] if ask.stream else answer.to_json()
 
 
-def ask_anthropic(ask: Ask) -> Any:
+def ask_anthropic(ask: SubjectExchange) -> Any:
     with anthropic.Anthropic(base_url=ask.base_url, api_key="none", max_retries=0) as asked:
         answer: Any = asked.messages.create(model="m", messages=[], max_tokens=1, stream=ask.stream)
         return [one.to_json() for one in answer] if ask.stream else answer.to_json()
 
 
-def ask_xai(ask: Ask) -> Any:
+def ask_xai(ask: SubjectExchange) -> Any:
     asked = xai_sdk.Client(api_key="none", api_host=ask.base_url, use_insecure_channel=True)
     try:
         chat = asked.chat.create(model="m", messages=[user("hello")])
@@ -196,16 +196,16 @@ def test_the_official_sdk_of_each_wire_reads_it(client: Make, surface: str, mode
     read = ask_xai if surface == "xai.grpc" else ask_anthropic if surface == "anthropic.messages" else ask_openai
     told: list[str] = []
 
-    def fetched(ask: Ask) -> Any:
+    def fetched(ask: SubjectExchange) -> Any:
         told.append(str(read(ask)))
         return {"calls": []}
 
-    Bench(client(fetched), twice=False).result(Case("single-call", surface, mode, "all"))
+    Judge(client(fetched), twice=False).result(Case("single-call", surface, mode, "all"))
     assert "get_weather" in told[0]
 
 
 def test_errors_of_grpc_are_those_of_the_call(client: Make) -> None:
-    def read(ask: Ask) -> Any:
+    def read(ask: SubjectExchange) -> Any:
         with grpc.insecure_channel(ask.base_url) as channel:
             chat = chat_pb2_grpc.ChatStub(channel)
             with pytest.raises(grpc.RpcError) as error:
@@ -213,7 +213,9 @@ def test_errors_of_grpc_are_those_of_the_call(client: Make) -> None:
         return {"error": f"{error.value.code().name}: {error.value.details()}"}
 
     ended = b'{"code": "UNAVAILABLE", "details": "at capacity"}'
-    given = client(read).read(Ask(wire="xai.grpc", provider="xai", stream=True, pieces=[b"", ended], status=503))
+    given = client(read).read(
+        SubjectExchange(wire="xai.grpc", provider="xai", stream=True, pieces=[b"", ended], status=503)
+    )
     assert given == {"error": "UNAVAILABLE: at capacity"}
 
 
@@ -227,13 +229,13 @@ class Fetched(Reference):
     input = "base_url"
     wires = frozenset(("openai.chat", "openai.responses", "anthropic.messages"))
 
-    def read(self, ask: Ask) -> Any:
+    def read(self, ask: SubjectExchange) -> Any:
         return super().read(self.fetched(ask))
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         return super().next_request(replace(ask, ask=self.fetched(ask.ask)))
 
-    def fetched(self, ask: Ask) -> Ask:
+    def fetched(self, ask: SubjectExchange) -> SubjectExchange:
         body = post(ask.base_url + ENDS[ask.wire], {"stream": ask.stream})
         return replace(ask, pieces=[body])
 
@@ -242,10 +244,10 @@ def test_a_class_that_claims_an_address_keeps_every_law_through_its_client(monke
     monkeypatch.setattr(sys.modules[__name__], "Subject", Fetched, raising=False)
     subject = found(f"{__name__}:Subject")
     try:
-        choice = Choice(
+        choice = CaseFilter(
             scenarios=("parallel-three", "two-rounds", "overloaded", "breaks-off"), wires=tuple(Fetched.wires)
         )
-        verdicts = [one for case in choice.cases() for one in Bench(subject).result(case).verdicts]
+        verdicts = [one for case in choice.cases() for one in Judge(subject).result(case).verdicts]
     finally:
         subject.close()  # type: ignore[attr-defined]
     assert {one.outcome for one in verdicts} == {"pass"}
@@ -255,30 +257,30 @@ def test_a_class_that_claims_an_address_keeps_every_law_through_its_client(monke
 # --- what goes wrong -------------------------------------------------------------------------------------------------
 
 
-def wrong_end(ask: Ask) -> Any:
+def wrong_end(ask: SubjectExchange) -> Any:
     post(ask.base_url + "/completions")
     return {"calls": []}
 
 
-def wrong_method(ask: Ask) -> Any:
+def wrong_method(ask: SubjectExchange) -> Any:
     with pytest.raises(urllib.error.HTTPError) as error, urllib.request.urlopen(ask.base_url + "/chat/completions"):
         pass
     error.value.close()
     return {"calls": []}
 
 
-def streamed(ask: Ask) -> Any:
+def streamed(ask: SubjectExchange) -> Any:
     post(ask.base_url + "/chat/completions", {"stream": True})
     return {"calls": []}
 
 
-def stale(ask: Ask) -> Any:
+def stale(ask: SubjectExchange) -> Any:
     url = urlsplit(ask.base_url)
     post(f"http://{url.netloc}/q0/v1/chat/completions")
     return {"calls": []}
 
 
-def raises(ask: Ask) -> Any:
+def raises(ask: SubjectExchange) -> Any:
     raise ConnectionError("no way there")
 
 
@@ -295,17 +297,19 @@ def raises(ask: Ask) -> Any:
     ],
     ids=["none", "none and an error", "raises", "another end", "another method", "another mode", "an old address"],
 )
-def test_an_answer_that_nobody_fetched_is_no_answer(client: Make, read: Callable[[Ask], Any], told: str) -> None:
+def test_an_answer_that_nobody_fetched_is_no_answer(
+    client: Make, read: Callable[[SubjectExchange], Any], told: str
+) -> None:
     with pytest.raises(InvalidAnswer) as error:
         client(read).read(PLAIN)
     assert told in str(error.value)
-    bench = Bench(client(read), twice=False)
+    bench = Judge(client(read), twice=False)
     (verdict,) = bench.result(Case("single-call", "openai.chat", "plain", "all")).verdicts
     assert (verdict.outcome, verdict.check) == ("fail", "conservation")
 
 
 def test_a_request_too_many_is_told(client: Make) -> None:
-    def read(ask: Ask) -> Any:
+    def read(ask: SubjectExchange) -> Any:
         for _ in range(MOST_REQUESTS + 1):
             post(ask.base_url + "/chat/completions")
         return {"calls": []}
@@ -316,7 +320,7 @@ def test_a_request_too_many_is_told(client: Make) -> None:
 
 
 def test_a_request_without_end_is_refused(client: Make) -> None:
-    def read(ask: Ask) -> Any:
+    def read(ask: SubjectExchange) -> Any:
         return {"calls": [], "text": post(ask.base_url + "/chat/completions", "x" * (21 << 20)).decode()}
 
     with pytest.raises(InvalidAnswer, match="the request has more than"):
@@ -330,7 +334,7 @@ def test_a_program_fetches_its_answers_and_one_that_does_not_is_told_so(tmp_path
     for kind in ("fetches", "guesses", "hangs"):
         subject = found(f"exec:{sys.executable} {program} {kind}", timeout=2.0 if kind == "hangs" else 20.0)
         try:
-            bench = Bench(subject, twice=False)
+            bench = Judge(subject, twice=False)
             verdicts[kind] = bench.result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
         finally:
             subject.close()  # type: ignore[attr-defined]
@@ -365,9 +369,9 @@ for line in sys.stdin:
 def test_a_client_that_goes_away_in_the_midst_of_an_answer_disturbs_nobody(
     client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    long = Ask(wire="openai.chat", provider="openai", stream=True, pieces=[b": comment\n\n"] * 100_000)
+    long = SubjectExchange(wire="openai.chat", provider="openai", stream=True, pieces=[b": comment\n\n"] * 100_000)
 
-    def leaves(ask: Ask) -> Any:
+    def leaves(ask: SubjectExchange) -> Any:
         url = urlsplit(ask.base_url)
         with socket.create_connection((url.hostname, url.port)) as wire:
             wire.sendall(f"POST {url.path}/chat/completions HTTP/1.1\r\nhost: x\r\n".encode())
@@ -383,14 +387,14 @@ def test_a_client_that_goes_away_in_the_midst_of_an_answer_disturbs_nobody(
 
 def test_the_next_request_may_be_made_from_the_answer_fetched_again(client: Make) -> None:
     subject = client(lambda ask: {})
-    asked = Next(ask=PLAIN, results=[Returned("c", "f", "x")], to="openai.chat", provider="openai")
+    asked = FollowUp(ask=PLAIN, results=[CallResult("c", "f", "x")], to="openai.chat", provider="openai")
     assert subject.next_request(asked) == {"body": PLAIN.body.decode(), "results": 1}
 
 
 def test_whoever_asks_between_the_questions_gets_nothing(client: Make) -> None:
     bases: list[str] = []
 
-    def read(ask: Ask) -> Any:
+    def read(ask: SubjectExchange) -> Any:
         bases.append(ask.base_url)
         post(ask.base_url + "/chat/completions")
         return {"calls": []}
@@ -416,8 +420,8 @@ def test_there_are_two_ways_to_be_fed() -> None:
 def test_the_example_with_a_client_of_its_own_keeps_the_laws_on_ordinary_answers() -> None:
     subject = found(f"exec:node {EXAMPLE}")
     try:
-        bench = Bench(subject)
-        choice = Choice(scenarios=("single-call", "parallel-three", "text-only", "overloaded", "breaks-off"))
+        bench = Judge(subject)
+        choice = CaseFilter(scenarios=("single-call", "parallel-three", "text-only", "overloaded", "breaks-off"))
         verdicts = [one for case in choice.cases() for one in bench.result(case).verdicts]
     finally:
         subject.close()  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from toolparity.conformance.cli import main
 from toolparity.conformance.errors import InvalidBaseline
 from toolparity.conformance.runner import baseline
-from toolparity.conformance.runner.baseline import Known, applied, updated
+from toolparity.conformance.runner.baseline import BaselineEntry, apply_baseline, updated_entries
 from toolparity.reports.results import Result, Verdict
 
 CHECK = ["check", "documented-goclaw", "--scenario", "parallel-three", "--wire", "openai.chat", "--jobs", "1", "--once"]
@@ -25,26 +25,31 @@ def outcomes(results: list[Result]) -> list[str]:
 
 
 def test_a_failure_that_an_entry_names_is_expected_and_says_why() -> None:
-    (found,) = applied([result("fail")], [Known("order", scenario="parallel-*", reason="fixed in 2.1")])
+    (found,) = apply_baseline([result("fail")], [BaselineEntry("order", scenario="parallel-*", reason="fixed in 2.1")])
     assert (found.verdicts[0].outcome, found.verdicts[0].reason) == ("expected", "it broke (expected: fixed in 2.1)")
 
 
 def test_another_failure_is_not_expected() -> None:
-    assert outcomes(applied([result("fail")], [Known("order", mode="stream"), Known("usage")])) == ["fail"]
+    assert outcomes(
+        apply_baseline([result("fail")], [BaselineEntry("order", mode="stream"), BaselineEntry("usage")])
+    ) == ["fail"]
 
 
 def test_an_entry_is_stale_only_where_all_that_it_names_passes() -> None:
-    entry = Known("order", reason="a bug")
-    assert outcomes(applied([result("pass"), result("fail", "stream")], [entry])) == ["pass", "expected"]
-    assert outcomes(applied([result("pass"), result("pass", "stream")], [entry])) == ["stale", "pass"]
-    assert outcomes(applied([result("unsupported")], [entry])) == ["unsupported"]
-    assert outcomes(applied([], [entry])) == []
+    entry = BaselineEntry("order", reason="a bug")
+    assert outcomes(apply_baseline([result("pass"), result("fail", "stream")], [entry])) == ["pass", "expected"]
+    assert outcomes(apply_baseline([result("pass"), result("pass", "stream")], [entry])) == ["stale", "pass"]
+    assert outcomes(apply_baseline([result("unsupported")], [entry])) == ["unsupported"]
+    assert outcomes(apply_baseline([], [entry])) == []
 
 
 def test_an_update_keeps_entries_that_still_hold_with_their_reasons_and_takes_out_the_others() -> None:
-    known = [Known("order", scenario="parallel-*", reason="a bug", link="https://example.org/1"), Known("usage")]
-    found = [*applied([result("fail")], known), result("fail", law="stop"), result("new", law="replay")]
-    assert [(entry.check, entry.reason, entry.link) for entry in updated(found, known)] == [
+    known = [
+        BaselineEntry("order", scenario="parallel-*", reason="a bug", link="https://example.org/1"),
+        BaselineEntry("usage"),
+    ]
+    found = [*apply_baseline([result("fail")], known), result("fail", law="stop"), result("new", law="replay")]
+    assert [(entry.check, entry.reason, entry.link) for entry in updated_entries(found, known)] == [
         ("order", "a bug", "https://example.org/1"),
         ("stop", "it broke", ""),
         ("replay", "it broke", ""),
@@ -53,9 +58,9 @@ def test_an_update_keeps_entries_that_still_hold_with_their_reasons_and_takes_ou
 
 def test_an_entry_that_is_written_says_of_an_error_no_more_than_its_type() -> None:
     told = "the body was not read: ValidationError: 3 errors for Thing, at https://errors.example.org"
-    (entry,) = updated([result("fail", reason=told)], [])
+    (entry,) = updated_entries([result("fail", reason=told)], [])
     assert entry.reason == "the body was not read: ValidationError"
-    (entry,) = updated([result("fail", reason="2 calls: a and b")], [])
+    (entry,) = updated_entries([result("fail", reason="2 calls: a and b")], [])
     assert entry.reason == "2 calls: a and b"
 
 

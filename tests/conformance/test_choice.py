@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from toolparity.conformance.runner.judge import Choice
+from toolparity.conformance.runner.judge import CaseFilter
 
 
 def surfaces(**chosen: tuple[str, ...]) -> set[str]:
-    return {case.surface for case in Choice(**chosen).cases()}
+    return {case.surface for case in CaseFilter(**chosen).cases()}
 
 
 def test_a_wire_is_every_provider_that_speaks_it() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
-from toolparity.conformance.runner.judge import Bench, Choice
-from toolparity.conformance.subjects import Ask, Next
+from toolparity.conformance.runner.judge import CaseFilter, Judge
+from toolparity.conformance.subjects import FollowUp, SubjectExchange
 from toolparity.conformance.subjects.claims import CLAIMS, claims_of
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import MissingExtra
 
-CHOICE = Choice(scenarios=("parallel-three", "two-rounds", "arguments-*"))
+CHOICE = CaseFilter(scenarios=("parallel-three", "two-rounds", "arguments-*"))
 #: Claim -> a law by which leaving it out is seen.
 SEEN_BY = {
     "stream": "conservation",
@@ -39,19 +39,19 @@ class Mute(Reference):
     def __init__(self, *claims: str) -> None:
         self.claims = frozenset(claims)
 
-    def read(self, ask: Ask) -> Any:
+    def read(self, ask: SubjectExchange) -> Any:
         if ask.stream and "stream" in self.claims:
             return {"calls": []}
         given = super().read(ask)
         calls = [one for choice in given["response"]["choices"] for one in choice["blocks"] if "arguments_text" in one]
         return {"calls": [{key: call[key] for key in ("id", "name", "arguments_text")} for call in calls]}
 
-    def next_request(self, ask: Next) -> Any:
+    def next_request(self, ask: FollowUp) -> Any:
         return None
 
 
 def outcomes(tested: Any) -> Counter[tuple[str, str]]:
-    bench = Bench(tested, twice=False)
+    bench = Judge(tested, twice=False)
     return Counter((one.check, one.outcome) for case in CHOICE.cases() for one in bench.result(case).verdicts)
 
 
@@ -70,11 +70,11 @@ def test_a_claim_that_is_left_out_is_a_failure(claim: str) -> None:
 
 def test_no_words_are_given_where_there_are_none() -> None:
     class Silent(Mute):
-        def read(self, ask: Ask) -> Any:
+        def read(self, ask: SubjectExchange) -> Any:
             return {**super().read(ask), "text": ""}
 
     told = {
-        case.scenario: Bench(Silent("text"), twice=False).result(case).verdicts[0].outcome
+        case.scenario: Judge(Silent("text"), twice=False).result(case).verdicts[0].outcome
         for case in (Case(name, "openai.chat", "plain", "all") for name in ("parallel-three", "calls-and-no-words"))
     }
     assert told == {"parallel-three": "fail", "calls-and-no-words": "pass"}
@@ -108,10 +108,10 @@ def test_requests_for_others_are_claimed_with_requests() -> None:
 )
 def test_an_answer_of_no_form_is_a_failure_that_is_told(given: Any) -> None:
     class Odd(Mute):
-        def read(self, ask: Ask) -> Any:
+        def read(self, ask: SubjectExchange) -> Any:
             return given
 
-    (verdict,) = Bench(Odd()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
+    (verdict,) = Judge(Odd()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "fail")
     assert verdict.reason.startswith("its answer cannot be read: ")
 
@@ -121,7 +121,7 @@ def test_a_request_of_no_form_is_a_failure_too(made: Any) -> None:
     class Odd(Reference):
         claims = frozenset(("answers",))
 
-        def next_request(self, ask: Next) -> Any:
+        def next_request(self, ask: FollowUp) -> Any:
             return made
 
     told = outcomes(Odd())
@@ -133,7 +133,7 @@ def test_a_request_that_raises_is_a_failure() -> None:
     class Odd(Reference):
         claims = frozenset(("answers",))
 
-        def next_request(self, ask: Next) -> Any:
+        def next_request(self, ask: FollowUp) -> Any:
             raise KeyError("tools")
 
     assert outcomes(Odd())["answered", "fail"]
@@ -147,17 +147,17 @@ def test_a_check_that_stumbles_is_told_of_as_such_and_stops_nobody(monkeypatch: 
         raise IndexError("past the end")
 
     monkeypatch.setattr(judge, "LAWS", {**LAWS, "order": LAWS["order"]._replace(check=stumbles)})
-    verdicts = Bench(Mute()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
+    verdicts = Judge(Mute()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert {one.check: one.outcome for one in verdicts}["order"] == "error"
     assert {one.check: one.outcome for one in verdicts}["conservation"] == "pass"
 
 
 def test_an_error_of_the_harness_is_no_verdict_on_the_subject() -> None:
     class Lacking(Mute):
-        def read(self, ask: Ask) -> Any:
+        def read(self, ask: SubjectExchange) -> Any:
             raise MissingExtra("the library is not installed")
 
-    (verdict,) = Bench(Lacking()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
+    (verdict,) = Judge(Lacking()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "error")
 
 
@@ -165,10 +165,10 @@ def test_what_a_subject_says_two_ways_is_unstable() -> None:
     class Fickle(Mute):
         count = 0
 
-        def read(self, ask: Ask) -> Any:
+        def read(self, ask: SubjectExchange) -> Any:
             self.count += 1
             return {**super().read(ask), "text": f"{self.count}"}
 
-    (verdict,) = Bench(Fickle("text")).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
+    (verdict,) = Judge(Fickle("text")).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "fail")
     assert "unstable" in verdict.reason

@@ -14,8 +14,8 @@ import pytest
 
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import InvalidAnswer, UnknownSubject
-from toolparity.conformance.runner.judge import Bench, Choice
-from toolparity.conformance.subjects import CLAIMS, Ask, Next, Returned
+from toolparity.conformance.runner.judge import CaseFilter, Judge
+from toolparity.conformance.subjects import CLAIMS, CallResult, FollowUp, SubjectExchange
 from toolparity.conformance.subjects.executable import MOST_FAILURES, PATIENCE, Executable
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject.mjs"
@@ -25,7 +25,9 @@ hello = json.loads(sys.stdin.readline())
 assert hello == {"op": "hello"}
 print(json.dumps({"name": "p", "version": "2", "claims": ["select", "answers"], "wires": ["openai.chat"]}), flush=True)
 """
-ASK = Ask(wire="openai.chat", provider="openai", stream=False, pieces=[b'{"choices":[]}'], request={"tools": [1]})
+ASK = SubjectExchange(
+    wire="openai.chat", provider="openai", stream=False, pieces=[b'{"choices":[]}'], request={"tools": [1]}
+)
 
 Program = Callable[..., Executable]
 
@@ -69,7 +71,7 @@ for line in sys.stdin:
     print(json.dumps({"request": {"results": asked["results"], "to": asked["to"]}}), flush=True)
 """
     )
-    asked = Next(ask=ASK, results=[Returned("c1", "f", "text")], to="anthropic.messages", provider="anthropic")
+    asked = FollowUp(ask=ASK, results=[CallResult("c1", "f", "text")], to="anthropic.messages", provider="anthropic")
     given = subject.next_request(asked)
     assert given == {
         "results": [{"call_id": "c1", "name": "f", "content": "text", "is_error": False}],
@@ -169,7 +171,7 @@ sys.exit(7)
 
 
 def test_a_program_that_reads_nothing_does_not_hold_up_who_writes_to_it(program: Program) -> None:
-    large = Ask(wire="openai.chat", provider="openai", stream=False, pieces=[b"x" * 4_000_000])
+    large = SubjectExchange(wire="openai.chat", provider="openai", stream=False, pieces=[b"x" * 4_000_000])
     with pytest.raises(InvalidAnswer, match=r"no answer within 0.5 s"):
         program("time.sleep(60)", timeout=0.5).read(large)
 
@@ -271,7 +273,7 @@ def test_a_program_that_tells_nonsense_of_itself_is_no_subject(
 
 
 def test_the_bench_contains_a_program_that_hangs(program: Program) -> None:
-    bench = Bench(program("time.sleep(60)", timeout=0.3), twice=False)
+    bench = Judge(program("time.sleep(60)", timeout=0.3), twice=False)
     (verdict,) = bench.result(Case("single-call", "openai.chat", "plain", "all")).verdicts
     assert (verdict.outcome, verdict.check) == ("fail", "conservation")
     assert "no answer within 0.3 s" in verdict.reason
@@ -281,8 +283,8 @@ def test_the_bench_contains_a_program_that_hangs(program: Program) -> None:
 def test_the_example_in_another_language_keeps_the_laws_on_ordinary_answers() -> None:
     subject = Executable(["node", str(EXAMPLE)])
     try:
-        bench = Bench(subject)
-        choice = Choice(scenarios=("single-call", "parallel-three", "two-rounds", "text-only", "refusal"))
+        bench = Judge(subject)
+        choice = CaseFilter(scenarios=("single-call", "parallel-three", "two-rounds", "text-only", "refusal"))
         verdicts = [v for case in choice.cases() for v in bench.result(case).verdicts]
     finally:
         subject.close()

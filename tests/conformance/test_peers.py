@@ -20,7 +20,7 @@ from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import baseline
-from toolparity.conformance.runner.judge import Bench
+from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import SUBJECTS, installing, subject
 from toolparity.conformance.subjects.peers import HERE, PEERS
 from toolparity.normalizer.policies import POLICIES
@@ -46,7 +46,7 @@ SEEN = PAGES.seen()
 CASES = SEEN.cases
 
 
-def entries() -> Iterator[tuple[str, baseline.Known]]:
+def entries() -> Iterator[tuple[str, baseline.BaselineEntry]]:
     return ((name, entry) for name, known in KNOWN.items() for entry in known)
 
 
@@ -137,7 +137,7 @@ def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says
     tested = subject(name)
     if tested.version != SEEN.versions[name]:
         pytest.skip(f"{name} {tested.version} is here, and {SEEN.versions[name]} was looked at")
-    bench = Bench(tested, twice=False)
+    bench = Judge(tested, twice=False)
     for case in (one for one in CASES if one.subject == name):
         result = bench.result(Case(case.scenario, case.surface, case.mode, "all"))
         (verdict,) = [one for one in result.verdicts if one.check == case.law]
@@ -196,7 +196,7 @@ def test_a_subject_is_not_put_to_the_dialects_of_providers_that_it_does_not_read
     scenario: str, surface: str, whose: str
 ) -> None:
     mode = scenarios()[scenario].modes(surface)[0]
-    (verdict,) = Bench(OnlyOpenAI()).result(Case(scenario, surface, mode, "all")).verdicts
+    (verdict,) = Judge(OnlyOpenAI()).result(Case(scenario, surface, mode, "all")).verdicts
     assert verdict.outcome == "unsupported"
     assert whose in verdict.reason
-    assert not Bench(OnlyOpenAI()).supports(Case("single-call", "openai.chat", "plain", "all"))
+    assert not Judge(OnlyOpenAI()).supports(Case("single-call", "openai.chat", "plain", "all"))

@@ -27,14 +27,14 @@ def run(*arguments: str) -> Result:
 def without_cassettes(tmp_path: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(traffic, "path_for", lambda surface, scenario, *, stream: tmp_path / f"{scenario}.yaml")
-        traffic.answers.cache_clear()
+        traffic.responses.cache_clear()
         yield
-    traffic.answers.cache_clear()
+    traffic.responses.cache_clear()
 
 
 @pytest.mark.usefixtures("without_cassettes")
 def test_a_cassette_that_is_missing_is_an_error_of_each_case() -> None:
-    (verdict,) = judge.Bench(Reference()).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
+    (verdict,) = judge.Judge(Reference()).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
     assert (verdict.outcome, verdict.check) == ("error", "conservation")
     assert "toolparity record single-call --surface openai.chat" in verdict.reason
 

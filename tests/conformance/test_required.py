@@ -9,16 +9,18 @@ from msgspec.structs import replace
 from toolparity.cassettes.errors import InvalidScenario
 from toolparity.conformance.cli import main
 from toolparity.conformance.runner import release
-from toolparity.conformance.runner.release import Required, held, read, written
+from toolparity.conformance.runner.release import ReleaseRequirements, downgrade_new, read, release_file
 from toolparity.reports.results import Result, Verdict
 
 BROKEN = Result("mine", "parallel-three", "openai.chat", "plain", "all", [Verdict("order", "fail", "why")])
 
 
 @pytest.fixture
-def frozen(monkeypatch: pytest.MonkeyPatch) -> Required:
+def frozen(monkeypatch: pytest.MonkeyPatch) -> ReleaseRequirements:
     """A release that knew of no scenario but one."""
-    known = Required("0.0.1", frozenset(("conservation",)), frozenset((("single-call", "openai.chat", "plain"),)))
+    known = ReleaseRequirements(
+        "0.0.1", frozenset(("conservation",)), frozenset((("single-call", "openai.chat", "plain"),))
+    )
     monkeypatch.setattr(release, "required", lambda: known)
     return known
 
@@ -35,7 +37,7 @@ def test_the_file_is_that_of_this_release_and_nothing_that_it_requires_is_gone()
 
 
 def test_what_the_file_would_be_now_reads_back_to_everything_that_there_is() -> None:
-    now = read(written())
+    now = read(release_file())
     assert now.places >= release.required().places
     assert now.laws >= release.required().laws
 
@@ -47,20 +49,20 @@ def test_what_a_release_requires_cannot_vanish_without_a_word() -> None:
         read("release 0.1.0\nlaws honesty\n")
 
 
-def test_a_failure_where_nothing_is_required_yet_is_new(frozen: Required) -> None:
+def test_a_failure_where_nothing_is_required_yet_is_new(frozen: ReleaseRequirements) -> None:
     law = replace(BROKEN, scenario="single-call")
     required_one = replace(law, verdicts=[Verdict("conservation", "fail", "why"), Verdict("order", "pass")])
-    assert outcomes(held([BROKEN])) == ["new"]
-    assert outcomes(held([law])) == ["new"]
-    assert outcomes(held([required_one])) == ["fail", "pass"]
-    assert outcomes(held([BROKEN], unreleased=True)) == ["fail"]
+    assert outcomes(downgrade_new([BROKEN])) == ["new"]
+    assert outcomes(downgrade_new([law])) == ["new"]
+    assert outcomes(downgrade_new([required_one])) == ["fail", "pass"]
+    assert outcomes(downgrade_new([BROKEN], unreleased=True)) == ["fail"]
 
 
-def test_an_expected_failure_stays_expected(frozen: Required) -> None:
-    assert outcomes(held([replace(BROKEN, verdicts=[Verdict("order", "expected")])])) == ["expected"]
+def test_an_expected_failure_stays_expected(frozen: ReleaseRequirements) -> None:
+    assert outcomes(downgrade_new([replace(BROKEN, verdicts=[Verdict("order", "expected")])])) == ["expected"]
 
 
-def test_new_failures_are_told_and_turn_nobody_red(frozen: Required) -> None:
+def test_new_failures_are_told_and_turn_nobody_red(frozen: ReleaseRequirements) -> None:
     given = ["check", "documented-goclaw", "--scenario", "parallel-three", "--wire", "openai.chat", "--jobs", "1"]
     run = CliRunner().invoke(main, given)
     assert run.exit_code == 0, run.output

@@ -18,10 +18,10 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases import scenarios, traffic
 from toolparity.conformance.cases.expected import Expected, ExpectedCall
 from toolparity.conformance.cases.scenarios import Scenario, scenario
-from toolparity.conformance.laws.common import equal
-from toolparity.conformance.oracle.prompts import asked
+from toolparity.conformance.laws.common import json_equal
+from toolparity.conformance.oracle.prompts import request_body
 from toolparity.conformance.runner import judge
-from toolparity.conformance.runner.judge import Bench, Choice
+from toolparity.conformance.runner.judge import CaseFilter, Judge
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.requests import check_request
 from toolparity.reports.results import Verdict
@@ -60,7 +60,7 @@ def test_every_body_file_belongs_to_a_scenario() -> None:
 def test_the_request_made_for_a_scenario_is_one_that_its_provider_takes(id: str, surface: str) -> None:
     found = SURFACES[surface]
     for stream in (False, True):
-        body = asked(WRITTEN[id].file, found, stream=stream)
+        body = request_body(WRITTEN[id].file, found, stream=stream)
         broken = check_request(body, found.wire, provider=found.provider)
         assert [violation.rule for violation in broken if violation.rule not in RESERVED] == []
 
@@ -157,12 +157,12 @@ def test_of_an_answer_that_did_not_come_to_its_end_everything_is_rejected(dead: 
 
 
 def test_values_are_compared_as_json_has_them() -> None:
-    assert equal({"a": [1, 2.0, None]}, {"a": [1.0, 2, None]})
-    assert not equal({"a": 1}, {"a": True})
-    assert not equal({"a": [0]}, {"a": [False]})
-    assert not equal({"a": 1}, {"a": "1"})
-    assert not equal({"a": 100000000000000000001}, {"a": 100000000000000000000})
-    assert not equal({}, {"a": None})
+    assert json_equal({"a": [1, 2.0, None]}, {"a": [1.0, 2, None]})
+    assert not json_equal({"a": 1}, {"a": True})
+    assert not json_equal({"a": [0]}, {"a": [False]})
+    assert not json_equal({"a": 1}, {"a": "1"})
+    assert not json_equal({"a": 100000000000000000001}, {"a": 100000000000000000000})
+    assert not json_equal({}, {"a": None})
 
 
 def test_arguments_that_toml_cannot_say_are_told_as_json(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_messages_of_grpc_are_written_as_json_or_base64(monkeypatch: pytest.Monk
     text = f'title = "t"\n[expected]\n[[bodies]]\nsurface = "xai.grpc"\nstream = true\ntext = \'\'\'\n{as_json}\n'
     found = reading(tmp_path, text + f"{as_base64}\n'''\n")
     monkeypatch.setattr(traffic, "scenarios", lambda: {"case": found})
-    (answered,) = traffic.answers.__wrapped__("case", "xai.grpc", "stream")
+    (answered,) = traffic.responses.__wrapped__("case", "xai.grpc", "stream")
     assert len(answered.pieces) == 2
     assert answered.pieces[0].startswith(b"\x0a\x02r1\x12")
     assert answered.pieces[1] == b"\x0a\x02r1"
@@ -196,8 +196,8 @@ def judged(monkeypatch: pytest.MonkeyPatch, id: str, surface: str, mode: str, **
     assert file.expected is not None
     wrong = replace(ALL[id], file=replace(file, expected=replace(file.expected, **changed)))
     monkeypatch.setattr(judge, "scenarios", lambda: {id: wrong})
-    tested = Bench(Reference(), twice=False)
-    for case in Choice((id,), wires=(surface,), modes=(mode,), policies=("all",)).cases():
+    tested = Judge(Reference(), twice=False)
+    for case in CaseFilter((id,), wires=(surface,), modes=(mode,), policies=("all",)).cases():
         yield from tested.result(case).verdicts
 
 

@@ -20,13 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.reports.browser import browser
 from toolparity.conformance.demo.serving import ready_to_serve
-from toolparity.conformance.demo.throttle import Pace
+from toolparity.conformance.demo.throttle import Throttle
 from toolparity.normalizer.turns.log import Log
 
 __all__ = ["browser"]
 
 
-class Gated(Pace):
+class Gated(Throttle):
     """Tools wait at each step while the gate is shut; nothing else waits."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.cli import publish
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import baseline, withdrawn
-from toolparity.conformance.runner.judge import Bench
+from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects import subject
 from toolparity.conformance.subjects.peers import HERE
@@ -153,7 +153,7 @@ def test_an_accusation_that_was_not_the_librarys_fault_is_neither_published_nor_
 
 def test_the_suite_judges_the_calls_of_which_the_official_sdk_returns_the_output_too() -> None:
     for mode in ("plain", "stream"):
-        found = Bench(subject("openai-sdk")).result(Case("call-with-its-output", "openai.responses", mode, "all"))
+        found = Judge(subject("openai-sdk")).result(Case("call-with-its-output", "openai.responses", mode, "all"))
         assert {one.check: one.outcome for one in found.verdicts if one.outcome not in ("pass", "unsupported")} == {}, (
             mode
         )
@@ -193,7 +193,7 @@ def test_a_reader_that_refuses_a_cut_answer_loses_nothing(scenario: str) -> None
     for surface in scenarios()[scenario].surfaces:
         for mode in scenarios()[scenario].modes(surface):
             case = Case(scenario, surface, mode, "all")
-            found = Bench(Refuses("stream", "text", "usage")).result(case).verdicts
+            found = Judge(Refuses("stream", "text", "usage")).result(case).verdicts
             assert {one.outcome for one in found if one.check in ("conservation", "arguments", "usage")} == {"pass"}
             assert not [one for one in found if one.check in ("arguments", "usage")]
 
@@ -201,11 +201,11 @@ def test_a_reader_that_refuses_a_cut_answer_loses_nothing(scenario: str) -> None
 def test_a_reader_that_refuses_a_whole_answer_and_one_that_acts_and_refuses_fail() -> None:
     whole, cut = (Case(one, "openai.chat", "plain", "all") for one in ("single-call", "cut-only-call"))
     for claims, case in ((("text",), whole), (("text", "select"), cut)):
-        (found,) = (one for one in Bench(Refuses(*claims)).result(case).verdicts if one.check == "conservation")
+        (found,) = (one for one in Judge(Refuses(*claims)).result(case).verdicts if one.check == "conservation")
         assert found.outcome == "fail"
 
 
-def withdrawals() -> list[tuple[str, baseline.Known]]:
+def withdrawals() -> list[tuple[str, baseline.BaselineEntry]]:
     return [(name, entry) for name, entries in WITHDRAWN.items() for entry in entries]
 
 

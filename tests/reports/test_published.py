@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from toolparity.conformance.cli import publish
 from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS
-from toolparity.conformance.runner.judge import Choice
+from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.conformance.subjects import installing
 from toolparity.reports.files import load
 from toolparity.reports.results import Run
 
 from .golden import verdict
 
-CHOICE = Choice(scenarios=("parallel-three",), wires=("openai.chat",), modes=("plain",))
+CHOICE = CaseFilter(scenarios=("parallel-three",), wires=("openai.chat",), modes=("plain",))
 NAMES = ("normalizer", "documented-goclaw")
 
 

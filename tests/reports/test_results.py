@@ -26,7 +26,7 @@ SCHEMA = json.loads((Path(reports.__file__).parent / "results.schema.json").read
 
 def measured() -> Run:
     """A real run of a part of the suite, of a subject that fails some of it."""
-    choice = judge.Choice(scenarios=("parallel-*",), modes=("plain",))
+    choice = judge.CaseFilter(scenarios=("parallel-*",), modes=("plain",))
     return suite.run(["normalizer", "documented-goclaw"], choice, known=suite.expected(None), jobs=1)
 
 

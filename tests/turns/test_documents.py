@@ -15,7 +15,7 @@ from toolparity import Response, StreamDecoder, select
 from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Refuse, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.demo.tools import Returning
+from toolparity.conformance.demo.tools import ScriptedTools
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Assistant, ToolResults, User
@@ -117,7 +117,7 @@ def test_000_logging_improvement(wire: str, caplog: pytest.LogCaptureFixture) ->
 def test_000_server_side_tools(surface: str) -> None:
     """000, Why It's Acceptable For Now, 4: what the provider searches itself reaches no tool of the caller."""
     played = scripts()["server-search-and-call"]
-    returning = Returning(played)
+    returning = ScriptedTools(played)
     turn = Turn(Recorded(played.id, surface), returning.tools)
     request = scripted(played, SURFACES[surface], stream=True)
     blocks = [one.block for one in only(at_once(play(turn, request)), told.BlockStop)]  # type: ignore[arg-type]

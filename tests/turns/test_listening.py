@@ -17,7 +17,7 @@ from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cases.traffic import answers
+from toolparity.conformance.cases.traffic import responses
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
@@ -86,7 +86,7 @@ def test_the_rows_of_every_scenario_say_what_its_answers_say(surface: str, chunk
     for id, script in scripts().items():
         if not SURFACES[surface].plays(script):
             continue
-        for answered in answers(id, surface, "stream"):
+        for answered in responses(id, surface, "stream"):
             if answered.status >= 400:
                 continue
             pieces = answered.pieces

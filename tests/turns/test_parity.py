@@ -18,7 +18,7 @@ from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.demo.tools import Returning
+from toolparity.conformance.demo.tools import ScriptedTools
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
@@ -51,8 +51,8 @@ OTHERS = ("xai.chat", "xai.responses")
 Told = list[dict[str, Any]]
 
 
-def turn_of(provider: Provider, script: Script, **options: Any) -> tuple[Turn, Returning]:
-    returning = Returning(script)
+def turn_of(provider: Provider, script: Script, **options: Any) -> tuple[Turn, ScriptedTools]:
+    returning = ScriptedTools(script)
     settings = {"backoff": None, "max_rounds": 30, "acknowledge": acknowledge, **options}
     return Turn(provider, returning.tools, **settings), returning
 
@@ -140,7 +140,7 @@ ELSEWHERE = [
 async def run_elsewhere(id: str, wire: str, observer: Observer, policy: str) -> Turn:
     """The first turn of a script, its tools run by somebody else who has each result when all others wait."""
     provider, script = Recorded(id, wire), scripts()[id]
-    own = Returning(script)
+    own = ScriptedTools(script)
     tools = [replace(tool, function=None) for tool in own.tools.values()]
     settings: Any = {"policy": policy, "backoff": None, "max_rounds": 30, "acknowledge": acknowledge}
     turn = Turn(provider, tools, observers=[observer], **settings)

@@ -22,7 +22,7 @@ from toolparity import (
     select,
     write_request,
 )
-from toolparity.conformance.subjects import Ask
+from toolparity.conformance.subjects import SubjectExchange
 from toolparity.normalizer.policies import policy_name
 from toolparity.normalizer.requests import with_policy
 from toolparity.normalizer.wires import wire_name
@@ -49,7 +49,7 @@ def right(body: Any, response: Response, request: Request, provider: Provider, n
     with_policy(request, "first")
     limit_of("batch", 3)
     Turn(provider, policy="batch", on_error="stop", on_all_failed="answer")
-    Ask(wire="openai.chat", provider="openai", stream=False, pieces=[], policy="first")
+    SubjectExchange(wire="openai.chat", provider="openai", stream=False, pieces=[], policy="first")
     normalize(body, wire_name(name))
     select(response, policy_name(name))
     selection: Selection = select(response)
@@ -75,8 +75,8 @@ def typos(body: Any, response: Response, request: Request, provider: Provider, n
     client("openai.completions")  # type: ignore[arg-type]
     Turn(provider, policy="parallel")  # type: ignore[arg-type]
     Turn(provider, on_error="halt")  # type: ignore[arg-type]
-    Ask(wire="chat", provider="openai", stream=False, pieces=[])  # type: ignore[arg-type]
-    Ask(wire="openai.chat", provider="openai", stream=False, pieces=[], policy="none")  # type: ignore[arg-type]
+    SubjectExchange(wire="chat", provider="openai", stream=False, pieces=[])  # type: ignore[arg-type]
+    SubjectExchange(wire="openai.chat", provider="openai", stream=False, pieces=[], policy="none")  # type: ignore[arg-type]
     wrong: Wire = "openai-chat"  # type: ignore[assignment]
     bad: Policy = "last"  # type: ignore[assignment]
     print(wrong, bad)
