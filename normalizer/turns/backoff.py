@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ..errors import PolicyError
 from ..model import Error, Response, ServerToolCall, ServerToolResult
-from .machine.inputs import Answered, Broke, Noted
+from .machine.inputs import AddNote, AnswerFailed, AnswerReceived
 from .machine.state import TurnState
 
 #: Statuses of an overloaded provider: rate limited (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
@@ -83,32 +83,32 @@ class Retries:
         self._backoff = backoff
         self._asked: Counter[int] = Counter()
 
-    def after(self, state: TurnState, happening: Answered | Broke) -> tuple[Noted, float] | None:
+    def after(self, state: TurnState, input: AnswerReceived | AnswerFailed) -> tuple[AddNote, float] | None:
         """Return the note of a retry and the seconds to wait before it, or None if the answer is not retried.
 
         No client call of an answer with an error has run. An answer with server calls is not retried, because the
         provider may have run them.
         """
-        response = happening.response
-        error = happening.error if isinstance(happening, Broke) else happening.response.error
+        response = input.response
+        error = input.error if isinstance(input, AnswerFailed) else input.response.error
         round = state.round
         if self._backoff is None or error is None or round is None or state.phase != "asking":
             return None
         if not is_overload(error) or (response is not None and ran_elsewhere(response)):
             return None
         attempt = self._asked[round.round_number] + 1
-        seconds = self._backoff.seconds(attempt, happening.retry_after)
+        seconds = self._backoff.seconds(attempt, input.retry_after)
         if seconds is None:
             return None
         self._asked[round.round_number] = attempt
         data = {
             "attempt": attempt + 1,
             "seconds": seconds,
-            "demanded": happening.retry_after,
+            "demanded": input.retry_after,
             "status": error.status,
             "why": f"{error.type}: {error.message}",
         }
-        return Noted(round.round_number, "retry", data), seconds
+        return AddNote(round.round_number, "retry", data), seconds
 
     async def wait(self, seconds: float) -> None:
         """Wait so many seconds with the ``sleep`` of the backoff."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..model import Error, Usage
 from ..policies import Ref
@@ -56,7 +56,7 @@ class RoundStarted(_Event, tag="round_started", frozen=True, gc=False):
     last: bool = False
 
 
-class BlockStart(_Event, tag="block_start", frozen=True, gc=False):
+class TurnBlockStart(_Event, tag="block_start", frozen=True, gc=False):
     """A block begins. ``tool_use_id`` and ``tool_name``: of a call, if known already, or of a tool result."""
 
     round: int
@@ -66,7 +66,7 @@ class BlockStart(_Event, tag="block_start", frozen=True, gc=False):
     tool_name: str | None = None
 
 
-class BlockDelta(_Event, tag="block_delta", frozen=True, gc=False):
+class TurnBlockDelta(_Event, tag="block_delta", frozen=True, gc=False):
     """A delta of a block: text, a fragment of a call's argument text, or the text of a tool result."""
 
     round: int
@@ -74,7 +74,7 @@ class BlockDelta(_Event, tag="block_delta", frozen=True, gc=False):
     text: str
 
 
-class BlockReset(_Event, tag="block_reset", frozen=True, gc=False):
+class TurnBlockReset(_Event, tag="block_reset", frozen=True, gc=False):
     """``text`` replaces everything that was shown of the block so far."""
 
     round: int
@@ -82,7 +82,7 @@ class BlockReset(_Event, tag="block_reset", frozen=True, gc=False):
     text: str
 
 
-class BlockStop(_Event, tag="block_stop", frozen=True, gc=False):
+class TurnBlockStop(_Event, tag="block_stop", frozen=True, gc=False):
     """The block is complete, and a log can store it. ``cut``: the answer broke off inside it."""
 
     round: int
@@ -90,7 +90,7 @@ class BlockStop(_Event, tag="block_stop", frozen=True, gc=False):
     cut: bool = False
 
 
-class BlockSettled(_Event, tag="block_settled", frozen=True, gc=False):
+class TurnBlockRevised(_Event, tag="block_settled", frozen=True, gc=False):
     """Replaces a block that stopped before: the whole answer contains more of it, such as its signature or final id."""
 
     round: int
@@ -201,12 +201,15 @@ class CallProgress(_Event, tag="call_progress", frozen=True, gc=False):
 
 
 class CallFinished(_Event, tag="call_finished", frozen=True, gc=False):
-    """A call has its result, which the tool_result block before this event contains. ``how``: see `state.How`."""
+    """A call has its result, which the tool_result block before this event contains.
+
+    ``outcome``: see `state.CallOutcome`.
+    """
 
     round: int
     call_id: str
     name: str
-    how: str
+    outcome: str = field(name="how")
     is_error: bool
 
 
@@ -250,11 +253,11 @@ class TurnFailed(_Event, tag="turn_failed", frozen=True, gc=False):
 TurnEvent = (
     TurnStarted
     | RoundStarted
-    | BlockStart
-    | BlockDelta
-    | BlockReset
-    | BlockStop
-    | BlockSettled
+    | TurnBlockStart
+    | TurnBlockDelta
+    | TurnBlockReset
+    | TurnBlockStop
+    | TurnBlockRevised
     | CallsKnown
     | Dropped
     | LoopSuspected

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ..model import ApprovalRequest, ToolCall
 from .execution.cancellation import is_failure
 from .execution.tools import Tool
-from .machine.inputs import Decided
+from .machine.inputs import CallDecided
 
 #: True approves, False denies, a string denies with this reason, None postpones the decision.
 Verdict = bool | str | None
@@ -23,7 +23,7 @@ Acknowledger = Callable[[Sequence[ToolCall], Mapping[str, Tool]], str | Awaitabl
 _log = logging.getLogger("toolparity")
 
 
-async def decide(approve: Approver, asked: ToolCall | ApprovalRequest) -> Decided | None:
+async def decide(approve: Approver, asked: ToolCall | ApprovalRequest) -> CallDecided | None:
     """Return the approver's decision, or None if it is postponed. An approver that raises denies the call."""
     try:
         verdict = approve(asked)
@@ -36,7 +36,7 @@ async def decide(approve: Approver, asked: ToolCall | ApprovalRequest) -> Decide
         verdict = f"the approval failed: {type(error).__name__}"
     if verdict is None:
         return None
-    return Decided(asked.id, verdict is True, verdict if isinstance(verdict, str) else None)
+    return CallDecided(asked.id, verdict is True, verdict if isinstance(verdict, str) else None)
 
 
 def acknowledgement(

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from .machine.inputs import Happening
+from .machine.inputs import Input
 
 
-class Posted(Struct):
+class QueuedInputs(Struct):
     """Queued inputs. ``dealt`` is set when all are processed; if ``paced``, when the consumer has their events, too."""
 
-    happenings: Sequence[Happening]
+    inputs: Sequence[Input]
     dealt: asyncio.Future[None]
     paced: bool = False
 
@@ -28,27 +28,27 @@ class Posted(Struct):
             self.dealt.set_result(None)
 
 
-class Mail:
+class InputQueue:
     """The queue of one run of a turn. After the run it is not read, and tasks that wait on it are cancelled."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[Posted] = asyncio.Queue()
+        self._queue: asyncio.Queue[QueuedInputs] = asyncio.Queue()
 
-    def post(self, happenings: Sequence[Happening], *, paced: bool = False) -> asyncio.Future[None]:
+    def post(self, inputs: Sequence[Input], *, paced: bool = False) -> asyncio.Future[None]:
         """Queue inputs. Return a future that is set when they are processed. Awaiting it is optional."""
-        posted = Posted(happenings, asyncio.get_running_loop().create_future(), paced)
+        posted = QueuedInputs(inputs, asyncio.get_running_loop().create_future(), paced)
         self._queue.put_nowait(posted)
         return posted.dealt
 
-    async def take(self) -> Posted:
+    async def take(self) -> QueuedInputs:
         """Wait for the oldest entry, and remove and return it."""
         return await self._queue.get()
 
-    def rest(self) -> list[Happening]:
+    def rest(self) -> list[Input]:
         """Remove and return all queued inputs."""
-        found: list[Happening] = []
+        found: list[Input] = []
         while self._queue.qsize():
-            found.extend(self._queue.get_nowait().happenings)
+            found.extend(self._queue.get_nowait().inputs)
         return found
 
     @property

@@ -16,7 +16,7 @@ from ..conversation import Encoded
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from ..model import Block, Choice, Response, ToolCall
 from .block_rows import ROW_TYPES, WORDS, Row, row
-from .machine.inputs import Closed, Grew, Happening, Opened, Replaced, Settled
+from .machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted, Input
 
 
 class _Shown(Struct):
@@ -35,7 +35,7 @@ class _Shown(Struct):
         return "".join(self.parts)
 
 
-class Listener:
+class BlockTracker:
     """Converts the events of one answer. ``encoded``: the request, whose aliases of names and ids are resolved.
 
     ``choice``: the index of the choice whose blocks are converted.
@@ -48,73 +48,73 @@ class Listener:
         self._shown: list[_Shown] = []
         self._now: dict[int, _Shown] = {}  # decoder's block key -> its current row
 
-    def feed(self, events: Iterable[Event]) -> list[Happening]:
+    def feed(self, events: Iterable[Event]) -> list[Input]:
         """Convert the events of a chunk to inputs."""
-        happened: list[Happening] = []
+        inputs: list[Input] = []
         for event in events:
             if isinstance(event, (BlockStart, BlockDelta, BlockReset, BlockStop)) and event.choice == self._choice:
-                self._take(event, happened)
-        return happened
+                self._take(event, inputs)
+        return inputs
 
-    def finish(self, response: Response) -> list[Happening]:
+    def finish(self, response: Response) -> list[Input]:
         """Return the inputs that close every open row, revise changed rows, and add blocks that were not streamed."""
         choice = next((one for one in response.choices if one.index == self._choice), None)
         broken = not response.complete or response.error is not None
         found = self._found(choice) if choice is not None else {}
-        happened: list[Happening] = []
+        inputs: list[Input] = []
         for shown in list(self._shown):
             final = found.pop(shown.key, None)
             if shown.row is None:
                 made = final or self._own(shown)
-                happened.append(Closed(shown.key, *made, cut=broken))
+                inputs.append(BlockEnded(shown.key, *made, cut=broken))
             elif final is not None and final != shown.row:
-                happened.append(Settled(shown.key, *final))
+                inputs.append(BlockRevised(shown.key, *final))
         for made in found.values():  # not streamed
             key = len(self._shown)
             content = made.content if isinstance(made.content, dict) else {}
             id, name = content.get("tool_use_id"), content.get("tool_name")
             self._shown.append(_Shown(key, -1, made.block_type, id, name, []))
-            happened.append(Opened(key, made.block_type, id, name))
+            inputs.append(BlockStarted(key, made.block_type, id, name))
             if made.text_content:
-                happened.append(Grew(key, made.text_content))
-            happened.append(Closed(key, *made, cut=broken))
-        return happened
+                inputs.append(BlockExtended(key, made.text_content))
+            inputs.append(BlockEnded(key, *made, cut=broken))
+        return inputs
 
-    def _take(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, happened: list[Happening]) -> None:
+    def _take(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, inputs: list[Input]) -> None:
         if isinstance(event, BlockStart):
             id = self._ids.get(event.id, event.id) if event.id is not None else None
             name = self._names.get(event.name, event.name) if event.name is not None else None
-            self._open(event.key, ROW_TYPES.get(event.block, "opaque"), id, name, happened)
+            self._open(event.key, ROW_TYPES.get(event.block, "opaque"), id, name, inputs)
             return
         shown = self._now.get(event.key)
         if shown is None:
             return
         if isinstance(event, BlockStop):
             if shown.row is None:
-                self._close(shown, happened)
+                self._close(shown, inputs)
         elif isinstance(event, BlockDelta):
             if shown.row is not None:
                 if shown.block_type not in WORDS:
                     return  # `finish` revises the row
-                shown = self._open(event.key, shown.block_type, None, None, happened)
+                shown = self._open(event.key, shown.block_type, None, None, inputs)
             shown.parts.append(event.text)
-            happened.append(Grew(shown.key, event.text))
+            inputs.append(BlockExtended(shown.key, event.text))
         elif shown.row is None:
             shown.parts[:] = [event.text]
-            happened.append(Replaced(shown.key, event.text))
+            inputs.append(BlockReplaced(shown.key, event.text))
 
-    def _open(self, block: int, block_type: str, id: str | None, name: str | None, happened: list[Happening]) -> _Shown:
+    def _open(self, block: int, block_type: str, id: str | None, name: str | None, inputs: list[Input]) -> _Shown:
         for before in self._shown[-1:]:
             if before.row is None and before.block_type in WORDS:
-                self._close(before, happened)
+                self._close(before, inputs)
         shown = self._now[block] = _Shown(len(self._shown), block, block_type, id, name, [])
         self._shown.append(shown)
-        happened.append(Opened(shown.key, block_type, id, name))
+        inputs.append(BlockStarted(shown.key, block_type, id, name))
         return shown
 
-    def _close(self, shown: _Shown, happened: list[Happening]) -> None:
+    def _close(self, shown: _Shown, inputs: list[Input]) -> None:
         shown.row = self._own(shown)
-        happened.append(Closed(shown.key, *shown.row))
+        inputs.append(BlockEnded(shown.key, *shown.row))
 
     def _own(self, shown: _Shown) -> Row:
         """Build a row from its deltas."""

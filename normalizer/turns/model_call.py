@@ -15,15 +15,15 @@ from ..requests import RequestWriter
 from ..wires import wire_name
 from .execution.cancellation import is_failure
 from .execution.exception_text import described, message, shortened
-from .listening import Listener
-from .machine.inputs import Broke, Happening
+from .listening import BlockTracker
+from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
 from .retry_after import demanded
 
 _log = logging.getLogger("toolparity")
 
 #: Takes inputs and returns when they are processed, so that a fast provider waits for a slow consumer.
-Post = Callable[[list[Happening]], Awaitable[None]]
+Post = Callable[[list[Input]], Awaitable[None]]
 
 
 class Decoder(Protocol):
@@ -46,7 +46,7 @@ Prepare = Callable[[Request], Request]
 Reader = Callable[[StreamDecoder, Request], Decoder]
 
 
-class Asking:
+class ModelCall:
     """Sends one request and decodes its answer. ``arrived`` returns the partial answer if the turn is cancelled.
 
     ``choice``: the index of the choice whose blocks become inputs.
@@ -65,17 +65,17 @@ class Asking:
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
         self._decoder: Decoder = reader(decoder, request) if reader is not None else decoder
-        self._listener = Listener(self.encoded, choice)
+        self._listener = BlockTracker(self.encoded, choice)
         self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
         #: The wait in seconds that an error response demands.
         self.retry_after: float | None = None
 
-    async def run(self, post: Post) -> Response | list[Happening]:
+    async def run(self, post: Post) -> Response | list[Input]:
         """Post the blocks of the answer as they arrive and return the whole answer.
 
-        If the provider fails, return the inputs that remain to be posted instead. The last one is `Broke`.
+        If the provider fails, return the inputs that remain to be posted instead. The last one is `AnswerFailed`.
         """
         pieces: AsyncIterator[Any] | None = None
         try:
@@ -86,8 +86,8 @@ class Asking:
                     self.retry_after = demanded(piece)
                     continue
                 events = [piece] if isinstance(piece, Event) else self._decoder.feed(piece)
-                if happened := self._listener.feed(events):
-                    await post(happened)
+                if inputs := self._listener.feed(events):
+                    await post(inputs)
             response = self._finish()
         except ToolLimitReached as reached:
             await close(pieces)  # before `post`, which waits for the consumer
@@ -102,7 +102,7 @@ class Asking:
         await post(self._listener.finish(response))
         return response
 
-    def arrived(self) -> tuple[list[Happening], Response | None]:
+    def arrived(self) -> tuple[list[Input], Response | None]:
         """Return the inputs that close the open blocks as cut, and the partial answer.
 
         If the answer has ended already, its inputs were posted before, and the list is empty.
@@ -115,10 +115,10 @@ class Asking:
             return [], None  # the partial answer cannot be decoded
         return self._listener.finish(response), response
 
-    def broke(self, error: BaseException) -> list[Happening]:
-        """Return the inputs for an answer that this error ended: the open blocks are closed, then `Broke`."""
-        happened, response = self.arrived()
-        return [*happened, Broke(broken(error), response, demanded(error))]
+    def broke(self, error: BaseException) -> list[Input]:
+        """Return the inputs for an answer that this error ended: the open blocks are closed, then `AnswerFailed`."""
+        inputs, response = self.arrived()
+        return [*inputs, AnswerFailed(broken(error), response, demanded(error))]
 
     def _finish(self) -> Response:
         self._finished = True

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .events import TurnEvent
-from .machine.inputs import Happening
+from .machine.inputs import Input
 from .machine.state import TurnState
 
 
 class Observer:
     """Receives every input, event and state of a turn, and does nothing. Override the methods that you need."""
 
-    async def happened(self, happening: Happening) -> None:
+    async def input(self, input: Input) -> None:
         """Receive an input of the machine, before the events that follow from it.
 
         All inputs in order are a recording of the turn: ``machine.step`` over them, from the first state, returns the

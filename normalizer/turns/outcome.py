@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..conversation import Request, TextPart, User
 from ..model import Error, ToolCall, Usage
-from .machine.inputs import Cancelled
+from .machine.inputs import Cancel
 from .machine.lookup import place
 from .machine.state import Termination, TurnState
 from .machine.table import step
@@ -55,7 +55,7 @@ class Outcome(Struct, frozen=True):
         an error result.
         """
         said = User([TextPart(message)])
-        closed, _ = step(self.state, Cancelled(_WENT_ON))
+        closed, _ = step(self.state, Cancel(_WENT_ON))
         return replace(self.state.request, messages=[*closed.history(), said])
 
 

@@ -8,7 +8,7 @@ from ..conversation import Message, Request, System, TextPart, User
 from ..requests import read_request, write_request
 from ..wires import wire_name
 from .execution.tools import Tools
-from .machine.inputs import Resumed
+from .machine.inputs import Resume
 from .machine.state import TurnState
 from .provider import Provider
 
@@ -43,7 +43,7 @@ def opening(message: str, provider: Provider, *, system: str | None = None, roun
     return replace(read_request(bare.body, wire, provider=provider.name), messages=turns)
 
 
-def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resumed]:
+def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:
     """Return the state for resuming a turn with this provider, and the input that resumes it.
 
     The input lists the started calls that may run again because their tool is idempotent. If the provider has another
@@ -53,4 +53,4 @@ def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[Tu
         state = replace(state, wire=provider.wire, request=replace(state.request, model=provider.model))
     calls = state.round.calls if state.round is not None else []
     started = [call for call in calls if call.status == "started"]
-    return state, Resumed([call.id for call in started if call.name in tools and tools[call.name].idempotent])
+    return state, Resume([call.id for call in started if call.name in tools and tools[call.name].idempotent])

@@ -35,32 +35,32 @@ from .execution.exception_text import described
 from .execution.executor import Executor, Ran
 from .execution.tools import Tool, Tools
 from .hooks import Acknowledger, Approver, acknowledgement, decide, written
-from .input_queue import Mail
+from .input_queue import InputQueue
 from .machine.calls import CANCELLED_RUNNING, awaited, is_late
-from .machine.effects import Approve, Ask, Effect, Execute, Save, Tell, Wait
+from .machine.effects import Approve, Ask, Effect, Emit, Execute, Save, Wait
 from .machine.inputs import (
-    Acknowledging,
-    Again,
-    Answered,
-    Begun,
-    Broke,
-    Cancelled,
-    Closed,
-    Decided,
-    Finished,
-    Grew,
-    Happening,
-    Opened,
-    Progressed,
-    Replaced,
-    Settled,
-    Starting,
-    Supplied,
+    AcknowledgementReady,
+    AnswerFailed,
+    AnswerReceived,
+    Begin,
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockRevised,
+    BlockStarted,
+    CallDecided,
+    CallEnded,
+    CallProgressed,
+    CallStarting,
+    Cancel,
+    Input,
+    ResultSupplied,
+    Retry,
 )
 from .machine.lookup import called, chosen, place
-from .machine.state import How, OnAllFailed, OnError, Settings, TurnState
+from .machine.state import CallOutcome, OnAllFailed, OnError, Settings, TurnState
 from .machine.table import step
-from .model_call import Asking, Prepare, Reader, broken
+from .model_call import ModelCall, Prepare, Reader, broken
 from .observer import Observer
 from .outcome import Outcome, outcome_of
 from .provider import Provider
@@ -71,10 +71,10 @@ _log = logging.getLogger("toolparity")
 _LOST = "This call was not executed: it was cancelled before it began."
 _INTERRUPTED = "the program was interrupted"
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
-_KNOWN = (Opened, Grew, Replaced, Closed, Settled, Finished, Supplied)
+_KNOWN = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallEnded, ResultSupplied)
 
 #: Middleware over the machine's inputs: maps an input to the inputs that the machine gets in its place.
-Direct = Callable[[TurnState, Happening], Awaitable[list[Happening]]]
+Direct = Callable[[TurnState, Input], Awaitable[list[Input]]]
 
 
 class Turn:
@@ -128,15 +128,15 @@ class Turn:
         self._retries = Retries(backoff)
         self._refused: Response | None = None  # the partial answer of the round to be retried
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
-        self._said: list[Decided | Supplied] = []  # inputs given while the turn was not running
+        self._said: list[CallDecided | ResultSupplied] = []  # inputs given while the turn was not running
         self._answered: set[str] = set()  # calls whose result is still queued for the machine
-        self._untold: deque[tuple[Happening, list[Effect]]] = deque()
-        self._mail: Mail | None = None
+        self._untold: deque[tuple[Input, list[Effect]]] = deque()
+        self._mail: InputQueue | None = None
         self._gate = Gate()
         self._tasks = Tasks(self._post, self._executor.grace)
         self._deciding: set[str] = set()
         self._unwanted: dict[str, asyncio.Future[None]] = {}
-        self._asking: Asking | None = None
+        self._asking: ModelCall | None = None
         self._waits = False
 
     @property
@@ -171,7 +171,7 @@ class Turn:
         not wait for approval.
         """
         awaited(self.state, call_id, "waiting_approval")
-        self._say(Decided(call_id, approved, reason))
+        self._say(CallDecided(call_id, approved, reason))
 
     def answer(self, call_id: str, outcome: Any) -> None:
         """Supply the result of a call that was handed over (`Outcome.waiting`).
@@ -185,7 +185,7 @@ class Turn:
             raise TurnMisused(f"{call_id!r} has its result", hint="each call has exactly one")
         ran = self._executor.ran(called(call, self.state.rounds[-1], self.state.settings), outcome)
         self._answered.add(call_id)
-        self._say(Supplied(call_id, ran.result, ran.how))
+        self._say(ResultSupplied(call_id, ran.result, ran.outcome))
 
     def cancel(self, reason: str | None = None, *, call_id: str | None = None) -> None:
         """End the turn and answer every open call. With ``call_id``, cancel only that running call.
@@ -203,9 +203,9 @@ class Turn:
         elif self._mail is not None:
             self._mail.post(self._given_up(reason))
         else:
-            for happening in (*self._said, Cancelled(reason)):
-                if not is_late(self.state, happening):
-                    self._untold.append((happening, self._stepped(happening)))
+            for input in (*self._said, Cancel(reason)):
+                if not is_late(self.state, input):
+                    self._untold.append((input, self._stepped(input)))
             self._said.clear()
 
     async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
@@ -217,12 +217,12 @@ class Turn:
         if self._mail is not None:
             raise TurnMisused("the turn is running")
         beginning = self._beginning(message)
-        mail = self._mail = Mail()
+        mail = self._mail = InputQueue()
         self._waits = False
         self._gate = Gate()
         self._deciding.clear()
         self._tasks.fault = None
-        taking: deque[Happening] = deque()
+        taking: deque[Input] = deque()
         try:
             for event in await self._tell_untold():
                 yield event
@@ -231,7 +231,7 @@ class Turn:
                 posted = await mail.take()
                 if self._tasks.fault is not None:
                     raise self._tasks.fault
-                taking.extend(posted.happenings)
+                taking.extend(posted.inputs)
                 events: list[TurnEvent] = []
                 while taking:
                     events += await self._take(taking.popleft())
@@ -262,67 +262,67 @@ class Turn:
 
     # inputs
 
-    def _beginning(self, message: str | Request | None) -> list[Happening]:
+    def _beginning(self, message: str | Request | None) -> list[Input]:
         if message is not None:
             if self._state is not None:
                 raise TurnMisused("the turn has begun before", hint="run outcome.next(message) in a new one")
             request = first_request(message, self.provider, self.tools)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
-            return [Begun()]
+            return [Begin()]
         self._state, resumed = gone_on_with(self.state, self.provider, self.tools)
         said, self._said = self._said, []
         return [resumed, *said]
 
-    def _given_up(self, reason: str | None) -> list[Happening]:
-        happened, response = self._asking.arrived() if self._asking is not None else ([], self._refused)
-        return [*happened, Cancelled(reason, response)]
+    def _given_up(self, reason: str | None) -> list[Input]:
+        inputs, response = self._asking.arrived() if self._asking is not None else ([], self._refused)
+        return [*inputs, Cancel(reason, response)]
 
-    def _say(self, happening: Decided | Supplied) -> None:
+    def _say(self, input: CallDecided | ResultSupplied) -> None:
         if self._mail is None:
-            self._said.append(happening)
+            self._said.append(input)
         else:
-            self._mail.post([happening])
+            self._mail.post([input])
 
-    def _post(self, *happenings: Happening, paced: bool = False) -> asyncio.Future[None]:
+    def _post(self, *inputs: Input, paced: bool = False) -> asyncio.Future[None]:
         """Queue inputs for the current run. After its end they are discarded."""
-        return (self._mail or Mail()).post(happenings, paced=paced)
+        return (self._mail or InputQueue()).post(inputs, paced=paced)
 
-    def _is_over(self, mail: Mail) -> bool:
+    def _is_over(self, mail: InputQueue) -> bool:
         return self.state.phase == "over" or (self._waits and not self._deciding and mail.empty)
 
-    async def _take(self, happening: Happening) -> list[TurnEvent]:
+    async def _take(self, input: Input) -> list[TurnEvent]:
         """Apply one input and return its events. Schedule a retry instead where the backoff allows one."""
-        if isinstance(happening, Supplied):
-            self._answered.discard(happening.call_id)
-        elif isinstance(happening, (Answered, Broke)):
+        if isinstance(input, ResultSupplied):
+            self._answered.discard(input.call_id)
+        elif isinstance(input, (AnswerReceived, AnswerFailed)):
             self._asking = None
-            retry = self._retries.after(self.state, happening)
+            retry = self._retries.after(self.state, input)
             if retry is not None:
                 events = await self._directed(retry[0])
-                self._refused = happening.response
-                usage = happening.response.usage if happening.response is not None else None
-                self._later(retry[1], [Again(usage)])
+                self._refused = input.response
+                usage = input.response.usage if input.response is not None else None
+                self._later(retry[1], [Retry(usage)])
                 return events
-        if is_late(self.state, happening):
+        if is_late(self.state, input):
             return []
-        return await self._directed(happening)
+        return await self._directed(input)
 
-    async def _directed(self, happening: Happening) -> list[TurnEvent]:
-        directed = [happening] if self._direct is None else await self._direct(self.state, happening)
-        demanded = happening.retry_after if isinstance(happening, (Answered, Broke)) else None
-        at = next((place for place, one in enumerate(directed) if isinstance(one, Again)), len(directed))
+    async def _directed(self, input: Input) -> list[TurnEvent]:
+        directed = [input] if self._direct is None else await self._direct(self.state, input)
+        demanded = input.retry_after if isinstance(input, (AnswerReceived, AnswerFailed)) else None
+        at = next((place for place, one in enumerate(directed) if isinstance(one, Retry)), len(directed))
         now, later = (directed[:at], directed[at:]) if demanded else (directed, [])
         events = [event for one in now for event in await self._step(one)]
         if demanded and later:
             self._later(demanded, later)
         return events
 
-    def _later(self, seconds: float, happenings: list[Happening]) -> None:
+    def _later(self, seconds: float, inputs: list[Input]) -> None:
         """Post the inputs after so many seconds, to ask the provider again."""
 
         def ask(_: BaseException | None = None) -> None:
             self._refused = None
-            self._post(*happenings)
+            self._post(*inputs)
 
         async def wait() -> None:
             await self._retries.wait(seconds)
@@ -330,45 +330,45 @@ class Turn:
 
         self._tasks.spawn(wait, lost=ask)
 
-    async def _step(self, happening: Happening) -> list[TurnEvent]:
+    async def _step(self, input: Input) -> list[TurnEvent]:
         """Run one step of the machine: the observers record it, then its effects start."""
-        effects = self._stepped(happening)
-        events = await self._tell(happening, effects)
+        effects = self._stepped(input)
+        events = await self._tell(input, effects)
         for effect in effects:
-            if not isinstance(effect, (Tell, Save)):
+            if not isinstance(effect, (Emit, Save)):
                 self._do(effect)
-        if isinstance(happening, Answered):
+        if isinstance(input, AnswerReceived):
             if self.state.phase == "acting":
                 self._acknowledged()
-            if self.state.settings.budget is not None and happening.response.usage is None:
+            if self.state.settings.budget is not None and input.response.usage is None:
                 _log.warning("the provider told no usage: the budget of turn %s is not kept", self.state.id)
         return events
 
-    def _stepped(self, happening: Happening) -> list[Effect]:
+    def _stepped(self, input: Input) -> list[Effect]:
         """Run one step of the machine without notifying the observers."""
-        self._state, effects = step(self.state, happening)
+        self._state, effects = step(self.state, input)
         return effects
 
-    async def _tell(self, happening: Happening, effects: Sequence[Effect]) -> list[TurnEvent]:
+    async def _tell(self, input: Input, effects: Sequence[Effect]) -> list[TurnEvent]:
         """Report a step to the observers, before its effects start, and return its events."""
-        events = [effect.event for effect in effects if isinstance(effect, Tell)]
+        events = [effect.event for effect in effects if isinstance(effect, Emit)]
         kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         for observer in self._observers:
             try:
-                await observer.happened(happening)
+                await observer.input(input)
                 if effects:
                     await observer.keep(events, kept)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
         return events
 
-    async def _tell_known(self, happening: Happening) -> None:
-        if isinstance(happening, _KNOWN) and not is_late(self.state, happening):
-            await self._tell(happening, self._stepped(happening))
+    async def _tell_known(self, input: Input) -> None:
+        if isinstance(input, _KNOWN) and not is_late(self.state, input):
+            await self._tell(input, self._stepped(input))
 
-    async def _tell_result(self, happening: Happening) -> None:
-        if isinstance(happening, Finished):  # no other copy exists; a supplied result can be supplied again
-            await self._tell_known(happening)
+    async def _tell_result(self, input: Input) -> None:
+        if isinstance(input, CallEnded):  # no other copy exists; a supplied result can be supplied again
+            await self._tell_known(input)
 
     async def _tell_untold(self) -> list[TurnEvent]:
         """Report the steps made while the turn was not running, all before the first event is yielded."""
@@ -393,15 +393,15 @@ class Turn:
     async def _ask(self, ask: Ask) -> None:
         settings, hooks = self.state.settings, (self._prepare, self._reader)
         try:
-            asking = self._asking = Asking(self.provider, self._writer, ask.request, settings.choice, *hooks)
+            asking = self._asking = ModelCall(self.provider, self._writer, ask.request, settings.choice, *hooks)
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):
                 raise
-            self._post(Broke(broken(error)))
+            self._post(AnswerFailed(broken(error)))
             return
 
-        async def post(happened: list[Happening]) -> None:
-            await self._post(*happened, paced=True)
+        async def post(inputs: list[Input]) -> None:
+            await self._post(*inputs, paced=True)
 
         response = await asking.run(post)
         if not isinstance(response, Response):
@@ -412,11 +412,11 @@ class Turn:
         wants = [call.id for call in calls if self.tools[call.name].needs_approval(call.arguments or {})]
         away = [call for call in calls if self.tools[call.name].function is None]
         fit = [call.id for call in away if self._executor.refused(call) is None]
-        self._post(Answered(response, wants, fit, asking.retry_after))
+        self._post(AnswerReceived(response, wants, fit, asking.retry_after))
 
     def _lost_answer(self, error: BaseException) -> None:
         """Report the answer as broken: the provider or a hook cancelled the task that asks."""
-        self._post(*(self._asking.broke(error) if self._asking is not None else [Broke(broken(error))]))
+        self._post(*(self._asking.broke(error) if self._asking is not None else [AnswerFailed(broken(error))]))
 
     async def _execute(self, calls: list[ToolCall]) -> None:
         state = self.state
@@ -426,16 +426,16 @@ class Turn:
         self._unwanted.update(unwanted)
 
         async def starting(call: ToolCall) -> bool:
-            await self._post(Starting(call.id))
+            await self._post(CallStarting(call.id))
             now = self.state.rounds[round - 1].call(call.id)
             return now is not None and now.status == "started"
 
         async def finished(ran: Ran) -> None:
             self._unwanted.pop(ran.call.id, None)
-            await self._post(Finished(ran.call.id, ran.result, ran.how))
+            await self._post(CallEnded(ran.call.id, ran.result, ran.outcome))
 
         def progress(call: ToolCall, data: Any) -> None:
-            self._post(Progressed(call.id, data))
+            self._post(CallProgressed(call.id, data))
 
         await self._executor.run(
             calls,
@@ -454,13 +454,13 @@ class Turn:
         for asked in calls:
             call = round.call(asked.id)
             if call is not None and not call.settled:
-                how: How = "cancelled" if call.attempts else "skipped"
-                self._post(Finished(call.id, unanswered(asked, CANCELLED_RUNNING if call.attempts else _LOST), how))
+                how: CallOutcome = "cancelled" if call.attempts else "skipped"
+                self._post(CallEnded(call.id, unanswered(asked, CANCELLED_RUNNING if call.attempts else _LOST), how))
 
     def _lost_decision(self, id: str, error: BaseException) -> None:
         """Deny the call: the approver cancelled the task that it decides in."""
         self._deciding.discard(id)
-        self._post(Decided(id, False, f"the approval failed: {type(error).__name__}"))
+        self._post(CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
 
     async def _decide(self, approve: Approver, id: str) -> None:
         state, round = self.state, self.state.rounds[-1]
@@ -485,20 +485,20 @@ class Turn:
             self._tasks.keep(writing)
             self._tasks.spawn(self._write, writing, round.round_number)
         elif text:
-            self._post(Acknowledging(text, bool(spoken), round.round_number))
+            self._post(AcknowledgementReady(text, bool(spoken), round.round_number))
 
     async def _write(self, writing: asyncio.Future[str | None], round: int) -> None:
         text = await written(writing)
         if text:
-            self._post(Acknowledging(text, False, round))
+            self._post(AcknowledgementReady(text, False, round))
 
 
-async def _each(take: Callable[[Happening], Awaitable[object]], happened: Sequence[Happening]) -> None:
+async def _each(take: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:
     """Call ``take`` with each input, even after an observer failed. Raise the first error at the end."""
     failed: Exception | None = None
-    for happening in happened:
+    for input in inputs:
         try:
-            await take(happening)
+            await take(input)
         except Exception as error:
             failed = failed or error
     if failed is not None:

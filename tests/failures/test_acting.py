@@ -16,7 +16,7 @@ from tests.turns.playing import WIRES, Counting, Emulated, Say, ServerCall, Told
 from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
 from toolparity.normalizer.turns import Tool, ToolFailed, Tools
 from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.events import BlockStart
+from toolparity.normalizer.turns.events import TurnBlockStart
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 
@@ -253,7 +253,7 @@ def test_CANC_02_a_call_that_was_still_arriving_is_never_run_and_leaves_a_legal_
     async def run() -> None:
         stream = turn.stream("Go.")
         async for event in stream:
-            if isinstance(event, BlockStart) and event.block_type == "tool_use":
+            if isinstance(event, TurnBlockStart) and event.block_type == "tool_use":
                 break
         await stream.aclose()
 

@@ -274,4 +274,4 @@ def test_a_call_that_fits_the_schema_of_a_tool_that_was_taken_is_run(
         return
     assert misfit(function, declared) is None
     [done] = at_once(Executor({"t": tool}).run([asked("t", **declared)]))
-    assert done.how == "returned"
+    assert done.outcome == "returned"

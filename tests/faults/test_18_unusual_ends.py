@@ -286,7 +286,7 @@ def test_a_call_whose_task_is_cancelled_from_inside_takes_no_sibling_with_it() -
             policy=policy,
             executor={"around": around},
         )
-        assert [one.how for one in found] == ["cancelled", "returned"], policy
+        assert [one.outcome for one in found] == ["cancelled", "returned"], policy
 
 
 @pytest.mark.parametrize("at_once_too", [True, False])
@@ -321,7 +321,7 @@ def test_a_program_that_ends_while_a_turn_is_left_open_does_not_hang() -> None:
             stream = turn.stream("Go.")
             kept.append(stream)
             async for event in stream:
-                if isinstance(event, told.CallStarted if fails else told.BlockStart):
+                if isinstance(event, told.CallStarted if fails else told.TurnBlockStart):
                     break
 
     at_once(run())
@@ -337,7 +337,7 @@ def test_whatever_a_tool_raises_it_is_the_result_of_its_call(error: BaseExceptio
     calls = [asked("bad", "c1"), asked("good", "c2")]
     found = ran(calls, tool(lambda: "fine", "good"), Tool(name="bad", function=lambda **_: function()))
     assert found[0].result.is_error
-    assert found[1].how == "returned"
+    assert found[1].outcome == "returned"
     text = texts(found)[0][1]
     assert text.encode()  # it can be sent
     assert len(text) < 1_100_000
@@ -527,7 +527,7 @@ def test_arguments_that_are_too_deep_to_be_copied_fail_their_call_alone() -> Non
         Tool(name="bad", function=lambda **_: "ran"),
         Tool(name="good", function=lambda: "fine"),
     )
-    assert [one.how for one in found] in (["raised", "returned"], ["returned", "returned"])
+    assert [one.outcome for one in found] in (["raised", "returned"], ["returned", "returned"])
 
 
 def test_a_schema_that_cannot_be_applied_is_a_problem_of_the_call() -> None:
@@ -568,4 +568,4 @@ def test_a_generator_exit_out_of_a_future_ends_nothing_but_its_answer() -> None:
     turn = Turn(Emulated("openai.chat", TWO), counting.tools(count={"approval": True}), approve=awaits)
     assert ends(turn.run("Go.")).termination == "natural_completion"
     assert counting.names == ["look"]
-    assert [one.how for one in turn.state.rounds[0].calls] == ["raised", "denied"]
+    assert [one.outcome for one in turn.state.rounds[0].calls] == ["raised", "denied"]

@@ -24,7 +24,7 @@ from tests import postgres as servers
 from tests.turns.log.shared import assert_whole, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer.turns.errors import LogFailed, TurnHeld
-from toolparity.normalizer.turns.events import BlockDelta, TurnStarted
+from toolparity.normalizer.turns.events import TurnBlockDelta, TurnStarted
 from toolparity.normalizer.turns.log import Log, database
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.log.tables import turns
@@ -149,7 +149,7 @@ def test_a_result_that_came_while_the_database_was_frozen_is_not_unknown(frozen:
                 await turn(later, PLAYED, counting=counting).run()
             kept = await log.turn(recorder.turn or "")
             assert_whole(kept)
-            assert [(one.name, one.how, one.attempts) for one in kept.calls] == [
+            assert [(one.name, one.outcome, one.attempts) for one in kept.calls] == [
                 ("look", "returned", 1),
                 ("post", "returned", 1),
             ]
@@ -193,7 +193,7 @@ def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) ->
                 await asyncio.sleep(0.01)
                 kept = await log.turn(kept.id)
             assert_whole(kept)
-            assert [one.how for one in kept.calls] == ["returned", "returned"]
+            assert [one.outcome for one in kept.calls] == ["returned", "returned"]
             assert kept.termination == "cancelled"
 
     bounded(run())
@@ -252,7 +252,7 @@ def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> Non
                 await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
                 frozen.freeze()
                 with pytest.raises(LogFailed):
-                    await recorder.event(BlockDelta(1, 1, 0, "words"))
+                    await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
         closed.set()
 
     bounded(run())

@@ -20,7 +20,7 @@ from toolparity.normalizer.turns import Backoff, Turn
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.backoff import is_overload
 from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.machine.inputs import Begun
+from toolparity.normalizer.turns.machine.inputs import Begin
 from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits
 from toolparity.normalizer.turns.orchestration.messages import Retry, message_of
@@ -147,7 +147,7 @@ def test_a_state_of_an_earlier_version_keeps_its_meaning() -> None:
     assert states.load(kept).settings.on_all_failed == "continue"
     assert states.load(kept.replace(b'"on_all_failed":"continue"', b"")).settings.on_all_failed == "stop"
     fresh = states.TurnState("t", "openai.chat", turn.state.request)
-    assert step(fresh, Begun())[0].settings.on_all_failed == "continue"
+    assert step(fresh, Begin())[0].settings.on_all_failed == "continue"
 
 
 # overload

@@ -13,7 +13,7 @@ from toolparity import Response, normalize
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User
 from toolparity.normalizer.textmode import DIALECTS, TextMode, as_text, limit_of
 from toolparity.normalizer.textmode.dialect import WrittenCall
-from toolparity.normalizer.turns.events import BlockStart
+from toolparity.normalizer.turns.events import TurnBlockStart
 from toolparity.normalizer.turns.turn import Turn
 
 PARAMETERS = {"type": "object", "properties": {"what": {"type": "string"}, "often": {"type": "integer"}}}
@@ -107,7 +107,7 @@ def test_the_stream_is_closed_before_anybody_hears_of_the_limit(wire: str) -> No
 
     async def run() -> None:
         async for event in turn.stream("Go."):
-            if isinstance(event, BlockStart) and event.round == 1:
+            if isinstance(event, TurnBlockStart) and event.round == 1:
                 assert provider.closed == 1
 
     at_once(run())

@@ -45,7 +45,7 @@ def ran(calls: list[ToolCall], *tools: Tool, executor: dict[str, Any] | None = N
 
 
 def texts(found: list[Ran]) -> list[tuple[str, str]]:
-    return [(one.how, "".join(getattr(part, "text", "") for part in one.result.parts)) for one in found]
+    return [(one.outcome, "".join(getattr(part, "text", "") for part in one.result.parts)) for one in found]
 
 
 def raising(error: BaseException) -> Callable[[], Any]:

@@ -166,7 +166,7 @@ class Told(Observer):
 
 def kinds(events: Iterable[TurnEvent], *, shown: bool = False) -> list[str]:
     """The types of the events; without those that only show a block growing unless ``shown``."""
-    growing = (told.BlockStart, told.BlockDelta, told.BlockReset, told.BlockSettled)
+    growing = (told.TurnBlockStart, told.TurnBlockDelta, told.TurnBlockReset, told.TurnBlockRevised)
     return [str(e.__struct_config__.tag) for e in events if shown or not isinstance(e, growing)]
 
 
@@ -176,7 +176,7 @@ def rows(events: Iterable[TurnEvent]) -> list[tuple[int, str, str | None, Any]]:
     for event in events:
         if isinstance(event, told.RoundStarted):
             kept = {number: row for number, row in kept.items() if number < event.first_block}
-        elif isinstance(event, (told.BlockStop, told.BlockSettled)):
+        elif isinstance(event, (told.TurnBlockStop, told.TurnBlockRevised)):
             block = event.block
             kept[block.sequence] = (block.sequence, block.block_type, block.text_content, block.content)
     return [kept[number] for number in sorted(kept)]

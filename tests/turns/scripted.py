@@ -14,12 +14,12 @@ from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.turns.events import (
-    BlockDelta,
-    BlockReset,
-    BlockSettled,
-    BlockStart,
-    BlockStop,
     RoundStarted,
+    TurnBlockDelta,
+    TurnBlockReset,
+    TurnBlockRevised,
+    TurnBlockStart,
+    TurnBlockStop,
     TurnEvent,
 )
 
@@ -66,7 +66,7 @@ def _without_count(body: Any) -> Any:
     return {name: value for name, value in body.items() if (name, value) != ("n", 1)}
 
 
-_BLOCKS = (BlockStart, BlockDelta, BlockReset, BlockSettled, BlockStop)
+_BLOCKS = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, TurnBlockRevised, TurnBlockStop)
 
 
 def skeleton(events: Iterable[TurnEvent]) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def skeleton(events: Iterable[TurnEvent]) -> list[dict[str, Any]]:
     """
     events = list(events)
     ids: dict[str, str] = {}
-    thoughts = {e.sequence for e in events if isinstance(e, BlockStart) and e.block_type == "thinking"}
+    thoughts = {e.sequence for e in events if isinstance(e, TurnBlockStart) and e.block_type == "thinking"}
     numbers = {n: place for place, n in enumerate(sorted(_sequences(events) - thoughts))}
     blocks: dict[int, dict[str, Any]] = {}
     told: list[dict[str, Any]] = []
@@ -108,23 +108,23 @@ def skeleton(events: Iterable[TurnEvent]) -> list[dict[str, Any]]:
 
 
 def _sequences(events: Iterable[TurnEvent]) -> set[int]:
-    return {event.sequence for event in events if isinstance(event, BlockStart)}
+    return {event.sequence for event in events if isinstance(event, TurnBlockStart)}
 
 
 def _block(event: Any, blocks: dict[int, dict[str, Any]], told: list[dict[str, Any]], thoughts: set[int]) -> None:
-    number = event.block.sequence if isinstance(event, (BlockStop, BlockSettled)) else event.sequence
+    number = event.block.sequence if isinstance(event, (TurnBlockStop, TurnBlockRevised)) else event.sequence
     if number in thoughts:
         return
-    if isinstance(event, BlockStart):
+    if isinstance(event, TurnBlockStart):
         blocks[number] = {"block": event.block_type, "sequence": number, "shown": "", "name": event.tool_name}
         told.append(blocks[number])
-    elif isinstance(event, BlockDelta):
+    elif isinstance(event, TurnBlockDelta):
         blocks[number]["shown"] += event.text
-    elif isinstance(event, BlockReset):
+    elif isinstance(event, TurnBlockReset):
         blocks[number]["shown"] = event.text
     else:
         blocks[number]["kept"] = [event.block.text_content, msgspec.to_builtins(event.block.content)]
-        if isinstance(event, BlockStop):
+        if isinstance(event, TurnBlockStop):
             blocks[number]["cut"] = event.cut
 
 

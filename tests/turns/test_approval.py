@@ -232,7 +232,7 @@ def test_rsp_06_what_the_provider_asks_to_run_itself_takes_the_same_path(allowed
     told_ = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": allowed}
     assert provider.bodies[1]["input"][-1] == (told_ if allowed else {**told_, "reason": "not there"})
     assert again.outcome.text == "Done."
-    stop = next(e for e in only(events, told.BlockStop) if e.block.block_type == "approval_response")
+    stop = next(e for e in only(events, told.TurnBlockStop) if e.block.block_type == "approval_response")
     assert stop.block.content["approve"] is allowed
     assert counting.names == ["look"]
 

@@ -93,7 +93,7 @@ def test_what_has_returned_is_kept_though_its_reader_went_before_it_was_told() -
     at_once(run())
     assert turn.outcome.termination == "cancelled"
     assert counting.names == ["look"]
-    assert [c.how for c in turn.state.rounds[0].calls] == ["returned", "skipped"]
+    assert [c.outcome for c in turn.state.rounds[0].calls] == ["returned", "skipped"]
     playing.assert_legal(turn)
 
 
@@ -128,16 +128,16 @@ def test_an_answer_that_had_arrived_whole_is_kept_where_its_end_was_not_taken_an
 
         last, round = at_once(run()), turn.state.rounds[-1]
         playing.assert_legal(turn)
-        if isinstance(last, told.BlockStop) and round.answered is not None and round.answered.complete:
+        if isinstance(last, told.TurnBlockStop) and round.answer is not None and round.answer.complete:
             assert turn.state.termination == "cancelled"
             assert isinstance(round.messages[0], Assistant)
-            said.append(round.answered.choices[0].text)
+            said.append(round.answer.choices[0].text)
             ids = [
                 [row[3]["tool_use_id"] for row in playing.rows(log.events) if row[1] == kind]
                 for kind in ("tool_use", "tool_result")
             ]
             assert ids[0] == ids[1]
-            assert "the turn was cancelled" in str(playing.rows(log.events)[-1]) or not round.answered.calls
+            assert "the turn was cancelled" in str(playing.rows(log.events)[-1]) or not round.answer.calls
     assert said == ["Let me see.", "It is there."]
 
 
@@ -205,7 +205,7 @@ def test_one_call_is_cancelled_and_the_turn_goes_on_without_it() -> None:
 
     turn = at_once(run())
     assert turn.outcome.text == "Two ducks, and a goose."
-    assert turn.state.rounds[0].calls[0].how == "cancelled"
+    assert turn.state.rounds[0].calls[0].outcome == "cancelled"
     with pytest.raises(TurnMisused, match="is running"):
         turn.cancel(call_id="call_1")
 
@@ -218,7 +218,7 @@ def test_canc_02_words_that_were_shown_stay_in_the_history_and_half_a_call_does_
         events = []
         async for event in turn.stream("Go."):
             events.append(event)
-            if isinstance(event, told.BlockDelta) and event.sequence == 1:
+            if isinstance(event, told.TurnBlockDelta) and event.sequence == 1:
                 turn.cancel()
         return events
 
@@ -228,7 +228,7 @@ def test_canc_02_words_that_were_shown_stay_in_the_history_and_half_a_call_does_
     assert isinstance(said, Assistant)
     assert said.response.text == "Let me see."
     assert said.response.calls == []
-    stops = only(events, told.BlockStop)
+    stops = only(events, told.TurnBlockStop)
     assert [stop.block.block_type for stop in stops if stop.cut][-1] == "tool_use"
     playing.assert_legal(turn)
 

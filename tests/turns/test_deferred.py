@@ -142,7 +142,7 @@ def test_arguments_that_do_not_fit_are_answered_and_never_handed_out() -> None:
     assert is_error
     assert "do not fit its schema: city: 3 is not of type 'string'" in wrong
     assert right == ("rain", False)
-    assert [c.how for c in turn.state.rounds[0].calls] == ["invalid_arguments", "returned"]
+    assert [c.outcome for c in turn.state.rounds[0].calls] == ["invalid_arguments", "returned"]
 
 
 # answered
@@ -184,7 +184,7 @@ def test_whatever_came_of_it_elsewhere_is_what_it_would_be_here(made: Callable[[
     turn.answer(turn.outcome.waiting[0].id, made())
     at_once(turn.run())
     assert turn.state.rounds[0].tool_results == own.state.rounds[0].tool_results
-    assert turn.state.rounds[0].calls[0].how == own.state.rounds[0].calls[0].how
+    assert turn.state.rounds[0].calls[0].outcome == own.state.rounds[0].calls[0].outcome
     assert turn.outcome.termination == "natural_completion"
 
 
@@ -275,7 +275,7 @@ def test_a_batch_that_stops_stops_at_a_failure_elsewhere() -> None:
     turn.answer(turn.outcome.waiting[0].id, ToolFailed("no"))
     at_once(turn.run())
     assert counting.names == []
-    assert [how.how for how in turn.state.rounds[0].calls] == ["failed", "skipped", "skipped"]
+    assert [how.outcome for how in turn.state.rounds[0].calls] == ["failed", "skipped", "skipped"]
     assert turn.outcome.text == "Done."
 
 
@@ -337,7 +337,7 @@ def test_cancelling_answers_what_was_handed_out_and_says_that_nobody_knows(wire:
 def test_what_a_batch_never_handed_out_is_said_to_have_never_run() -> None:
     turn, _, _ = waiting(played=THREE, policy="batch")
     turn.cancel()
-    assert [how.how for how in turn.state.rounds[0].calls] == ["returned", "cancelled", "skipped"]
+    assert [how.outcome for how in turn.state.rounds[0].calls] == ["returned", "cancelled", "skipped"]
 
 
 def test_a_result_that_was_given_before_the_turn_was_cancelled_counts() -> None:

@@ -120,7 +120,7 @@ def test_000_server_side_tools(surface: str) -> None:
     returning = ScriptedTools(played)
     turn = Turn(Recorded(played.id, surface), returning.tools)
     request = scripted(played, SURFACES[surface], stream=True)
-    blocks = [one.block for one in only(at_once(play(turn, request)), told.BlockStop)]  # type: ignore[arg-type]
+    blocks = [one.block for one in only(at_once(play(turn, request)), told.TurnBlockStop)]  # type: ignore[arg-type]
     assert "server_tool_use" in [block.block_type for block in blocks]
     assert returning.ran == sum(len(round.calls) for round in played.rounds) > 0
 
@@ -288,7 +288,7 @@ def test_004_tool_execution_fails(wire: str) -> None:
 
     turn, _ = turn_of(wire, [call("look")], [Say("There is no such file.")], counting=Counting(look=missing))
     events = at_once(play(turn))
-    [block] = [one.block for one in only(events, told.BlockStop) if one.block.block_type == "tool_result"]
+    [block] = [one.block for one in only(events, told.TurnBlockStop) if one.block.block_type == "tool_result"]
     assert block.content == {
         "tool_use_id": turn.state.rounds[0].calls[0].id,
         "is_error": True,
@@ -311,7 +311,7 @@ def test_004_tool_timeout() -> None:
     provider = Emulated("openai.chat", script([call("look")], [Say("It took too long.")], tools=["look"]))
     turn = Turn(provider, [Tool(name="look", function=hang, timeout=0.05)])
     events = at_once(play(turn, "Go."))
-    [block] = [one.block for one in only(events, told.BlockStop) if one.block.block_type == "tool_result"]
+    [block] = [one.block for one in only(events, told.TurnBlockStop) if one.block.block_type == "tool_result"]
     assert block.content["content"] == "Tool execution timed out after 0.05s."
     assert block.content["is_error"] is True
     assert ended == ["ended"]
@@ -325,7 +325,7 @@ def test_004_llm_requests_tool() -> None:
     turn = Turn(provider, [Tool(name="read_file", function=lambda **_: "File content here...")])
     events = at_once(play(turn, "Go."))
     id = turn.state.rounds[0].calls[0].id
-    asked, returned, _ = [json_codec.decode(json_codec.encode(one.block)) for one in only(events, told.BlockStop)]
+    asked, returned, _ = [json_codec.decode(json_codec.encode(one.block)) for one in only(events, told.TurnBlockStop)]
     assert (asked["block_type"], asked["content"]) == (
         "tool_use",
         {"tool_use_id": id, "tool_name": "read_file", "input": {"path": "/path/to/file.txt"}},

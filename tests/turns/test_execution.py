@@ -112,13 +112,13 @@ def test_batch_03_after_a_failure_the_rest_is_skipped_and_told_so_where_that_is_
     assert [one.result.is_error for one in found] == [False, True, True]
     assert "key begins" not in seen
     found = ran(calls, *tools, policy="batch", on_error="continue")
-    assert [one.how for one in found] == ["returned", "failed", "returned"]
+    assert [one.outcome for one in found] == ["returned", "failed", "returned"]
 
 
 def test_batch_01_a_bad_observation_is_no_failure() -> None:
     tools = [tool(lambda: {"success": False}, "probe"), tool(lambda: "ran", "next")]
     found = ran([asked("probe"), asked("next")], *tools, policy="batch", on_error="stop")
-    assert [one.how for one in found] == ["returned", "returned"]
+    assert [one.outcome for one in found] == ["returned", "returned"]
 
 
 # what is not run
@@ -143,7 +143,7 @@ def test_arguments_that_do_not_fit_are_answered_with_what_is_wrong_and_nothing_r
     }
     weather = tool(lambda **given: started.append("ran"), "weather", parameters=schema)
     (one,) = ran([asked("weather", days=0, country="PT")], weather)
-    assert one.how == "invalid_arguments"
+    assert one.outcome == "invalid_arguments"
     said = texts([one])[0][1]
     assert "'city' is a required property" in said
     assert "days: 0 is less than the minimum of 1" in said
@@ -156,7 +156,7 @@ def test_what_a_schema_refers_to_is_fetched_from_nowhere(monkeypatch: pytest.Mon
     monkeypatch.setattr("urllib.request.urlopen", lambda *given, **_: fetched.append(given))
     schema = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
     (one,) = ran([asked("odd", a=1)], tool(lambda a=None: a, "odd", parameters=schema))
-    assert one.how == "invalid_arguments"
+    assert one.outcome == "invalid_arguments"
     assert "the schema refers to what is not there" in texts([one])[0][1]
     assert fetched == []
 
@@ -164,7 +164,7 @@ def test_what_a_schema_refers_to_is_fetched_from_nowhere(monkeypatch: pytest.Mon
 def test_trunc_01_a_call_that_is_no_whole_call_is_not_run() -> None:
     cut = ToolCall("c", "go", None, '{"a": ', "truncated")
     (one,) = ran([cut], tool(lambda: "went", "go"))
-    assert one.how == "invalid_arguments"
+    assert one.outcome == "invalid_arguments"
 
 
 def test_a_call_that_somebody_forbids_as_it_starts_is_not_run() -> None:
@@ -174,7 +174,7 @@ def test_a_call_that_somebody_forbids_as_it_starts_is_not_run() -> None:
         return call.id != "c2"
 
     found = ran([asked("go", "c1"), asked("go", "c2")], tool(lambda: seen.append("ran"), "go"), starting=starting)
-    assert [one.how for one in found] == ["returned", "skipped"]
+    assert [one.outcome for one in found] == ["returned", "skipped"]
     assert seen == ["ran"]
 
 
@@ -201,7 +201,7 @@ def test_dup_02_a_call_whose_outcome_nobody_knows_is_run_again_only_where_that_d
     for idempotent, how in ((False, "unknown_outcome"), (True, "returned")):
         ledger: dict[str, ToolResult | None] = {key_of("t", 1, call): None}
         (one,) = ran([call], tool(lambda: "ran", "work", idempotent=idempotent), turn="t", round=1, ledger=ledger)
-        assert one.how == how
+        assert one.outcome == how
 
 
 # around
@@ -226,7 +226,7 @@ def test_a_wrapper_that_fails_is_a_failing_call() -> None:
         raise LookupError("the breaker broke")
 
     (one,) = ran([asked("go")], tool(lambda: "went", "go"), executor={"around": around})
-    assert (one.how, one.result.is_error) == ("raised", True)
+    assert (one.outcome, one.result.is_error) == ("raised", True)
 
 
 # in pieces: execution without a turn

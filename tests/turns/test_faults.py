@@ -64,7 +64,7 @@ def test_whatever_a_tool_does_the_turn_ends_with_every_call_answered(wire: str, 
     at_once(turn.run("Go."))
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "All done.")
     calls = [made for round in turn.state.rounds for made in round.calls]
-    assert [made.how for made in calls] == [how if made.name == tool else "returned" for made in calls]
+    assert [made.outcome for made in calls] == [how if made.name == tool else "returned" for made in calls]
     assert len(counting.ran) == 4
     results = [result for round in turn.state.rounds for result in round.tool_results]
     assert [result.call_id for result in results] == [made.id for made in calls]
@@ -98,8 +98,8 @@ def test_a_provider_that_fails_in_any_round_ends_the_turn_and_nothing_of_that_ro
     assert len(counting.ran) == 2 * number
     assert ("look ran" in turn.outcome.text) == bool(number)  # what is known is told
     assert isinstance(events[-1], told.TurnFailed)
-    started = [(e.round, e.sequence) for e in only(events, told.BlockStart)]
-    stopped = [(e.round, e.block.sequence) for e in only(events, told.BlockStop)]
+    started = [(e.round, e.sequence) for e in only(events, told.TurnBlockStart)]
+    stopped = [(e.round, e.block.sequence) for e in only(events, told.TurnBlockStop)]
     assert sorted(started) == sorted(stopped)  # no row is left open
     assert provider.closed == len(provider.bodies) == number + 1
     playing.assert_legal(turn)

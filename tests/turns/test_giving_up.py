@@ -41,7 +41,7 @@ def test_a_call_that_is_cancelled_takes_no_sibling_with_it() -> None:
         return await executor.run([asked("hang"), asked("fine")], unwanted={"call_hang": unwanted})
 
     found = at_once(run())
-    assert [one.how for one in found] == ["cancelled", "returned"]
+    assert [one.outcome for one in found] == ["cancelled", "returned"]
     assert ended == ["cleaned up"]
 
 
@@ -82,7 +82,7 @@ def test_a_thread_that_hangs_is_left_behind_and_counted_until_it_ends() -> None:
         threads = Threads(most=1)
         executor = Executor(Tools([tool(stuck, timeout=0.02), tool(lambda: "ran", "next")]), threads=threads)
         found = await executor.run([asked("stuck"), asked("next")])
-        assert [one.how for one in found] == ["timeout", "returned"]  # the slot is free again
+        assert [one.outcome for one in found] == ["timeout", "returned"]  # the slot is free again
         assert executor.abandoned == 1
         release.set()
         await asyncio.to_thread(over.wait, 20)
@@ -100,7 +100,7 @@ def test_threads_serve_one_event_loop_after_the_other() -> None:
             executor = Executor(Tools([tool(lambda: "ran", "work")]), threads=threads)
             return await executor.run([asked("work", f"c{n}") for n in range(4)])  # they wait for each other's slot
 
-        assert [one.how for one in at_once(run())] == ["returned"] * 4
+        assert [one.outcome for one in at_once(run())] == ["returned"] * 4
 
 
 def test_where_too_many_threads_hang_no_more_are_started() -> None:
@@ -114,7 +114,7 @@ def test_where_too_many_threads_hang_no_more_are_started() -> None:
         )
         await executor.run([asked("stuck")])
         (one,) = await executor.run([asked("next")])
-        assert one.how == "raised"
+        assert one.outcome == "raised"
         assert "1 threads hang" in texts([one])[0][1]
 
     try:
@@ -136,7 +136,7 @@ def test_a_task_that_does_not_end_when_it_is_cancelled_is_left_behind() -> None:
 
         executor = Executor(Tools([tool(stubborn, timeout=0.02)]), grace=0.02)
         (one,) = await executor.run([asked("stubborn")])
-        assert one.how == "timeout"
+        assert one.outcome == "timeout"
         assert executor.abandoned == 1
         release.set()
         while executor.abandoned:

@@ -23,14 +23,20 @@ from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
 from toolparity.normalizer.turns.block_rows import WORDS, row
-from toolparity.normalizer.turns.listening import Listener
-from toolparity.normalizer.turns.machine.inputs import Closed, Grew, Opened, Replaced, Settled
+from toolparity.normalizer.turns.listening import BlockTracker
+from toolparity.normalizer.turns.machine.inputs import (
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockRevised,
+    BlockStarted,
+)
 from toolparity.normalizer.turns.turn import Turn
 
 
 def heard(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Response]:
     """Everything that happens while an answer arrives, and the answer."""
-    listener = Listener()
+    listener = BlockTracker()
     happened: list[Any] = []
     for piece in pieces:
         happened += listener.feed(decoder.feed(piece))
@@ -44,22 +50,22 @@ def assert_told_whole(happened: list[Any], response: Response) -> None:
     text: dict[int, str] = {}
     last: dict[int, tuple[Any, ...]] = {}
     for one in happened:
-        if isinstance(one, Opened):
+        if isinstance(one, BlockStarted):
             assert one.key == len(opened)
             opened[one.key], text[one.key] = one.block_type, ""
-        elif isinstance(one, Grew):
+        elif isinstance(one, BlockExtended):
             assert one.key not in last
             text[one.key] += one.text
-        elif isinstance(one, Replaced):
+        elif isinstance(one, BlockReplaced):
             assert one.key not in last
             text[one.key] = one.text
-        elif isinstance(one, Closed):
+        elif isinstance(one, BlockEnded):
             assert one.key not in last
             last[one.key] = (one.block_type, one.text_content, one.content)
             if one.block_type in WORDS and one.text_content != text[one.key]:
                 pytest.fail(f"row {one.key} was shown as {text[one.key]!r} and kept as {one.text_content!r}")
         else:
-            assert isinstance(one, Settled)
+            assert isinstance(one, BlockRevised)
             assert one.key in last
             last[one.key] = (one.block_type, one.text_content, one.content)
     assert opened.keys() == last.keys()
@@ -119,7 +125,7 @@ def _response(*blocks: Any, complete: bool = True) -> Response:
 
 
 def test_words_end_where_another_block_begins_and_words_that_come_later_are_a_row_of_their_own() -> None:
-    listener = Listener()
+    listener = BlockTracker()
     happened = listener.feed(
         [
             BlockStart(0, 0, "text"),
@@ -130,53 +136,53 @@ def test_words_end_where_another_block_begins_and_words_that_come_later_are_a_ro
         ]
     )
     happened += listener.finish(_response(Text("Let me see."), ToolCall("c1", "look", {}, "{}")))
-    closed = [one for one in happened if isinstance(one, Closed)]
+    closed = [one for one in happened if isinstance(one, BlockEnded)]
     assert [(one.key, one.block_type, one.text_content) for one in closed] == [
         (0, "text", "Let me "),
         (1, "tool_use", None),
         (2, "text", "see."),
     ]
-    assert not any(isinstance(one, Settled) for one in happened)
+    assert not any(isinstance(one, BlockRevised) for one in happened)
 
 
 def test_a_row_that_the_wire_ends_is_kept_at_once_and_settled_when_its_signature_is_known() -> None:
-    listener = Listener()
+    listener = BlockTracker()
     happened = listener.feed([BlockStart(0, 0, "reasoning"), BlockDelta(0, 0, "Hm."), BlockStop(0, 0)])
-    assert happened[-1] == Closed(0, "thinking", "Hm.")
+    assert happened[-1] == BlockEnded(0, "thinking", "Hm.")
     happened = listener.finish(_response(Reasoning("Hm.", signature="4k_a")))
-    assert happened == [Settled(0, "thinking", "Hm.", {"signature": "4k_a"})]
+    assert happened == [BlockRevised(0, "thinking", "Hm.", {"signature": "4k_a"})]
 
 
 def test_a_row_that_was_told_anew_holds_what_was_told_last() -> None:
-    listener = Listener()
+    listener = BlockTracker()
     happened = listener.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "Helo"), BlockReset(0, 0, "Hello")])
-    assert happened[-1] == Replaced(0, "Hello")
-    assert listener.finish(_response(Text("Hello"))) == [Closed(0, "text", "Hello")]
+    assert happened[-1] == BlockReplaced(0, "Hello")
+    assert listener.finish(_response(Text("Hello"))) == [BlockEnded(0, "text", "Hello")]
 
 
 def test_what_was_never_announced_is_shown_at_the_end() -> None:
-    happened = Listener().finish(_response(Text("Hi."), ToolCall("c1", "look", {"a": 1}, '{"a":1}')))
-    assert [type(one) for one in happened] == [Opened, Grew, Closed, Opened, Closed]
+    happened = BlockTracker().finish(_response(Text("Hi."), ToolCall("c1", "look", {"a": 1}, '{"a":1}')))
+    assert [type(one) for one in happened] == [BlockStarted, BlockExtended, BlockEnded, BlockStarted, BlockEnded]
     assert happened[-1].content == {"tool_use_id": "c1", "tool_name": "look", "input": {"a": 1}}  # type: ignore[union-attr]
 
 
 def test_rows_of_an_answer_that_broke_off_are_cut() -> None:
-    listener = Listener()
+    listener = BlockTracker()
     listener.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "It was in")])
     (closed,) = listener.finish(_response(Text("It was in"), complete=False))
-    assert isinstance(closed, Closed)
+    assert isinstance(closed, BlockEnded)
     assert closed.cut
 
 
 def test_other_alternatives_are_not_shown() -> None:
-    listener = Listener()
+    listener = BlockTracker()
     assert listener.feed([BlockStart(1, 0, "text"), BlockDelta(1, 0, "Another.")]) == []
 
 
 def test_names_and_ids_that_the_wire_did_not_take_are_shown_as_they_were_declared() -> None:
     encoded = Encoded("openai.chat", {}, ids={"c1": "call of mine"}, names={"look_1": "look.up"})
-    (opened,) = Listener(encoded).feed([BlockStart(0, 0, "tool_call", "c1", "look_1")])
-    assert isinstance(opened, Opened)
+    (opened,) = BlockTracker(encoded).feed([BlockStart(0, 0, "tool_call", "c1", "look_1")])
+    assert isinstance(opened, BlockStarted)
     assert (opened.id, opened.name) == ("call of mine", "look.up")
 
 

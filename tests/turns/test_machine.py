@@ -15,10 +15,10 @@ from toolparity.normalizer.conversation import Assistant, Request, TextPart, Too
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.machine import inputs as happened
+from toolparity.normalizer.turns.machine import inputs
 from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.machine.effects import Approve, Ask, Execute, Save, Tell, Wait
-from toolparity.normalizer.turns.machine.effects import Stop as StopEffect
+from toolparity.normalizer.turns.machine.effects import Approve, Ask, Emit, Execute, Save, Wait
+from toolparity.normalizer.turns.machine.effects import StopTasks as StopEffect
 from toolparity.normalizer.turns.machine.table import step
 
 TOOLS = [Tool(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
@@ -55,9 +55,9 @@ class Driven:
         self.state = state
         self.effects: list[Any] = []
 
-    def tell(self, *happenings: Any) -> list[Any]:
+    def tell(self, *inputs: Any) -> list[Any]:
         made: list[Any] = []
-        for one in happenings:
+        for one in inputs:
             self.state, effects = step(self.state, one)
             made += effects
         self.effects += made
@@ -65,15 +65,15 @@ class Driven:
 
     @property
     def events(self) -> list[Any]:
-        return [effect.event for effect in self.effects if isinstance(effect, Tell)]
+        return [effect.event for effect in self.effects if isinstance(effect, Emit)]
 
 
-def done(id: str, text: str = "fine", how: Any = "returned") -> happened.Finished:
-    return happened.Finished(id, ToolResult(id, [TextPart(text)], is_error=how != "returned"), how)
+def done(id: str, text: str = "fine", how: Any = "returned") -> inputs.CallEnded:
+    return inputs.CallEnded(id, ToolResult(id, [TextPart(text)], is_error=how != "returned"), how)
 
 
-def supplied(id: str, text: str = "from afar", how: Any = "returned") -> happened.Supplied:
-    return happened.Supplied(id, done(id, text, how).result, how)
+def supplied(id: str, text: str = "from afar", how: Any = "returned") -> inputs.ResultSupplied:
+    return inputs.ResultSupplied(id, done(id, text, how).result, how)
 
 
 def kinds(effects: list[Any]) -> list[str]:
@@ -82,16 +82,16 @@ def kinds(effects: list[Any]) -> list[str]:
 
 def test_a_step_tells_then_keeps_then_does() -> None:
     driven = Driven(new())
-    for happening in (
-        happened.Begun(),
-        happened.Answered(said("look", "post"), ["c1"]),
-        happened.Starting("c0"),
+    for input in (
+        inputs.Begin(),
+        inputs.AnswerReceived(said("look", "post"), ["c1"]),
+        inputs.CallStarting("c0"),
         done("c0"),
-        happened.Decided("c1", False),
-        happened.Answered(said(text="Bye.")),
+        inputs.CallDecided("c1", False),
+        inputs.AnswerReceived(said(text="Bye.")),
     ):
-        names = kinds(driven.tell(happening))
-        rank = {"Tell": 0, "Save": 1}
+        names = kinds(driven.tell(input))
+        rank = {"Emit": 0, "Save": 1}
         assert [rank.get(name, 2) for name in names] == sorted(rank.get(name, 2) for name in names)
         assert names.count("Save") == 1
     for save in (effect for effect in driven.effects if isinstance(effect, Save)):
@@ -101,8 +101,8 @@ def test_a_step_tells_then_keeps_then_does() -> None:
 
 def test_nothing_is_asked_or_run_that_was_not_kept_before() -> None:
     driven = Driven(new())
-    for happening in (happened.Begun(), happened.Answered(said("look")), happened.Starting("c0"), done("c0")):
-        made = driven.tell(happening)
+    for input in (inputs.Begin(), inputs.AnswerReceived(said("look")), inputs.CallStarting("c0"), done("c0")):
+        made = driven.tell(input)
         for place, effect in enumerate(made):
             if isinstance(effect, (Ask, Execute, Approve)):
                 assert any(isinstance(before, Save) for before in made[:place])
@@ -110,53 +110,53 @@ def test_nothing_is_asked_or_run_that_was_not_kept_before() -> None:
 
 def test_what_comes_too_late_changes_nothing() -> None:
     driven = Driven(new())
-    driven.tell(happened.Begun(), happened.Answered(said("look", "post")), happened.Starting("c0"), done("c0"))
+    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post")), inputs.CallStarting("c0"), done("c0"))
     for late in (
         done("c0", "again"),
         done("nobody"),
-        happened.Starting("c0"),
-        happened.Starting("nobody"),
-        happened.Progressed("c0", 1),
-        happened.Answered(said(text="Old.")),
-        happened.Broke(Error("x", "y")),
-        happened.Opened(0, "text"),
-        happened.Grew(0, "x"),
-        happened.Replaced(0, "x"),
-        happened.Closed(0, "text", "x"),
-        happened.Settled(0, "text", "x"),
+        inputs.CallStarting("c0"),
+        inputs.CallStarting("nobody"),
+        inputs.CallProgressed("c0", 1),
+        inputs.AnswerReceived(said(text="Old.")),
+        inputs.AnswerFailed(Error("x", "y")),
+        inputs.BlockStarted(0, "text"),
+        inputs.BlockExtended(0, "x"),
+        inputs.BlockReplaced(0, "x"),
+        inputs.BlockEnded(0, "text", "x"),
+        inputs.BlockRevised(0, "text", "x"),
     ):
         before = driven.state
         assert driven.tell(late) == []
         assert driven.state == before
-    driven.tell(happened.Cancelled())
+    driven.tell(inputs.Cancel())
     over = driven.state
-    for late in (done("c1"), happened.Cancelled(), happened.Resumed(), happened.Again(), happened.Acknowledging("x")):
+    for late in (done("c1"), inputs.Cancel(), inputs.Resume(), inputs.Retry(), inputs.AcknowledgementReady("x")):
         assert driven.tell(late) == []
         assert driven.state is over
 
 
 def test_what_cannot_be_is_an_error() -> None:
     driven = Driven(new())
-    driven.tell(happened.Begun())
-    for wrong in (happened.Begun(), happened.Decided("c0", True), supplied("c0")):
+    driven.tell(inputs.Begin())
+    for wrong in (inputs.Begin(), inputs.CallDecided("c0", True), supplied("c0")):
         with pytest.raises(TurnMisused):
             driven.tell(wrong)
-    for wrong in (happened.Decided("c0", True), supplied("c0")):
+    for wrong in (inputs.CallDecided("c0", True), supplied("c0")):
         with pytest.raises(TurnMisused):
             Driven(new()).tell(wrong)
 
 
 def test_a_batch_gives_out_one_call_at_a_time() -> None:
     driven = Driven(new(policy="batch"))
-    made = driven.tell(happened.Begun(), happened.Answered(said("look", "post", "look")))
+    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look")))
     assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c0"]]
-    made = driven.tell(happened.Starting("c0"), done("c0"))
+    made = driven.tell(inputs.CallStarting("c0"), done("c0"))
     assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c1"]]
 
 
 def test_a_batch_that_stops_skips_what_waits_as_well() -> None:
     driven = Driven(new(policy="batch", on_error="stop"))
-    driven.tell(happened.Begun(), happened.Answered(said("look", "post", "look"), ["c1"]), happened.Starting("c0"))
+    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look"), ["c1"]), inputs.CallStarting("c0"))
     driven.tell(done("c0", "broken", "raised"))
     results = driven.state.rounds[0].tool_results
     assert [result.is_error for result in results] == [True, True, True]
@@ -166,23 +166,23 @@ def test_a_batch_that_stops_skips_what_waits_as_well() -> None:
 
 def test_while_something_runs_nobody_waits() -> None:
     driven = Driven(new())
-    made = driven.tell(happened.Begun(), happened.Answered(said("look", "post"), ["c1"]))
+    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), ["c1"]))
     assert not any(isinstance(effect, Wait) for effect in made)
-    made = driven.tell(happened.Starting("c0"), done("c0"))
+    made = driven.tell(inputs.CallStarting("c0"), done("c0"))
     assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c1"]]
 
 
 def test_a_call_that_is_run_elsewhere_is_handed_out_kept_and_waited_for() -> None:
     driven = Driven(new())
-    made = driven.tell(happened.Begun(), happened.Answered(said("look", "post"), [], ["c1"]))
+    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), [], ["c1"]))
     assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c0"]]
     [needed] = [event for event in driven.events if isinstance(event, told.ResultNeeded)]
     assert (needed.call_id, needed.name, needed.arguments) == ("c1", "post", {"n": 1})
     assert needed.key == driven.state.rounds[0].calls[1].key
     assert next(e for e in reversed(made) if isinstance(e, Save)).state.rounds[0].calls[1].status == "waiting_result"
-    for wrong in (happened.Starting("c1"), done("c1")):
+    for wrong in (inputs.CallStarting("c1"), done("c1")):
         assert driven.tell(wrong) == []  # nobody here runs it
-    made = driven.tell(happened.Starting("c0"), done("c0"))
+    made = driven.tell(inputs.CallStarting("c0"), done("c0"))
     assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c1"]]
     assert made[-3].event == told.TurnWaiting(driven.state.seq - 1, ["c1"], ["c1"])
     assert not driven.state.rounds[0].tool_results[1:]
@@ -198,48 +198,48 @@ def test_a_call_that_is_run_elsewhere_is_handed_out_kept_and_waited_for() -> Non
 
 def test_what_waits_for_a_decision_and_what_waits_for_a_result_are_told_apart() -> None:
     driven = Driven(new())
-    driven.tell(happened.Begun(), happened.Answered(said("look", "post"), ["c0"], ["c1"]))
+    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), ["c0"], ["c1"]))
     assert driven.events[-1] == told.TurnWaiting(driven.state.seq - 1, ["c0", "c1"], ["c1"])
-    for wrong in (supplied("c0"), happened.Decided("c1", True)):
+    for wrong in (supplied("c0"), inputs.CallDecided("c1", True)):
         with pytest.raises(TurnMisused):
             driven.tell(wrong)
 
 
 def test_what_a_batch_hands_out_holds_up_what_is_behind_it() -> None:
     driven = Driven(new(policy="batch"))
-    made = driven.tell(happened.Begun(), happened.Answered(said("look", "post", "look"), [], ["c0", "c2"]))
+    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look"), [], ["c0", "c2"]))
     assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c0"]]
     assert [event.call_id for event in driven.events if isinstance(event, told.ResultNeeded)] == ["c0"]
     made = driven.tell(supplied("c0"))
     assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c1"]]
-    made = driven.tell(happened.Starting("c1"), done("c1"))
+    made = driven.tell(inputs.CallStarting("c1"), done("c1"))
     assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c2"]]
 
 
 def test_a_state_of_an_earlier_version_keeps_its_number_until_it_holds_what_that_could_not_read() -> None:
     for deferred, version in (([], 1), (["c0"], 2)):
         driven = Driven(replace(new(), version=1))
-        driven.tell(happened.Begun(), happened.Answered(said("look"), [], deferred))
+        driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look"), [], deferred))
         assert driven.state.version == version
     assert new().version == states.VERSION == 2
 
 
 def test_what_a_director_notes_is_told_and_where_he_says_so_kept_with_the_next_state() -> None:
     driven = Driven(new())
-    driven.tell(happened.Begun())
-    assert kinds(driven.tell(happened.Noted(1, "phase", {"at": 1}))) == ["Tell"]
+    driven.tell(inputs.Begin())
+    assert kinds(driven.tell(inputs.AddNote(1, "phase", {"at": 1}))) == ["Emit"]
     assert driven.state.notes == []
-    driven.tell(happened.Noted(1, "recovery", {"at": 2}, keep=True))
+    driven.tell(inputs.AddNote(1, "recovery", {"at": 2}, keep=True))
     assert driven.events[-1] == told.Noted(driven.state.seq - 1, 1, "recovery", {"at": 2})
-    [save] = [e for e in driven.tell(happened.Answered(said(text="Bye."))) if isinstance(e, Save)]
+    [save] = [e for e in driven.tell(inputs.AnswerReceived(said(text="Bye."))) if isinstance(e, Save)]
     assert states.load(states.dump(save.state)).notes == [states.Note(1, "recovery", {"at": 2})]
-    assert driven.tell(happened.Noted(1, "late")) == []
+    assert driven.tell(inputs.AddNote(1, "late")) == []
 
 
 def test_only_kept_and_executed_calls_count_as_tools_used() -> None:
     driven = Driven(new(limit=2))
-    driven.tell(happened.Begun(), happened.Answered(said("look", "post", "look", "look!")))
-    driven.tell(happened.Starting("c0"), done("c0"), done("c1", "unknown", "unknown_tool"))
+    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look", "look!")))
+    driven.tell(inputs.CallStarting("c0"), done("c0"), done("c1", "unknown", "unknown_tool"))
     round = driven.state.rounds[0]
     assert round.tools_used == ["look"]
     assert [result.call_id for result in round.tool_results] == ["c0", "c1", "c2", "c3"]
@@ -271,35 +271,35 @@ def _happening(chance: Random, state: states.TurnState) -> Any:
     if kind < 0.1:
         return chance.choice(
             [
-                happened.Answered(_answer(chance)),
-                happened.Starting(chance.choice(ids)),
+                inputs.AnswerReceived(_answer(chance)),
+                inputs.CallStarting(chance.choice(ids)),
                 done(chance.choice(ids)),
-                happened.Decided(chance.choice(ids), True),
+                inputs.CallDecided(chance.choice(ids), True),
                 supplied(chance.choice(ids)),
-                happened.Acknowledging("Sure."),
-                happened.Opened(0, "text"),
-                happened.Closed(0, "text", "Words."),
+                inputs.AcknowledgementReady("Sure."),
+                inputs.BlockStarted(0, "text"),
+                inputs.BlockEnded(0, "text", "Words."),
             ]
         )
     if kind < 0.16:
-        return happened.Resumed(chance.sample(ids, 1))
+        return inputs.Resume(chance.sample(ids, 1))
     if kind < 0.18:
-        return chance.choice([happened.Broke(Error("gone", "gone")), happened.Cancelled("enough")])
+        return chance.choice([inputs.AnswerFailed(Error("gone", "gone")), inputs.Cancel("enough")])
     if kind < 0.22:
-        return chance.choice([happened.Again(), happened.Again(), happened.Bounded("incomplete")])
+        return chance.choice([inputs.Retry(), inputs.Retry(), inputs.Finalize("incomplete")])
     if state.phase == "asking":
         wants, away = (chance.sample(ids, chance.randint(0, 2)) for _ in range(2))
-        return happened.Answered(_answer(chance), wants, away if chance.random() < 0.5 else [])
+        return inputs.AnswerReceived(_answer(chance), wants, away if chance.random() < 0.5 else [])
     calls = [one for one in state.rounds[-1].calls if not one.settled]
     if not calls:
-        return happened.Acknowledging("Sure.")
+        return inputs.AcknowledgementReady("Sure.")
     call = chance.choice(calls)
     if call.status == "waiting_approval":
-        return happened.Decided(call.id, chance.random() < 0.6, "because")
+        return inputs.CallDecided(call.id, chance.random() < 0.6, "because")
     if call.status == "waiting_result":
         return supplied(call.id, how=chance.choice(["returned", "returned", "raised"]))
     if call.status == "approved" and call.name != "fly":
-        return happened.Starting(call.id)
+        return inputs.CallStarting(call.id)
     how = chance.choices(["returned", "raised", "timeout", "cancelled"], [6, 2, 1, 1])[0]
     return done(call.id, "x", how if call.name != "fly" else "unknown_tool")
 
@@ -319,28 +319,28 @@ def _walk(seed: int) -> tuple[Driven, Counter[Any]]:
     """A turn in which anything happens, and how often each of its calls was started since a call could be resumed."""
     chance = Random(seed)
     driven = Driven(new(**_settings(chance)))
-    driven.tell(happened.Begun())
+    driven.tell(inputs.Begin())
     started: Counter[Any] = Counter()
     for _ in range(30):
         if driven.state.phase == "over":
             break
-        happening = _happening(chance, driven.state)
+        input = _happening(chance, driven.state)
         round = len(driven.state.rounds)
         try:
-            made = driven.tell(happening)
+            made = driven.tell(input)
         except TurnMisused:
-            assert isinstance(happening, (happened.Decided, happened.Supplied))
+            assert isinstance(input, (inputs.CallDecided, inputs.ResultSupplied))
             continue
         for effect in made:
-            if isinstance(effect, Tell) and isinstance(effect.event, told.ResultNeeded):
+            if isinstance(effect, Emit) and isinstance(effect.event, told.ResultNeeded):
                 started[round, effect.event.call_id, "elsewhere"] += 1
-        if isinstance(happening, happened.Starting) and made:
-            started[round, happening.call_id] += 1
-        if isinstance(happening, happened.Resumed):
-            for id in happening.rerun:
+        if isinstance(input, inputs.CallStarting) and made:
+            started[round, input.call_id] += 1
+        if isinstance(input, inputs.Resume):
+            for id in input.rerun:
                 started[round, id] = 0  # its tool may run again
         assert states.load(states.dump(driven.state)) == driven.state
-    driven.tell(happened.Cancelled())
+    driven.tell(inputs.Cancel())
     return driven, started
 
 
@@ -370,7 +370,7 @@ def test_whatever_happens_every_call_has_one_result_and_the_history_is_legal(cap
         for wire in ("openai.chat", "openai.responses", "anthropic.messages"):
             assert check_request(write_request(request, wire).body, wire) == [], (seed, wire)
         seen[state.termination] += 1
-        seen.update(call.how for round in state.rounds for call in round.calls)
+        seen.update(call.outcome for round in state.rounds for call in round.calls)
     assert seen.keys() >= set(get_args(states.Termination)) - {"budget_exceeded"}  # all of it was there
     assert handed["elsewhere",] > 30
-    assert seen.keys() >= set(get_args(states.How)) - {"failed", "unsayable", "invalid_arguments"}
+    assert seen.keys() >= set(get_args(states.CallOutcome)) - {"failed", "unsayable", "invalid_arguments"}

@@ -108,8 +108,8 @@ def test_two_tools_are_acknowledged_run_together_and_told_of_in_one_answer(wire:
         ),
     }
     assert (len(decider.bodies), len(narrator.bodies)) == (1, 1)
-    last = max(event.round for event in only(events, told.BlockDelta))
-    assert len([event for event in only(events, told.BlockDelta) if event.round == last]) > 3, "it is streamed"
+    last = max(event.round for event in only(events, told.TurnBlockDelta))
+    assert len([event for event in only(events, told.TurnBlockDelta) if event.round == last]) > 3, "it is streamed"
     assert_legal(turn)
 
 
@@ -157,7 +157,7 @@ def test_the_words_of_a_narrator_on_another_wire_are_streamed_as_well(wire: str)
     events = at_once(play(turn))
     assert turn.outcome.text == ANSWER
     assert turn.outcome.termination == "natural_completion"
-    pieces = [event.text for event in only(events, told.BlockDelta) if event.round == 2]
+    pieces = [event.text for event in only(events, told.TurnBlockDelta) if event.round == 2]
     assert len(pieces) > 3
     assert "".join(pieces) == ANSWER
     assert turn.state.rounds[1].usage is not None, "what the narrator cost is in the sum"
@@ -173,7 +173,7 @@ def test_of_a_narration_that_is_interrupted_the_words_that_were_shown_are_kept(w
         shown = ""
         stream = turn.stream("Go.")
         async for event in stream:
-            if isinstance(event, told.BlockDelta) and event.round == 2:
+            if isinstance(event, told.TurnBlockDelta) and event.round == 2:
                 shown += event.text
                 if len(shown) > 10:
                     break

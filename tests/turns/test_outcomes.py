@@ -88,7 +88,7 @@ def test_whatever_one_tool_does_every_call_has_its_own_result(case: str, policy:
     found = ran(calls, *tools, policy=policy)
     assert [one.result.call_id for one in found] == ["c1", "c2", "c3"]
     assert texts([found[0], found[2]]) == [("returned", "fine")] * 2
-    assert found[1].how == how
+    assert found[1].outcome == how
     assert found[1].result.is_error
     assert said in texts(found)[1][1]
 
@@ -108,7 +108,7 @@ _GOOD: dict[str, tuple[Any, list[Any]]] = {
 def test_what_tools_return_is_told_as_it_is(case: str) -> None:
     value, parts = _GOOD[case]
     (one,) = ran([asked("give")], tool(lambda: value, "give"))
-    assert one.how == "returned"
+    assert one.outcome == "returned"
     assert not one.result.is_error
     assert one.result.parts == (value if parts is None else parts)
 
@@ -119,7 +119,7 @@ def test_fifty_megabytes_are_cut_and_the_cut_is_told() -> None:
         (one,) = ran([asked("give")], tool(lambda value=value: value, "give"), executor={"most": 1000})
         (part,) = one.result.parts
         assert isinstance(part, TextPart)
-        assert one.how == "returned"
+        assert one.outcome == "returned"
         assert len(part.text) < 1100
         assert "the first 1000 of 5000" in part.text or "the first 1000 of 50000000 characters" in part.text
 

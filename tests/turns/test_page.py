@@ -94,7 +94,7 @@ def test_the_user_is_told_before_the_tools_run_and_by_a_narrator_behind_them(nam
     assert said.text == "Looking up your appointments and checking your billing."
     assert kinds.index(events.Acknowledged) < kinds.index(events.CallStarted)
     assert isinstance(found[-1], events.TurnComplete)
-    assert "Friday at ten." in "".join(event.text for event in found if isinstance(event, events.BlockDelta))
+    assert "Friday at ten." in "".join(event.text for event in found if isinstance(event, events.TurnBlockDelta))
 
 
 def test_a_gateway_takes_the_execution_alone(names: dict[str, Any]) -> None:

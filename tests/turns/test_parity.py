@@ -168,7 +168,7 @@ def test_a_script_whose_tools_are_run_elsewhere_tells_the_same_whatever_the_wire
         page = await log.events(turn.state.id, limit=100_000)
         streamed = [piece async for piece in sse.events(log, turn.state.id, retry=None)]
         assert streamed == [sse.encode(row.event) for row in page.events]
-        calls = [(call.name, call.status, call.how, call.attempts) for call in kept.calls]
+        calls = [(call.name, call.status, call.outcome, call.attempts) for call in kept.calls]
         rows = [(block.block_type, block.text_content) for block in kept.blocks if block.block_type != "thinking"]
         found.append([skeleton(row.event for row in page.events), calls, rows, kept.termination])
 

@@ -88,8 +88,8 @@ def test_wherever_the_program_ends_the_turn_goes_on_and_runs_nothing_twice(wire:
         for round in outcome.state.rounds[:2]:
             assert len(round.tool_results) == 2
             for made in round.calls:
-                unknown += made.how == "unknown_outcome"
-                assert made.how in ("returned", "unknown_outcome")
+                unknown += made.outcome == "unknown_outcome"
+                assert made.outcome in ("returned", "unknown_outcome")
         playing.assert_legal(again)
         found = rows([*dies.events, *after.events])
         assert [row[:2] for row in found] == [row[:2] for row in rows(log.events)], at
@@ -114,7 +114,7 @@ def test_an_idempotent_tool_is_run_again_where_nobody_knows_its_outcome() -> Non
         )
         events = at_once(playing.play(turn, None))
         assert len(counting.ran) == runs
-        assert turn.state.rounds[0].calls[0].how == how
+        assert turn.state.rounds[0].calls[0].outcome == how
         assert only(events, told.TurnStarted)[0].resumed
         assert turn.outcome.text == "Done."
         assert [event.attempt for event in only(events, told.CallStarted)] == ([2] if idempotent else [])
@@ -132,7 +132,7 @@ def test_a_round_that_is_asked_again_says_so_and_its_blocks_come_again_under_the
             self.kept = state
 
         async def event(self, event: Any) -> None:
-            if isinstance(event, told.BlockStop) and event.block.block_type == "tool_use":
+            if isinstance(event, told.TurnBlockStop) and event.block.block_type == "tool_use":
                 raise Killed
 
     once = Once()
@@ -211,8 +211,8 @@ def test_what_happened_can_be_played_again_and_gives_the_same_states_and_effects
             super().__init__()
             self.happenings: list[Any] = []
 
-        async def happened(self, happening: Any) -> None:
-            self.happenings.append(happening)
+        async def input(self, input: Any) -> None:
+            self.happenings.append(input)
 
     for wire in WIRES:
         recording = Recording()

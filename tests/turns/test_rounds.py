@@ -114,7 +114,7 @@ def test_what_the_model_thought_goes_back_with_its_calls(wire: str) -> None:
     turn = Turn(provider, Counting().tools())
     at_once(turn.run(playing.opening(played, wire)))
     assert turn.outcome.text == "Seen."
-    said = turn.state.rounds[0].answered
+    said = turn.state.rounds[0].answer
     assert said is not None
     assert turn.state.history()[1].response is said  # type: ignore[union-attr]
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ...conversation import ToolResult
 from ...model import Policy, Response, ToolCall
 from ...policies import Selection
-from ..machine.state import How, OnError, key_of
+from ..machine.state import CallOutcome, OnError, key_of
 from .barrier import Gate
 from .cancellation import is_failure
 from .invoke import CallContext, is_async, run
@@ -42,7 +42,7 @@ class Ran(Struct, frozen=True):
 
     call: ToolCall
     result: ToolResult
-    how: How
+    outcome: CallOutcome
 
 
 #: Hooks of `Executor.run`: before a call starts (False prevents it), when it has its result, and on its progress.
@@ -302,7 +302,7 @@ class _One:
             if not is_failure(error):
                 raise
             return self._executor.ran(call, error)
-        return Ran(call, replace(ran.result, call_id=call.id, name=call.name, kind=call.kind), ran.how)
+        return Ran(call, replace(ran.result, call_id=call.id, name=call.name, kind=call.kind), ran.outcome)
 
     def _blocks(self, call: ToolCall) -> bool:
         tool = self._executor._tools.get(call.name)

@@ -1,6 +1,6 @@
 """Conversion of everything that a tool returns or raises to exactly one tool result.
 
-| the tool                                   | the result                                              | `How` |
+| the tool                                   | the result                                              | `CallOutcome` |
 |---|---|---|
 | returns text, a value, parts, a Result     | the returned content                                    | returned |
 | returns None                               | an empty result                                         | returned |
@@ -23,7 +23,7 @@ from ...answers import result_of
 from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult
 from ...errors import UnserializableResult
 from ...model import ToolCall
-from ..machine.state import How
+from ..machine.state import CallOutcome
 from .exception_text import described, message
 
 #: Default maximum characters of one result, more than any context takes.
@@ -34,7 +34,7 @@ class ToolFailed(Exception):
     """Raise this in a tool to report a failure to the model. The message becomes the error result unchanged."""
 
 
-def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[ToolResult, How]:
+def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[ToolResult, CallOutcome]:
     """Return the result of a call for the value that its tool returned or the exception that it raised. Never raises.
 
     ``most``: maximum characters of the result.

@@ -25,20 +25,20 @@ from sqlalchemy import Connection, Executable
 from ... import json_codec
 from ..errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from ..events import (
-    BlockDelta,
-    BlockReset,
-    BlockSettled,
-    BlockStart,
-    BlockStop,
     CallProgress,
     Noted,
     RoundStarted,
+    TurnBlockDelta,
+    TurnBlockReset,
+    TurnBlockRevised,
+    TurnBlockStart,
+    TurnBlockStop,
     TurnComplete,
     TurnEvent,
     TurnFailed,
     TurnStarted,
 )
-from ..machine.inputs import Happening
+from ..machine.inputs import Input
 from ..machine.state import TurnState
 from ..observer import Observer
 from .changes import changes
@@ -50,7 +50,7 @@ from .stored import state_of
 from .tables import states, steps, turns
 
 #: Events that may be lost if the machine crashes: a resumed turn sends the request of an unfinished round again.
-_SOFT = (BlockStart, BlockDelta, BlockReset, CallProgress, Noted)
+_SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
 
 
 #: A statement and its rows.
@@ -93,9 +93,9 @@ class Recorder(Observer):
         with suppress(LogFailed):  # then the lease expires
             await self._release()
 
-    async def happened(self, happening: Happening) -> None:
+    async def input(self, input: Input) -> None:
         """Note an input of the machine. The next `keep` writes it with its events."""
-        self._steps.happened(happening)
+        self._steps.happened(input)
 
     async def event(self, event: TurnEvent) -> None:
         """Write one event."""
@@ -142,8 +142,8 @@ class Recorder(Observer):
             (statements.event, [{"seq": r.seq, "type": r.type, "data": pack(r.data)} for r in rows])
         ]
         for event in events:
-            if isinstance(event, (BlockStop, BlockSettled)):
-                block = block_row(event.block, event.round, isinstance(event, BlockStop) and event.cut)
+            if isinstance(event, (TurnBlockStop, TurnBlockRevised)):
+                block = block_row(event.block, event.round, isinstance(event, TurnBlockStop) and event.cut)
                 block["exact"] = None if block["exact"] is None else pack(block["exact"])
                 writing.append((statements.block, [block]))
             elif isinstance(event, RoundStarted) and event.attempt > 1:
@@ -307,7 +307,7 @@ def _standing(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str
     if state.phase == "over":
         return "over", state.termination
     open_calls = [call for call in state.rounds[-1].calls if not call.settled] if state.phase == "acting" else []
-    waits = any(call.waits for call in open_calls) and not any(call.given for call in open_calls)
+    waits = any(call.waits for call in open_calls) and not any(call.submitted for call in open_calls)
     return ("waiting" if waits else "open"), None
 
 

@@ -37,14 +37,14 @@ class EventRow(Struct, frozen=True, gc=False):
 
 
 class CallRow(Struct, frozen=True):
-    """The progress of a call. ``key``: its permanent identifier. For ``status`` and ``how`` see `turns.state`."""
+    """The progress of a call. ``key``: its permanent identifier. For ``status`` and ``outcome`` see `turns.state`."""
 
     key: str
     round: int
     call_id: str
     name: str
     status: str
-    how: str | None
+    outcome: str | None
     attempts: int
     server: str | None
 
@@ -105,7 +105,7 @@ def _call_row(round: RoundState, call: CallState) -> dict[str, Any]:
         "call_id": plain(call.id),
         "name": plain(call.name),
         "status": call.status,
-        "how": call.how,
+        "how": call.outcome,
         "attempts": call.attempts,
         "server": None if call.server is None else plain(call.server),
     }

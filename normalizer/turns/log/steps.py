@@ -19,23 +19,32 @@ from ... import json_codec
 from ..errors import InvalidState
 from ..events import (
     Acknowledged,
-    BlockDelta,
-    BlockReset,
-    BlockSettled,
-    BlockStart,
-    BlockStop,
     CallProgress,
     RoundStarted,
+    TurnBlockDelta,
+    TurnBlockReset,
+    TurnBlockRevised,
+    TurnBlockStart,
+    TurnBlockStop,
     TurnEvent,
 )
-from ..machine.inputs import Acknowledging, Closed, Grew, Happening, Opened, Progressed, Replaced, Settled
+from ..machine.inputs import (
+    AcknowledgementReady,
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockRevised,
+    BlockStarted,
+    CallProgressed,
+    Input,
+)
 from ..machine.state import dump, load
 from ..orchestration.recording import head_line, step_line
 from .changes import applied
 from .rows import EventRow
 
 #: Inputs that can be derived from their one event.
-TOLD = (Opened, Grew, Replaced, Closed, Settled, Progressed, Acknowledging)
+TOLD = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallProgressed, AcknowledgementReady)
 
 
 class StepRow(Struct, frozen=True, gc=False):
@@ -61,7 +70,7 @@ class Steps:
 
     def __init__(self, number: int = 1) -> None:
         self._number = number
-        self._told: list[Happening] = []
+        self._told: list[Input] = []
         self._begun = False  # a step of this recorder has been written
 
     @property
@@ -69,7 +78,7 @@ class Steps:
         """Whether the next state is the first one after a step of this recorder."""
         return not self._begun and bool(self._told)
 
-    def happened(self, happening: Happening) -> None:
+    def happened(self, happening: Input) -> None:
         """Note an input of the machine. Its events follow in the next call of `rows`."""
         if self._told and isinstance(self._told[-1], TOLD):
             self._told.pop()  # it had no effect, or its event contains it
@@ -83,7 +92,7 @@ class Steps:
         ``ends_with``: the number of the state that is stored with them, None if there is none. ``begins_with``: the
         number of the state before the first step. Before the first state is stored, there are no rows.
         """
-        steps: list[Happening] = [one for one in self._told[:-1] if not isinstance(one, TOLD)]
+        steps: list[Input] = [one for one in self._told[:-1] if not isinstance(one, TOLD)]
         says = bool(self._told) and not (isinstance(self._told[-1], TOLD) and ends_with is None and len(events) == 1)
         if says:  # else the one event contains the last input; the inputs before it produced no events
             steps.append(self._told[-1])
@@ -144,7 +153,7 @@ class _Chain:
         return dump(load(json_codec.encode(self._document)))
 
 
-def _told_by(row: EventRow, blocks: dict[int, int]) -> Happening:
+def _told_by(row: EventRow, blocks: dict[int, int]) -> Input:
     """Return the input that produced this event. ``blocks``: round -> its first block.
 
     Raises InvalidState if an event of this type does not determine its input.
@@ -153,22 +162,24 @@ def _told_by(row: EventRow, blocks: dict[int, int]) -> Happening:
     make = _MADE.get(type(event))
     if make is None:
         raise InvalidState(f"event {row.seq}, {row.type}, is of a step that the log does not hold")
-    return cast(Happening, make(event, blocks))
+    return cast(Input, make(event, blocks))
 
 
 def _key(event: Any, blocks: dict[int, int]) -> int:
-    number: int = event.block.sequence if isinstance(event, (BlockStop, BlockSettled)) else event.sequence
+    number: int = event.block.sequence if isinstance(event, (TurnBlockStop, TurnBlockRevised)) else event.sequence
     return number - blocks[event.round]
 
 
 _MADE: dict[type, Callable[[Any, dict[int, int]], Any]] = {
-    BlockStart: lambda e, blocks: Opened(_key(e, blocks), e.block_type, e.tool_use_id, e.tool_name),
-    BlockDelta: lambda e, blocks: Grew(_key(e, blocks), e.text),
-    BlockReset: lambda e, blocks: Replaced(_key(e, blocks), e.text),
-    BlockStop: lambda e, blocks: Closed(
+    TurnBlockStart: lambda e, blocks: BlockStarted(_key(e, blocks), e.block_type, e.tool_use_id, e.tool_name),
+    TurnBlockDelta: lambda e, blocks: BlockExtended(_key(e, blocks), e.text),
+    TurnBlockReset: lambda e, blocks: BlockReplaced(_key(e, blocks), e.text),
+    TurnBlockStop: lambda e, blocks: BlockEnded(
         _key(e, blocks), e.block.block_type, e.block.text_content, e.block.content, e.cut
     ),
-    BlockSettled: lambda e, blocks: Settled(_key(e, blocks), e.block.block_type, e.block.text_content, e.block.content),
-    CallProgress: lambda e, blocks: Progressed(e.call_id, e.data),
-    Acknowledged: lambda e, blocks: Acknowledging(e.text, e.spoken, e.round),
+    TurnBlockRevised: lambda e, blocks: BlockRevised(
+        _key(e, blocks), e.block.block_type, e.block.text_content, e.block.content
+    ),
+    CallProgress: lambda e, blocks: CallProgressed(e.call_id, e.data),
+    Acknowledged: lambda e, blocks: AcknowledgementReady(e.text, e.spoken, e.round),
 }

@@ -16,8 +16,8 @@ from sqlalchemy import URL, Connection
 
 from ..errors import InvalidState, TurnHeld, UnknownTurn
 from ..events import TurnBlock, TurnFailed
-from ..machine.effects import Tell
-from ..machine.inputs import Cancelled, Resumed
+from ..machine.effects import Emit
+from ..machine.inputs import Cancel, Resume
 from ..machine.state import TurnState
 from ..machine.table import step
 from .database import Clock, Database
@@ -146,10 +146,10 @@ class Log:
                 return None
             if state.phase == "over":
                 return state
-            for happening in (Resumed(), Cancelled(reason)):
+            for happening in (Resume(), Cancel(reason)):
                 state, effects = step(state, happening)
-                await recorder.happened(happening)
-                await recorder.keep([effect.event for effect in effects if isinstance(effect, Tell)], state)
+                await recorder.input(happening)
+                await recorder.keep([effect.event for effect in effects if isinstance(effect, Emit)], state)
             return state
 
     async def forget(self, turn: str) -> None:

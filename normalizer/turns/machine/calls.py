@@ -17,27 +17,27 @@ from ..errors import TurnMisused
 from ..events import (
     ApprovalDecided,
     ApprovalNeeded,
-    BlockDelta,
-    BlockStart,
-    BlockStop,
     CallFinished,
     CallProgress,
     CallsKnown,
     CallStarted,
     Dropped,
     ResultNeeded,
+    TurnBlockDelta,
+    TurnBlockStart,
+    TurnBlockStop,
     TurnWaiting,
 )
 from .effects import Approve, Execute, Wait
 from .history import refused_results
-from .inputs import Decided, Finished, Happening, Progressed, Starting, Supplied
+from .inputs import CallDecided, CallEnded, CallProgressed, CallStarting, Input, ResultSupplied
 from .lookup import called, place
-from .rounds import ask, close_round, end, go_on
-from .state import CallState, How, Status, TurnState
-from .step_builder import Work
+from .rounds import close_round, end_turn, next_round, start_round
+from .state import CallOutcome, CallState, Status, TurnState
+from .step_builder import StepBuilder
 
 #: How a call came to its result -> its final status.
-_STATUS: dict[How, Status] = {
+_STATUS: dict[CallOutcome, Status] = {
     "returned": "done",
     "failed": "done",
     "raised": "done",
@@ -60,7 +60,7 @@ CANCELLED_ELSEWHERE = (
 )
 
 
-def know(work: Work, selection: Selection, calls: list[CallState]) -> None:
+def record_selection(work: StepBuilder, selection: Selection, calls: list[CallState]) -> None:
     """Record the selection, answer the calls that are not kept, and ask for the approvals that are needed."""
     round = work.round
     kept, dropped, rejected = selection.kept, selection.dropped, selection.rejected
@@ -72,10 +72,10 @@ def know(work: Work, selection: Selection, calls: list[CallState]) -> None:
     for number, result in refused_results(work.round, work.state.settings):
         _tell_result(work, round.result_block + number, result)
     work.save()
-    need(work)
+    request_approvals(work)
 
 
-def need(work: Work) -> None:
+def request_approvals(work: StepBuilder) -> None:
     """Emit an event for each call that waits for approval, and request the decisions."""
     waiting = [call for call in work.state.waiting if call.status == "waiting_approval"]
     for call in waiting:
@@ -88,7 +88,7 @@ def need(work: Work) -> None:
         work.do(Approve([call.id for call in waiting]))
 
 
-def advance(work: Work) -> None:
+def start_ready_calls(work: StepBuilder) -> None:
     """Start the calls that may run, here or elsewhere.
 
     If no call starts here, finish the round once all calls are settled, or wait if none runs and some wait.
@@ -97,20 +97,20 @@ def advance(work: Work) -> None:
     if settings.policy == "batch":
         ready = _next_of_batch(work)
     else:
-        ready = [call for call in calls if call.status == "approved" and not call.given]
+        ready = [call for call in calls if call.status == "approved" and not call.submitted]
     here = [call for call in ready if not call.deferred]
     for call in ready:
         if call.deferred:
             _hand_out(work, call)
         else:
-            work.set_call(call.id, given=True)
+            work.set_call(call.id, submitted=True)
     if here:
         work.do(Execute([_called(work, call) for call in here]))
         return
     calls = work.round.calls
     if all(call.settled for call in calls):
         _finish(work)
-    elif not any(call.given and not call.settled for call in calls):
+    elif not any(call.submitted and not call.settled for call in calls):
         waiting = work.state.waiting
         results = [call.id for call in waiting if call.status == "waiting_result"]
         work.tell(TurnWaiting, [call.id for call in waiting], results)
@@ -118,7 +118,7 @@ def advance(work: Work) -> None:
         work.do(Wait([call.id for call in waiting]))
 
 
-def _hand_out(work: Work, call: CallState) -> None:
+def _hand_out(work: StepBuilder, call: CallState) -> None:
     """Hand a call over, once. It counts as started, because it may run elsewhere from now on."""
     asked = _called(work, call)
     work.set_call(call.id, status="waiting_result", attempts=call.attempts + 1)
@@ -128,7 +128,7 @@ def _hand_out(work: Work, call: CallState) -> None:
     work.save()
 
 
-def _next_of_batch(work: Work) -> list[CallState]:
+def _next_of_batch(work: StepBuilder) -> list[CallState]:
     """Return the next call of a batch, once all calls before it are settled.
 
     With ``on_error`` "stop", a failed call settles all open calls as skipped.
@@ -139,38 +139,38 @@ def _next_of_batch(work: Work) -> list[CallState]:
         for call in own if failed is not None else ():
             if not call.settled and failed is not None:
                 reason = f"This call was not executed: {failed.name} ({failed.id}), before it, failed."
-                settle(work, call, unanswered(_called(work, call), reason), "skipped")
+                settle_call(work, call, unanswered(_called(work, call), reason), "skipped")
     unsettled = next((call for call in work.round.calls if not call.settled and call.server is None), None)
-    ready = unsettled is not None and unsettled.status == "approved" and not unsettled.given
+    ready = unsettled is not None and unsettled.status == "approved" and not unsettled.submitted
     return [unsettled] if ready and unsettled is not None else []
 
 
-def decided(work: Work, happening: Decided) -> None:
+def decided(work: StepBuilder, input: CallDecided) -> None:
     """Approve or deny a call. Raises TurnMisused for a call that does not wait for approval."""
-    call = awaited(work.state, happening.call_id, "waiting_approval")
-    approved, reason = happening.approved, happening.reason
+    call = awaited(work.state, input.call_id, "waiting_approval")
+    approved, reason = input.approved, input.reason
     work.tell(ApprovalDecided, work.round.round_number, call.id, call.name, approved, reason)
     if call.server is not None:
         work.set_call(call.id, status="done" if approved else "denied", reason=reason)
         content = {"approval_request_id": call.id, "approve": approved, "reason": reason}
         block = work.block(work.round.result_block + _number(work, call), "approval_response", None, content)
-        work.tell(BlockStart, work.round.round_number, block.sequence, block.block_type, None, call.name)
-        work.tell(BlockStop, work.round.round_number, block)
+        work.tell(TurnBlockStart, work.round.round_number, block.sequence, block.block_type, None, call.name)
+        work.tell(TurnBlockStop, work.round.round_number, block)
     elif approved:
         work.set_call(call.id, status="approved", reason=reason)
     else:
         said = f"This call was not executed: it was not allowed{f': {reason}' if reason else '.'}"
-        settle(work, call, unanswered(_called(work, call), said), "denied")
+        settle_call(work, call, unanswered(_called(work, call), said), "denied")
     work.save()
-    advance(work)
+    start_ready_calls(work)
 
 
-def supplied(work: Work, happening: Supplied) -> None:
+def supplied(work: StepBuilder, input: ResultSupplied) -> None:
     """Settle a call that was handed over. Raises TurnMisused for a call that does not wait for a result."""
-    call = awaited(work.state, happening.call_id, "waiting_result")
-    settle(work, call, happening.result, happening.how)
+    call = awaited(work.state, input.call_id, "waiting_result")
+    settle_call(work, call, input.result, input.outcome)
     work.save()
-    advance(work)
+    start_ready_calls(work)
 
 
 def awaited(state: TurnState, id: str, status: Status) -> CallState:
@@ -184,17 +184,17 @@ def awaited(state: TurnState, id: str, status: Status) -> CallState:
     return found
 
 
-def is_late(state: TurnState, happening: Happening) -> bool:
+def is_late(state: TurnState, input: Input) -> bool:
     """Return whether a decision or result is too late: an earlier one counted, or the turn was cancelled."""
-    if not isinstance(happening, (Decided, Supplied)):
+    if not isinstance(input, (CallDecided, ResultSupplied)):
         return False
-    wanted = "waiting_approval" if isinstance(happening, Decided) else "waiting_result"
-    return not any(call.id == happening.call_id and call.status == wanted for call in state.waiting)
+    wanted = "waiting_approval" if isinstance(input, CallDecided) else "waiting_result"
+    return not any(call.id == input.call_id and call.status == wanted for call in state.waiting)
 
 
-def starting(work: Work, happening: Starting) -> None:
+def starting(work: StepBuilder, input: CallStarting) -> None:
     """Mark an approved call as started. A call with any other status may not run and stays unchanged."""
-    call = work.round.call(happening.call_id) if work.state.phase == "acting" else None
+    call = work.round.call(input.call_id) if work.state.phase == "acting" else None
     if call is None or call.status != "approved":
         return
     call = work.set_call(call.id, status="started", attempts=call.attempts + 1)
@@ -202,31 +202,31 @@ def starting(work: Work, happening: Starting) -> None:
     work.save()
 
 
-def progressed(work: Work, happening: Progressed) -> None:
+def progressed(work: StepBuilder, input: CallProgressed) -> None:
     """Emit the progress of a started call. Progress of any other call is ignored."""
-    call = work.round.call(happening.call_id) if work.state.phase == "acting" else None
+    call = work.round.call(input.call_id) if work.state.phase == "acting" else None
     if call is not None and call.status == "started":
-        work.tell(CallProgress, work.round.round_number, call.id, call.name, happening.data)
+        work.tell(CallProgress, work.round.round_number, call.id, call.name, input.data)
 
 
-def finished(work: Work, happening: Finished) -> None:
+def finished(work: StepBuilder, input: CallEnded) -> None:
     """Settle a call that ran here. A second result, or one after the end of the turn, is ignored."""
-    call = work.round.call(happening.call_id) if work.state.phase == "acting" else None
+    call = work.round.call(input.call_id) if work.state.phase == "acting" else None
     if call is None or call.settled or call.status == "waiting_result":
         return
-    settle(work, call, happening.result, happening.how)
+    settle_call(work, call, input.result, input.outcome)
     work.save()
-    advance(work)
+    start_ready_calls(work)
 
 
-def settle(work: Work, call: CallState, result: ToolResult, how: How) -> None:
+def settle_call(work: StepBuilder, call: CallState, result: ToolResult, outcome: CallOutcome) -> None:
     """Set the one result of a call, and emit its block and `call_finished`."""
-    work.set_call(call.id, status=_STATUS[how], how=how, result=result)
+    work.set_call(call.id, status=_STATUS[outcome], outcome=outcome, result=result)
     _tell_result(work, work.round.result_block + _number(work, call), result)
-    work.tell(CallFinished, work.round.round_number, call.id, call.name, how, result.is_error)
+    work.tell(CallFinished, work.round.round_number, call.id, call.name, outcome, result.is_error)
 
 
-def give_up(work: Work, reason: str | None) -> None:
+def give_up(work: StepBuilder, reason: str | None) -> None:
     """Answer every open call, because the turn is cancelled (failure CANC-01)."""
     why = f": {reason}" if reason else "."
     for call in work.round.calls:
@@ -236,13 +236,13 @@ def give_up(work: Work, reason: str | None) -> None:
             work.set_call(call.id, status="denied", reason=reason or "cancelled")
         elif call.attempts:  # also a call that was to run again after a resume
             said = CANCELLED_ELSEWHERE if call.deferred else CANCELLED_RUNNING
-            settle(work, call, unanswered(_called(work, call), said), "cancelled")
+            settle_call(work, call, unanswered(_called(work, call), said), "cancelled")
         else:
             said = f"This call was not executed: the turn was cancelled{why}"
-            settle(work, call, unanswered(_called(work, call), said), "skipped")
+            settle_call(work, call, unanswered(_called(work, call), said), "skipped")
 
 
-def recover(work: Work, rerun: list[str]) -> None:
+def recover(work: StepBuilder, rerun: list[str]) -> None:
     """Resume the open calls after the process that ran them ended (failure DUP-01).
 
     A started call runs again only if its id is in ``rerun``. Otherwise it is settled as `unknown_outcome`.
@@ -251,42 +251,42 @@ def recover(work: Work, rerun: list[str]) -> None:
         if call.settled:
             continue
         if call.status == "started" and call.id not in rerun:
-            settle(work, call, unanswered(_called(work, call), UNKNOWN_OUTCOME), "unknown_outcome")
+            settle_call(work, call, unanswered(_called(work, call), UNKNOWN_OUTCOME), "unknown_outcome")
         else:
             again: dict[str, Any] = {"status": "approved"} if call.status == "started" else {}
-            work.set_call(call.id, given=False, **again)
+            work.set_call(call.id, submitted=False, **again)
     work.save()
-    need(work)
-    advance(work)
+    request_approvals(work)
+    start_ready_calls(work)
 
 
-def _finish(work: Work) -> None:
+def _finish(work: StepBuilder) -> None:
     """Close the round and ask the next one. If every tool failed, follow the setting ``on_all_failed``."""
     settings = work.state.settings
     failed = work.round.all_failed
     if failed and settings.on_all_failed == "stop":
-        end(work, "all_tools_failed")
+        end_turn(work, "all_tools_failed")
         return
     close_round(work)
     if failed and settings.on_all_failed == "answer":
-        ask(work, "all_tools_failed")
+        start_round(work, "all_tools_failed")
     else:
-        go_on(work)
+        next_round(work)
 
 
-def _tell_result(work: Work, sequence: int, result: ToolResult) -> None:
+def _tell_result(work: StepBuilder, sequence: int, result: ToolResult) -> None:
     made = result_row(result)
     block = work.block(sequence, *made)
     round = work.round.round_number
     said = result_content(result)
-    work.tell(BlockStart, round, sequence, made.block_type, result.call_id, result.name)
-    work.tell(BlockDelta, round, sequence, said if isinstance(said, str) else json_codec.text(said))
-    work.tell(BlockStop, round, block)
+    work.tell(TurnBlockStart, round, sequence, made.block_type, result.call_id, result.name)
+    work.tell(TurnBlockDelta, round, sequence, said if isinstance(said, str) else json_codec.text(said))
+    work.tell(TurnBlockStop, round, block)
 
 
-def _number(work: Work, call: CallState) -> int:
+def _number(work: StepBuilder, call: CallState) -> int:
     return place(call, work.round, work.state.settings)[0]
 
 
-def _called(work: Work, call: CallState) -> ToolCall:
+def _called(work: StepBuilder, call: CallState) -> ToolCall:
     return called(call, work.round, work.state.settings)

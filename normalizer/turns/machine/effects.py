@@ -14,7 +14,7 @@ from ..events import TurnEvent
 from .state import TurnState
 
 
-class Tell(Struct, frozen=True):
+class Emit(Struct, frozen=True):
     """Emit this event."""
 
     event: TurnEvent
@@ -27,7 +27,7 @@ class Save(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """Send this request. Report inputs for the blocks of the answer, then `Answered` or `Broke`.
+    """Send this request. Report inputs for the blocks of the answer, then `AnswerReceived` or `AnswerFailed`.
 
     ``last``: the model may not call tools any more.
     """
@@ -38,18 +38,18 @@ class Ask(Struct, frozen=True):
 
 
 class Execute(Struct, frozen=True):
-    """Run these calls according to the policy. Report `Starting` and `Finished` for each."""
+    """Run these calls according to the policy. Report `CallStarting` and `CallEnded` for each."""
 
     calls: list[ToolCall]
 
 
 class Approve(Struct, frozen=True):
-    """Get a decision on these calls, now or later. Report `Decided` for each."""
+    """Get a decision on these calls, now or later. Report `CallDecided` for each."""
 
     call_ids: list[str]
 
 
-class Stop(Struct, frozen=True):
+class StopTasks(Struct, frozen=True):
     """End everything that still runs for this turn."""
 
 
@@ -59,4 +59,4 @@ class Wait(Struct, frozen=True):
     call_ids: list[str]
 
 
-Effect = Tell | Save | Ask | Execute | Approve | Stop | Wait
+Effect = Emit | Save | Ask | Execute | Approve | StopTasks | Wait

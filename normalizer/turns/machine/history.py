@@ -62,7 +62,7 @@ def words(state: TurnState) -> str:
     """Return the text of the model's last answer, with the text of the paused answers before it. "" if none."""
     said: list[str] = []
     for round in reversed(state.rounds):
-        response = round.answered
+        response = round.answer
         choice = chosen(response, state.settings) if response is not None else None
         paused = choice is not None and choice.stop.reason in PAUSES and not choice.calls
         if said and not paused:

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ...conversation import ToolResult
 from ...model import Error, Response, Usage
-from .state import How, Termination
+from .state import CallOutcome, Termination
 
 
-class _Happening(Struct, tag_field="type", frozen=True, gc=False, omit_defaults=True):
+class _Input(Struct, tag_field="type", frozen=True, gc=False, omit_defaults=True):
     pass
 
 
-class Begun(_Happening, tag="begun", frozen=True, gc=False):
+class Begin(_Input, tag="begun", frozen=True, gc=False):
     """Start the turn."""
 
 
-class Resumed(_Happening, tag="resumed", frozen=True, gc=False):
+class Resume(_Input, tag="resumed", frozen=True, gc=False):
     """Resume the turn from a saved state that no other process runs any more.
 
     ``rerun``: the ids of calls that were started and may run again, because their tool is idempotent.
@@ -33,7 +33,7 @@ class Resumed(_Happening, tag="resumed", frozen=True, gc=False):
     rerun: list[str] = []
 
 
-class Opened(_Happening, tag="opened", frozen=True, gc=False):
+class BlockStarted(_Input, tag="opened", frozen=True, gc=False):
     """A block of the answer begins. ``key``: its number within the answer, from 0 without a gap."""
 
     key: int
@@ -42,21 +42,21 @@ class Opened(_Happening, tag="opened", frozen=True, gc=False):
     name: str | None = None
 
 
-class Grew(_Happening, tag="grew", frozen=True, gc=False):
+class BlockExtended(_Input, tag="grew", frozen=True, gc=False):
     """A delta of a block."""
 
     key: int
     text: str
 
 
-class Replaced(_Happening, tag="replaced", frozen=True, gc=False):
+class BlockReplaced(_Input, tag="replaced", frozen=True, gc=False):
     """``text`` replaces everything that was shown of a block."""
 
     key: int
     text: str
 
 
-class Closed(_Happening, tag="closed", frozen=True, gc=False):
+class BlockEnded(_Input, tag="closed", frozen=True, gc=False):
     """A block is complete, or the answer broke off inside it (``cut``)."""
 
     key: int
@@ -66,7 +66,7 @@ class Closed(_Happening, tag="closed", frozen=True, gc=False):
     cut: bool = False
 
 
-class Settled(_Happening, tag="settled", frozen=True, gc=False):
+class BlockRevised(_Input, tag="settled", frozen=True, gc=False):
     """Replaces a block that was closed before: the whole answer contains more of it."""
 
     key: int
@@ -75,7 +75,7 @@ class Settled(_Happening, tag="settled", frozen=True, gc=False):
     content: Any = None
 
 
-class Answered(_Happening, tag="answered", frozen=True, gc=False):
+class AnswerReceived(_Input, tag="answered", frozen=True, gc=False):
     """The answer arrived; its ``complete`` and ``error`` state whether it is whole. ``needs_approval``: ids of calls
     that need approval. ``deferred``: ids of calls to hand over. ``retry_after``: the wait that an error response
     demands, in seconds.
@@ -87,7 +87,7 @@ class Answered(_Happening, tag="answered", frozen=True, gc=False):
     retry_after: float | None = None
 
 
-class Broke(_Happening, tag="broke", frozen=True, gc=False):
+class AnswerFailed(_Input, tag="broke", frozen=True, gc=False):
     """The request or the connection failed. ``response``: the partial answer, None if nothing arrived.
 
     ``retry_after``: the wait that the provider demands, in seconds.
@@ -98,7 +98,7 @@ class Broke(_Happening, tag="broke", frozen=True, gc=False):
     retry_after: float | None = None
 
 
-class Again(_Happening, tag="again", frozen=True, gc=False):
+class Retry(_Input, tag="again", frozen=True, gc=False):
     """Ask the current round again. The blocks of its answer so far are void.
 
     ``usage``: the usage of the discarded answer.
@@ -107,13 +107,13 @@ class Again(_Happening, tag="again", frozen=True, gc=False):
     usage: Usage | None = None
 
 
-class Bounded(_Happening, tag="bounded", frozen=True, gc=False):
+class Finalize(_Input, tag="bounded", frozen=True, gc=False):
     """Make the next round the last one. Sent by the ``direct`` middleware. ``ending``: the reason."""
 
     ending: Termination
 
 
-class Noted(_Happening, tag="noted", frozen=True, gc=False):
+class AddNote(_Input, tag="noted", frozen=True, gc=False):
     """Emit a note, such as one of the ``direct`` middleware. ``keep``: add it to the state's ``notes``, too."""
 
     round: int
@@ -122,7 +122,7 @@ class Noted(_Happening, tag="noted", frozen=True, gc=False):
     keep: bool = False
 
 
-class Acknowledging(_Happening, tag="acknowledging", frozen=True, gc=False):
+class AcknowledgementReady(_Input, tag="acknowledging", frozen=True, gc=False):
     """The acknowledgement of a round's calls is ready. ``spoken``: the model's answer itself contained it.
 
     ``round``: 0 for the current round.
@@ -133,7 +133,7 @@ class Acknowledging(_Happening, tag="acknowledging", frozen=True, gc=False):
     round: int = 0
 
 
-class Decided(_Happening, tag="decided", frozen=True, gc=False):
+class CallDecided(_Input, tag="decided", frozen=True, gc=False):
     """A call was approved or denied. ``reason``: the model receives the reason of a denial."""
 
     call_id: str
@@ -141,36 +141,36 @@ class Decided(_Happening, tag="decided", frozen=True, gc=False):
     reason: str | None = None
 
 
-class Starting(_Happening, tag="starting", frozen=True, gc=False):
+class CallStarting(_Input, tag="starting", frozen=True, gc=False):
     """The executor is about to start a call."""
 
     call_id: str
 
 
-class Progressed(_Happening, tag="progressed", frozen=True, gc=False):
+class CallProgressed(_Input, tag="progressed", frozen=True, gc=False):
     """A running tool reports progress."""
 
     call_id: str
     data: Any = None
 
 
-class Finished(_Happening, tag="finished", frozen=True, gc=False):
+class CallEnded(_Input, tag="finished", frozen=True, gc=False):
     """A call has its result."""
 
     call_id: str
     result: ToolResult
-    how: How
+    outcome: CallOutcome = field(name="how")
 
 
-class Supplied(_Happening, tag="supplied", frozen=True, gc=False):
+class ResultSupplied(_Input, tag="supplied", frozen=True, gc=False):
     """A call that was handed over has its result."""
 
     call_id: str
     result: ToolResult
-    how: How
+    outcome: CallOutcome = field(name="how")
 
 
-class Cancelled(_Happening, tag="cancelled", frozen=True, gc=False):
+class Cancel(_Input, tag="cancelled", frozen=True, gc=False):
     """Cancel the turn. ``reason`` appears in the results of calls that did not start.
 
     ``response``: the partial answer of the current round, None if nothing arrived.
@@ -180,24 +180,24 @@ class Cancelled(_Happening, tag="cancelled", frozen=True, gc=False):
     response: Response | None = None
 
 
-Happening = (
-    Begun
-    | Resumed
-    | Opened
-    | Grew
-    | Replaced
-    | Closed
-    | Settled
-    | Answered
-    | Broke
-    | Again
-    | Bounded
-    | Noted
-    | Acknowledging
-    | Decided
-    | Starting
-    | Progressed
-    | Finished
-    | Supplied
-    | Cancelled
+Input = (
+    Begin
+    | Resume
+    | BlockStarted
+    | BlockExtended
+    | BlockReplaced
+    | BlockEnded
+    | BlockRevised
+    | AnswerReceived
+    | AnswerFailed
+    | Retry
+    | Finalize
+    | AddNote
+    | AcknowledgementReady
+    | CallDecided
+    | CallStarting
+    | CallProgressed
+    | CallEnded
+    | ResultSupplied
+    | Cancel
 )

@@ -16,7 +16,7 @@ def chosen(response: Response, settings: Settings) -> Choice | None:
 
 def wanting(round: RoundState, settings: Settings) -> list[Wanting]:
     """Return the blocks that need an answer, in the order of the answers: client calls, then approval requests."""
-    response = round.answered
+    response = round.answer
     choice = chosen(response, settings) if response is not None else None
     blocks = choice.blocks if choice is not None else []
     calls: list[Wanting] = [block for block in blocks if isinstance(block, ToolCall)]

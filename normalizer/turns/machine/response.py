@@ -11,13 +11,13 @@ from ...model import ApprovalRequest, Choice, Response, ToolCall
 from ...policies import Ref, Selection, select
 from ...wires.stop_reason import CUTS
 from ..events import LoopSuspected
-from .calls import advance, know
+from .calls import record_selection, start_ready_calls
 from .history import PAUSES, words
-from .inputs import Answered
+from .inputs import AnswerReceived
 from .lookup import chosen
-from .rounds import ask, close_round, end, go_on
-from .state import VERSION, CallState, Status, added, key_of, likeness
-from .step_builder import Work
+from .rounds import close_round, end_turn, next_round, start_round
+from .state import VERSION, CallState, Status, add_usage, fingerprint, key_of
+from .step_builder import StepBuilder
 
 _LAST = "the turn is at its end and runs no more tools"
 _BUDGET = "the token budget of this turn is used up"
@@ -27,97 +27,97 @@ _REFUSALS = ("refusal", "content_filter")
 _BROKEN = ("malformed_call", "error")
 
 
-def answered(work: Work, happening: Answered) -> None:
+def answered(work: StepBuilder, input: AnswerReceived) -> None:
     """Process the answer of the open round."""
     if work.state.phase != "asking":
         return  # arrived after the turn was cancelled
-    response, state = happening.response, work.state
+    response, state = input.response, work.state
     work.set_round(response=response, usage=response.usage, result_block=state.block)
-    work.set(usage=added(state.usage, response.usage), phase="acting")
+    work.set(usage=add_usage(state.usage, response.usage), phase="acting")
     choice = chosen(response, state.settings)
     if response.error is not None:
-        end(work, "provider_failed", response.error)
+        end_turn(work, "provider_failed", response.error)
     elif not response.complete or choice is None:
-        end(work, "incomplete")
+        end_turn(work, "incomplete")
     elif work.round.last:
         _last(work, response, choice)
     else:
-        _judge(work, happening, choice)
+        _judge(work, input, choice)
 
 
-def refuse(work: Work, response: Response, reason: str) -> None:
+def refuse(work: StepBuilder, response: Response, reason: str) -> None:
     """Reject and answer all calls of a whole answer. ``reason`` appears in their results."""
     choice = chosen(response, work.state.settings)
     if choice is not None and choice.calls and response.complete and response.error is None:
         settings = work.state.settings
         selection = select(response, settings.policy, settings.limit, settings.choice)
-        know(work, _rejecting(selection, reason), [])
+        record_selection(work, _rejecting(selection, reason), [])
 
 
-def _judge(work: Work, happening: Answered, choice: Choice) -> None:
-    response, settings, reason = happening.response, work.state.settings, choice.stop.reason
+def _judge(work: StepBuilder, input: AnswerReceived, choice: Choice) -> None:
+    response, settings, reason = input.response, work.state.settings, choice.stop.reason
     selection = select(response, settings.policy, settings.limit, settings.choice)
     dead = reason in _REFUSALS or reason in _BROKEN
     asked = [] if dead else [block for block in choice.blocks if isinstance(block, ApprovalRequest)]
     if selection.kept or asked:
         if _spent(work):
-            know(work, _rejecting(selection, _BUDGET), [])
-            end(work, "budget_exceeded")
+            record_selection(work, _rejecting(selection, _BUDGET), [])
+            end_turn(work, "budget_exceeded")
             return
         selection = _unlooped(work, selection, choice)
-        know(work, selection, [*_calls(work, selection, choice, happening), *map(_asked, asked)])
+        record_selection(work, selection, [*_calls(work, selection, choice, input), *map(_asked, asked)])
         if work.round.calls:
-            advance(work)
+            start_ready_calls(work)
         else:
             close_round(work)
-            ask(work, "loop_detected")
+            start_round(work, "loop_detected")
         return
     if selection.dropped or selection.rejected:
-        know(work, selection, [])
+        record_selection(work, selection, [])
     if reason in _REFUSALS:
-        end(work, "refused")
+        end_turn(work, "refused")
     elif reason in _BROKEN or reason in CUTS:
-        end(work, "incomplete")
+        end_turn(work, "incomplete")
     elif reason in PAUSES:
         _pause(work)
     elif selection.dropped or selection.rejected:
         close_round(work)
-        go_on(work)
+        next_round(work)
     else:
-        end(work, "natural_completion")
+        end_turn(work, "natural_completion")
 
 
-def _last(work: Work, response: Response, choice: Choice) -> None:
+def _last(work: StepBuilder, response: Response, choice: Choice) -> None:
     """Process a last answer. Calls in it are rejected, and if there is no text, the model is asked once more."""
     settings = work.state.settings
     selection = select(response, settings.policy, settings.limit, settings.choice)
     if choice.calls:
-        know(work, _rejecting(selection, _LAST), [])
+        record_selection(work, _rejecting(selection, _LAST), [])
     ending = work.state.ending or "max_rounds_reached"
     close_round(work)
     lasts = sum(round.last for round in work.state.rounds)
     if choice.calls and not words(work.state) and lasts < _LAST_ANSWERS:
-        ask(work)
+        start_round(work)
     elif choice.stop.reason in _REFUSALS:
-        end(work, "refused", is_closed=True)
+        end_turn(work, "refused", is_closed=True)
     else:
-        end(work, ending, is_closed=True)
+        end_turn(work, ending, is_closed=True)
 
 
-def _pause(work: Work) -> None:
+def _pause(work: StepBuilder) -> None:
     """Ask again after a pause, with the answer so far, so that the provider continues (failure SRV-01)."""
     pauses = work.state.pauses + 1
     work.set(pauses=pauses)
     if pauses > work.state.settings.max_pauses:
-        end(work, "incomplete")
+        end_turn(work, "incomplete")
     elif _spent(work):
-        end(work, "budget_exceeded")
+        end_turn(work, "budget_exceeded")
     else:
         close_round(work)
-        ask(work)
+        start_round(work)
 
 
-def _spent(work: Work) -> bool:
+def _spent(work: StepBuilder) -> bool:
     budget, usage = work.state.settings.budget, work.state.usage
     if budget is None or usage is None:
         return False
@@ -131,7 +131,7 @@ def _rejecting(selection: Selection, reason: str) -> Selection:
     return replace(selection, kept=[], rejected=rejected)
 
 
-def _unlooped(work: Work, selection: Selection, choice: Choice) -> Selection:
+def _unlooped(work: StepBuilder, selection: Selection, choice: Choice) -> Selection:
     """Return the selection without calls beyond ``loop_limit``. Report repeated calls (REQ: report, do not drop)."""
     settings = work.state.settings
     repeats = dict(work.state.repeats)
@@ -139,7 +139,7 @@ def _unlooped(work: Work, selection: Selection, choice: Choice) -> Selection:
     for ref in selection.kept:
         call = choice.blocks[ref.block]
         assert isinstance(call, ToolCall)
-        alike = likeness(call)
+        alike = fingerprint(call)
         times = repeats[alike] = repeats.get(alike, 0) + 1
         if settings.loop_limit is not None and times > settings.loop_limit:
             stopped[ref.block] = f"the same call was made {times} times in this turn"
@@ -157,14 +157,14 @@ def _place(ref: Ref) -> tuple[int, int]:
     return ref.choice, ref.block
 
 
-def _calls(work: Work, selection: Selection, choice: Choice, happening: Answered) -> list[CallState]:
+def _calls(work: StepBuilder, selection: Selection, choice: Choice, input: AnswerReceived) -> list[CallState]:
     made: list[CallState] = []
     for ref in selection.kept:
         call = choice.blocks[ref.block]
         assert isinstance(call, ToolCall)
         key = key_of(work.state.id, work.round.round_number, call)
-        status: Status = "waiting_approval" if ref.id in happening.needs_approval else "approved"
-        made.append(CallState(ref.id, ref.name, ref.block, key, status, deferred=ref.id in happening.deferred))
+        status: Status = "waiting_approval" if ref.id in input.needs_approval else "approved"
+        made.append(CallState(ref.id, ref.name, ref.block, key, status, deferred=ref.id in input.deferred))
     if any(call.deferred for call in made):
         work.set(version=VERSION)
     return made

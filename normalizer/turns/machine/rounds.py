@@ -8,16 +8,16 @@ from ...conversation import Request, ToolChoice
 from ...model import Error
 from ...requests import with_policy
 from ..events import RoundFinished, RoundStarted, TurnComplete, TurnFailed
-from .effects import Ask, Stop
+from .effects import Ask, StopTasks
 from .history import closed, note, without_result, words
 from .state import RoundState, Termination, TurnState
-from .step_builder import Work
+from .step_builder import StepBuilder
 
 #: Termination reasons without an answer of the model.
 _FAILURES = ("provider_failed", "cancelled")
 
 
-def ask(work: Work, ending: Termination | None = None) -> None:
+def start_round(work: StepBuilder, ending: Termination | None = None) -> None:
     """Start a round. ``ending``: makes it the last one, in which the model may not call tools, for this reason."""
     state = work.state
     if ending is not None:
@@ -25,10 +25,10 @@ def ask(work: Work, ending: Termination | None = None) -> None:
     last = ending is not None or state.ending is not None
     round = RoundState(len(state.rounds) + 1, last=last, first_block=state.block)
     work.set(rounds=[*state.rounds, round], phase="asking")
-    ask_again(work)
+    send_request(work)
 
 
-def ask_again(work: Work) -> None:
+def send_request(work: StepBuilder) -> None:
     """Send the request of the open round, for the first time or as a retry."""
     round = work.round
     work.tell(RoundStarted, round.round_number, round.attempt, round.first_block, round.last)
@@ -50,7 +50,7 @@ def request_of(state: TurnState) -> Request:
     return replace(request, messages=state.history(), tool_choice=choice)
 
 
-def close_round(work: Work, termination: Termination | None = None) -> None:
+def close_round(work: StepBuilder, termination: Termination | None = None) -> None:
     """Close the open round: compute the messages that it adds to the history, and emit `round_finished`."""
     round = work.round
     turns = closed(round, work.state.settings)
@@ -61,14 +61,16 @@ def close_round(work: Work, termination: Termination | None = None) -> None:
     work.tell(RoundFinished, round.round_number, round.tools_used, round.usage, termination)
 
 
-def go_on(work: Work) -> None:
+def next_round(work: StepBuilder) -> None:
     """Ask the next round. It is the last one if ``max_rounds`` rounds had calls."""
     state = work.state
     acted = sum(bool(round.calls or round.rejected or round.dropped) for round in state.rounds)
-    ask(work, "max_rounds_reached" if acted >= state.settings.max_rounds else None)
+    start_round(work, "max_rounds_reached" if acted >= state.settings.max_rounds else None)
 
 
-def end(work: Work, termination: Termination, error: Error | None = None, *, is_closed: bool = False) -> None:
+def end_turn(
+    work: StepBuilder, termination: Termination, error: Error | None = None, *, is_closed: bool = False
+) -> None:
     """End the turn: close its round unless ``is_closed``, set its text, and emit the final event."""
     if work.state.rounds and not is_closed:
         close_round(work, termination)
@@ -86,4 +88,4 @@ def end(work: Work, termination: Termination, error: Error | None = None, *, is_
     else:
         work.tell(TurnComplete, termination, state.text, state.written, state.usage)
     work.save()
-    work.do(Stop())
+    work.do(StopTasks())

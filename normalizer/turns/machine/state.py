@@ -49,7 +49,7 @@ Status = Literal["waiting_approval", "approved", "denied", "started", "waiting_r
 
 #: How a call came to its result. The first four ran to their end; ``timeout``, ``cancelled`` and ``unknown_outcome``
 #: were abandoned while they ran; the others never ran.
-How = Literal[
+CallOutcome = Literal[
     "returned",
     "failed",
     "raised",
@@ -64,7 +64,7 @@ How = Literal[
 ]
 
 #: Failures that the tool caused, not the model. If every kept call of a round has one of these, all tools failed.
-TOOL_FAILURES: frozenset[How] = frozenset(("failed", "raised", "unsayable", "timeout"))
+TOOL_FAILURES: frozenset[CallOutcome] = frozenset(("failed", "raised", "unsayable", "timeout"))
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -104,7 +104,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 class CallState(Struct, frozen=True, omit_defaults=True):
     """A kept call of a round. ``key``: its permanent key (`key_of`). ``block``: the index of its block in the answer.
 
-    ``server``: the MCP server on which the provider asks to run the call; it does not run here. ``given``: the call
+    ``server``: the MCP server on which the provider asks to run the call; it does not run here. ``submitted``: the call
     was passed to the executor. ``deferred``: the call is handed over, and its result comes from outside. ``result``:
     the tool result, until the round is over and the round's ``turns`` hold it.
     """
@@ -114,10 +114,10 @@ class CallState(Struct, frozen=True, omit_defaults=True):
     block: int
     key: str
     status: Status = "approved"
-    how: How | None = None
+    outcome: CallOutcome | None = field(name="how", default=None)
     result: ToolResult | None = None
     attempts: int = 0
-    given: bool = False
+    submitted: bool = field(name="given", default=False)
     reason: str | None = None
     server: str | None = None
     deferred: bool = False
@@ -156,7 +156,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     termination_reason: Termination | None = None
 
     @property
-    def answered(self) -> Response | None:
+    def answer(self) -> Response | None:
         """The model's answer, None before it has arrived."""
         if self.response is None and self.messages and isinstance(self.messages[0], Assistant):
             return self.messages[0].response
@@ -165,7 +165,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     @property
     def ai_response_content(self) -> list[Block]:
         """The blocks of the answer's first choice, empty if there is none."""
-        response = self.answered
+        response = self.answer
         return response.choices[0].blocks if response is not None and response.choices else []
 
     @property
@@ -185,7 +185,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     def all_failed(self) -> bool:
         """Whether there were client calls and each failed in a way of `TOOL_FAILURES`."""
         own = [call for call in self.calls if call.server is None]
-        return bool(own) and all(call.how in TOOL_FAILURES for call in own)
+        return bool(own) and all(call.outcome in TOOL_FAILURES for call in own)
 
     def call(self, id: str) -> CallState | None:
         """Return the kept call with this id, or None."""
@@ -205,9 +205,9 @@ class TurnState(Struct, frozen=True):
     The rounds hold the messages that were added since (`history`).
 
     ``seq`` and ``block``: the numbers of the next event and of the next block. ``repeats``: how often each call was
-    made, by `likeness`. ``ending``: why the model is asked a last time. ``notes``: data that the ``direct`` middleware
-    needs when the turn is resumed. ``text``: the answer of a turn that is over. ``written``: whether the model wrote
-    it.
+    made, by `fingerprint`. ``ending``: why the model is asked a last time. ``notes``: data that the ``direct``
+    middleware needs when the turn is resumed. ``text``: the answer of a turn that is over. ``written``: whether the
+    model wrote it.
     """
 
     id: str
@@ -281,7 +281,7 @@ def key_of(turn: str, round: int, call: ToolCall) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def likeness(call: ToolCall) -> str:
+def fingerprint(call: ToolCall) -> str:
     """Return a fingerprint that is equal for calls of the same tool with the same arguments.
 
     It ignores the id and, for parsed arguments, spelling and key order.
@@ -291,7 +291,7 @@ def likeness(call: ToolCall) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def added(before: Usage | None, more: Usage | None) -> Usage | None:
+def add_usage(before: Usage | None, more: Usage | None) -> Usage | None:
     """Return the sum of two usages, field by field. A field that is None in both stays None."""
     if before is None or more is None:
         return before if more is None else msgspec.structs.replace(more, raw=None)

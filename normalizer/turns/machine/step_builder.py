@@ -7,20 +7,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..events import TurnBlock, TurnEvent
-from .effects import Approve, Ask, Effect, Execute, Save, Stop, Tell, Wait
+from .effects import Approve, Ask, Effect, Emit, Execute, Save, StopTasks, Wait
 from .state import CallState, RoundState, TurnState
 
 
-class Work:
+class StepBuilder:
     """Collects one step. ``state`` is replaced and never mutated, so that the previous state stays valid."""
 
     __slots__ = ("_done", "_kept", "_told", "state")
 
     def __init__(self, state: TurnState) -> None:
         self.state = state
-        self._told: list[Tell] = []
+        self._told: list[Emit] = []
         self._kept = False
-        self._done: list[Ask | Execute | Approve | Stop | Wait] = []
+        self._done: list[Ask | Execute | Approve | StopTasks | Wait] = []
 
     @property
     def effects(self) -> list[Effect]:
@@ -34,14 +34,14 @@ class Work:
 
     def tell(self, event: type[TurnEvent], *members: Any, **named: Any) -> None:
         """Emit an event with the next number. ``members``: its fields after ``seq``."""
-        self._told.append(Tell(event(self.state.seq, *members, **named)))
+        self._told.append(Emit(event(self.state.seq, *members, **named)))
         self.state = replace(self.state, seq=self.state.seq + 1)
 
     def save(self) -> None:
         """Save the final state of the step before its actions."""
         self._kept = True
 
-    def do(self, effect: Ask | Execute | Approve | Stop | Wait) -> None:
+    def do(self, effect: Ask | Execute | Approve | StopTasks | Wait) -> None:
         """Add an action."""
         self._done.append(effect)
 

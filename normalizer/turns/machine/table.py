@@ -1,6 +1,6 @@
 """The state machine of a turn, without I/O: ``step`` returns the next state and its effects.
 
-    state, effects = step(state, happening)
+    state, effects = step(state, input)
 
     new --Begun--> asking --Answered--> acting --all calls answered--> asking … --> over
                      |                    |  (waits, while calls need approval or a result from outside)
@@ -17,176 +17,184 @@ from typing import Any
 
 from .. import events
 from ..errors import TurnMisused
-from ..events import Acknowledged, BlockDelta, BlockReset, BlockSettled, BlockStart, BlockStop, TurnStarted
+from ..events import (
+    Acknowledged,
+    TurnBlockDelta,
+    TurnBlockReset,
+    TurnBlockRevised,
+    TurnBlockStart,
+    TurnBlockStop,
+    TurnStarted,
+)
 from .calls import decided, finished, give_up, progressed, recover, starting, supplied
 from .effects import Effect
 from .inputs import (
-    Acknowledging,
-    Again,
-    Answered,
-    Begun,
-    Bounded,
-    Broke,
-    Cancelled,
-    Closed,
-    Decided,
-    Finished,
-    Grew,
-    Happening,
-    Noted,
-    Opened,
-    Progressed,
-    Replaced,
-    Resumed,
-    Settled,
-    Starting,
-    Supplied,
+    AcknowledgementReady,
+    AddNote,
+    AnswerFailed,
+    AnswerReceived,
+    Begin,
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockRevised,
+    BlockStarted,
+    CallDecided,
+    CallEnded,
+    CallProgressed,
+    CallStarting,
+    Cancel,
+    Finalize,
+    Input,
+    ResultSupplied,
+    Resume,
+    Retry,
 )
 from .response import answered, refuse
-from .rounds import ask, ask_again, end
-from .state import Note, TurnState, added
-from .step_builder import Work
+from .rounds import end_turn, send_request, start_round
+from .state import Note, TurnState, add_usage
+from .step_builder import StepBuilder
 
 
-def step(state: TurnState, happening: Happening) -> tuple[TurnState, list[Effect]]:
+def step(state: TurnState, input: Input) -> tuple[TurnState, list[Effect]]:
     """Apply an input to a state. Return the next state and the effects, in the order in which to perform them.
 
     Raises TurnMisused for an input that the state does not allow: a second beginning, or a decision or result for a
     call that does not wait for it.
     """
-    work = Work(state)
-    _STEPS[type(happening)](work, happening)
+    work = StepBuilder(state)
+    _STEPS[type(input)](work, input)
     return work.state, work.effects
 
 
-def _begun(work: Work, happening: Begun) -> None:
+def _begun(work: StepBuilder, input: Begin) -> None:
     state = work.state
     if state.phase != "new":
         raise TurnMisused("the turn has begun before", where=state.id, hint="resume it, or make another one")
     work.tell(TurnStarted, state.id, state.wire, state.settings.policy)
     if state.settings.max_rounds > 0:
-        ask(work)
+        start_round(work)
     else:
-        ask(work, "max_rounds_reached")
+        start_round(work, "max_rounds_reached")
 
 
-def _resumed(work: Work, happening: Resumed) -> None:
+def _resumed(work: StepBuilder, input: Resume) -> None:
     state = work.state
     if state.phase == "new":
-        _begun(work, Begun())
+        _begun(work, Begin())
         return
     if state.phase == "over":
         return
     work.tell(TurnStarted, state.id, state.wire, state.settings.policy, True)
     if state.phase == "acting":
-        recover(work, happening.rerun)
+        recover(work, input.rerun)
         return
-    _again(work, Again())
+    _again(work, Retry())
 
 
-def _again(work: Work, happening: Again) -> None:
+def _again(work: StepBuilder, input: Retry) -> None:
     round = work.round if work.state.phase == "asking" else None
     if round is None:
         return
     work.set_round(attempt=round.attempt + 1, last=round.last or work.state.ending is not None)
-    work.set(block=round.first_block, usage=added(work.state.usage, happening.usage))
-    ask_again(work)
+    work.set(block=round.first_block, usage=add_usage(work.state.usage, input.usage))
+    send_request(work)
 
 
-def _bounded(work: Work, happening: Bounded) -> None:
+def _bounded(work: StepBuilder, input: Finalize) -> None:
     if work.state.phase != "over" and work.state.ending is None:
-        work.set(ending=happening.ending)
+        work.set(ending=input.ending)
 
 
-def _noted(work: Work, happening: Noted) -> None:
+def _noted(work: StepBuilder, input: AddNote) -> None:
     if work.state.phase in ("new", "over"):
         return
-    if happening.keep:
-        note = Note(happening.round, happening.note, happening.data)
+    if input.keep:
+        note = Note(input.round, input.note, input.data)
         work.set(notes=[*work.state.notes, note])
-    work.tell(events.Noted, happening.round, happening.note, happening.data)
+    work.tell(events.Noted, input.round, input.note, input.data)
 
 
-def _opened(work: Work, happening: Opened) -> None:
+def _opened(work: StepBuilder, input: BlockStarted) -> None:
     if work.state.phase == "asking":
-        sequence = work.round.first_block + happening.key
+        sequence = work.round.first_block + input.key
         work.set(block=max(work.state.block, sequence + 1))
-        members = (sequence, happening.block_type, happening.id, happening.name)
-        work.tell(BlockStart, work.round.round_number, *members)
+        members = (sequence, input.block_type, input.id, input.name)
+        work.tell(TurnBlockStart, work.round.round_number, *members)
 
 
-def _grew(work: Work, happening: Grew) -> None:
+def _grew(work: StepBuilder, input: BlockExtended) -> None:
     if work.state.phase == "asking":
-        work.tell(BlockDelta, work.round.round_number, work.round.first_block + happening.key, happening.text)
+        work.tell(TurnBlockDelta, work.round.round_number, work.round.first_block + input.key, input.text)
 
 
-def _replaced(work: Work, happening: Replaced) -> None:
+def _replaced(work: StepBuilder, input: BlockReplaced) -> None:
     if work.state.phase == "asking":
-        work.tell(BlockReset, work.round.round_number, work.round.first_block + happening.key, happening.text)
+        work.tell(TurnBlockReset, work.round.round_number, work.round.first_block + input.key, input.text)
 
 
-def _closed(work: Work, happening: Closed) -> None:
+def _closed(work: StepBuilder, input: BlockEnded) -> None:
     if work.state.phase == "asking":
-        work.tell(BlockStop, work.round.round_number, _row(work, happening), happening.cut)
+        work.tell(TurnBlockStop, work.round.round_number, _row(work, input), input.cut)
 
 
-def _settled(work: Work, happening: Settled) -> None:
+def _settled(work: StepBuilder, input: BlockRevised) -> None:
     if work.state.phase == "asking":
-        work.tell(BlockSettled, work.round.round_number, _row(work, happening))
+        work.tell(TurnBlockRevised, work.round.round_number, _row(work, input))
 
 
-def _row(work: Work, block: Closed | Settled) -> Any:
+def _row(work: StepBuilder, block: BlockEnded | BlockRevised) -> Any:
     return work.block(work.round.first_block + block.key, block.block_type, block.text_content, block.content)
 
 
-def _broke(work: Work, happening: Broke) -> None:
+def _broke(work: StepBuilder, input: AnswerFailed) -> None:
     if work.state.phase != "asking":
         return
-    response = happening.response
+    response = input.response
     if response is not None:
         work.set_round(response=response, usage=response.usage)
-        work.set(usage=added(work.state.usage, response.usage))
-    end(work, "provider_failed", happening.error)
+        work.set(usage=add_usage(work.state.usage, response.usage))
+    end_turn(work, "provider_failed", input.error)
 
 
-def _acknowledging(work: Work, happening: Acknowledging) -> None:
+def _acknowledging(work: StepBuilder, input: AcknowledgementReady) -> None:
     """Emit the acknowledgement, unless its round is over."""
-    if work.state.phase == "acting" and happening.round in (0, work.round.round_number):
-        work.tell(Acknowledged, work.round.round_number, happening.text, happening.spoken)
+    if work.state.phase == "acting" and input.round in (0, work.round.round_number):
+        work.tell(Acknowledged, work.round.round_number, input.text, input.spoken)
 
 
-def _cancelled(work: Work, happening: Cancelled) -> None:
+def _cancelled(work: StepBuilder, input: Cancel) -> None:
     state = work.state
     if state.phase == "over":
         return
     if state.phase == "acting":
-        give_up(work, happening.reason)
-    elif state.phase == "asking" and happening.response is not None:
-        response, why = happening.response, f": {happening.reason}" if happening.reason else ""
+        give_up(work, input.reason)
+    elif state.phase == "asking" and input.response is not None:
+        response, why = input.response, f": {input.reason}" if input.reason else ""
         work.set_round(response=response, usage=response.usage, result_block=state.block)
-        work.set(usage=added(state.usage, response.usage))
+        work.set(usage=add_usage(state.usage, response.usage))
         refuse(work, response, f"the turn was cancelled{why}")
-    end(work, "cancelled")
+    end_turn(work, "cancelled")
 
 
-_STEPS: dict[type, Callable[[Work, Any], None]] = {
-    Begun: _begun,
-    Resumed: _resumed,
-    Opened: _opened,
-    Grew: _grew,
-    Replaced: _replaced,
-    Closed: _closed,
-    Settled: _settled,
-    Answered: answered,
-    Broke: _broke,
-    Again: _again,
-    Bounded: _bounded,
-    Noted: _noted,
-    Acknowledging: _acknowledging,
-    Decided: decided,
-    Starting: starting,
-    Progressed: progressed,
-    Finished: finished,
-    Supplied: supplied,
-    Cancelled: _cancelled,
+_STEPS: dict[type, Callable[[StepBuilder, Any], None]] = {
+    Begin: _begun,
+    Resume: _resumed,
+    BlockStarted: _opened,
+    BlockExtended: _grew,
+    BlockReplaced: _replaced,
+    BlockEnded: _closed,
+    BlockRevised: _settled,
+    AnswerReceived: answered,
+    AnswerFailed: _broke,
+    Retry: _again,
+    Finalize: _bounded,
+    AddNote: _noted,
+    AcknowledgementReady: _acknowledging,
+    CallDecided: decided,
+    CallStarting: starting,
+    CallProgressed: progressed,
+    CallEnded: finished,
+    ResultSupplied: supplied,
+    Cancel: _cancelled,
 }

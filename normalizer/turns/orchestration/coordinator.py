@@ -33,21 +33,21 @@ from ..execution.cancellation import is_failure
 from ..execution.executor import Executor
 from ..execution.tool_results import MOST
 from ..execution.tools import Tool, Tools
-from ..machine.effects import Ask, Effect, Tell, Wait
+from ..machine.effects import Ask, Effect, Emit, Wait
 from ..machine.inputs import (
-    Again,
-    Answered,
-    Begun,
-    Bounded,
-    Broke,
-    Closed,
-    Grew,
-    Happening,
-    Opened,
-    Progressed,
-    Replaced,
-    Resumed,
-    Settled,
+    AnswerFailed,
+    AnswerReceived,
+    Begin,
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockRevised,
+    BlockStarted,
+    CallProgressed,
+    Finalize,
+    Input,
+    Resume,
+    Retry,
 )
 from ..machine.lookup import chosen
 from ..machine.state import TurnState
@@ -82,7 +82,7 @@ _HOPELESS = (401, 403, 404)
 _OURS = ("CircuitOpen", "OutOfTime")
 
 #: Inputs that require no decision.
-_GROWING = (Opened, Grew, Replaced, Closed, Settled, Progressed)
+_GROWING = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallProgressed)
 
 #: Called before each phase, with the phase and the state after it. If it returns False for a `Synthesis`, the next
 #: answer is the last one.
@@ -211,22 +211,22 @@ class Coordinator:
 
     # inputs of the machine
 
-    async def _direct(self, state: TurnState, happening: Happening) -> list[Happening]:
-        if isinstance(happening, _GROWING):
-            return [happening]
+    async def _direct(self, state: TurnState, input: Input) -> list[Input]:
+        if isinstance(input, _GROWING):
+            return [input]
         if self._waits is not None and self._began is not None:
             self._began, self._waits = self._began + self._clock() - self._waits, None
             self._watch()
-        told = self._recovered(state, happening)
+        told = self._recovered(state, input)
         after, effects = _ahead(state, told)
         ask = next((effect for effect in effects if isinstance(effect, Ask)), None)
         ended = [one for one in phases(after, effects) if not isinstance(one, Reasoning)]
         wanted = [await self._heard(message, after) for message in ended]
         if ask is not None and not ask.last and (not all(wanted) or self._spent(after)):
-            told = [Bounded("budget_exceeded"), *told]
+            told = [Finalize("budget_exceeded"), *told]
             after, effects = _ahead(state, told)
         elif ask is not None and not ask.last and self._all_failed(after):
-            told = [Bounded("all_tools_failed"), *told]
+            told = [Finalize("all_tools_failed"), *told]
             after, effects = _ahead(state, told)
         for message in phases(after, effects):
             if isinstance(message, Reasoning):
@@ -237,21 +237,21 @@ class Coordinator:
         notes = [noted(one) for one in (*self._untold, *begun)]
         self._untold.clear()
         for effect in effects:
-            if isinstance(effect, Tell) and isinstance(effect.event, ResultNeeded):
+            if isinstance(effect, Emit) and isinstance(effect.event, ResultNeeded):
                 self._ran += 1  # it runs elsewhere, so `_forbidden` does not count it
             elif isinstance(effect, Wait):
                 self._waits = self._clock()
                 self._unwatch()
             elif isinstance(effect, Ask):
                 self._built = effect.request, await self._build(effect.request)
-        begins = isinstance(happening, (Begun, Resumed))  # these must be the first input, also in the log
+        begins = isinstance(input, (Begin, Resume))  # these must be the first input, also in the log
         return [*told, *notes] if begins else [*notes, *told]
 
-    def _recovered(self, state: TurnState, happening: Happening) -> list[Happening]:
+    def _recovered(self, state: TurnState, input: Input) -> list[Input]:
         """Return the inputs that replace a failed answer: a retry, the last request, or the same input."""
-        if not isinstance(happening, (Broke, Answered)) or state.phase != "asking" or state.round is None:
-            return [happening]
-        error, response = _trouble(happening, state), happening.response
+        if not isinstance(input, (AnswerFailed, AnswerReceived)) or state.phase != "asking" or state.round is None:
+            return [input]
+        error, response = _trouble(input, state), input.response
         usage = response.usage if response is not None else None
         if response is not None and usage is None and self.built is not None:
             self._estimated += self.built.tokens + self.context.weight_of(Assistant(response))
@@ -259,24 +259,24 @@ class Coordinator:
             self.breakers.succeeded("provider", self._engine.circuit)
             if self._level == "simplified":
                 self._level = "whole"
-            return [happening]
+            return [input]
         if error.type not in _OURS and error.retryable is not False:
             self.breakers.failed("provider", self._engine.circuit)
         why = f"{error.type}: {error.message}"
-        demanded = happening.retry_after
+        demanded = input.retry_after
         if demanded is not None and self._backoff is not None and not self._backoff.allows(demanded):
-            return [happening]  # a retry would come before the delay that the provider demands
+            return [input]  # a retry would come before the delay that the provider demands
         if error.type == "CircuitOpen" or error.status in _HOPELESS or self._level == "session":
-            return [happening]
+            return [input]
         self._tries[state.round.round_number] += 1
         may_repeat = error.type != "OutOfTime" and not (response is not None and ran_elsewhere(response))
         if may_repeat and self._tries[state.round.round_number] < self.limits.attempts:
             self._level = "simplified"
             self._recover(state.round.round_number, "round", why)
-            return [Again(usage)]
+            return [Retry(usage)]
         self._level = "session"
         self._recover(state.round.round_number, "session", why)
-        return [Bounded("incomplete"), Again(usage)]
+        return [Finalize("incomplete"), Retry(usage)]
 
     def _prepare(self, request: Request) -> Request:
         """Return the request that `_direct` built before this step, because this method cannot await summaries."""
@@ -388,20 +388,20 @@ class Coordinator:
         return wanted
 
 
-def _ahead(state: TurnState, happenings: list[Happening]) -> tuple[TurnState, list[Effect]]:
+def _ahead(state: TurnState, inputs: list[Input]) -> tuple[TurnState, list[Effect]]:
     """Return the state and the effects after these inputs. A step is pure, so it can be computed in advance."""
     effects: list[Effect] = []
-    for happening in happenings:
-        state, more = step(state, happening)
+    for input in inputs:
+        state, more = step(state, input)
         effects += more
     return state, effects
 
 
-def _trouble(happening: Broke | Answered, state: TurnState) -> Error | None:
+def _trouble(input: AnswerFailed | AnswerReceived, state: TurnState) -> Error | None:
     """Return the error of a failed answer, None for a usable one."""
-    if isinstance(happening, Broke):
-        return happening.error
-    response = happening.response
+    if isinstance(input, AnswerFailed):
+        return input.error
+    response = input.response
     choice = chosen(response, state.settings)
     if response.error is not None:
         return response.error

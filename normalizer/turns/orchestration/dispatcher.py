@@ -95,15 +95,15 @@ class Dispatcher:
         """Run a call, or a fallback if it fails, and return one result, which names the fallback that ran."""
         refusal = self._open.pop(call.id, None)
         first = await self._heard(call, run) if refusal is None else Ran(call, failure(call, refusal), "failed")
-        if first.how not in TOOL_FAILURES:
+        if first.outcome not in TOOL_FAILURES:
             return first
         ran, troubles = first, list[str]()
         for other in self._substitutes(call, troubles):
-            if ran.how == "cancelled":
+            if ran.outcome == "cancelled":
                 break
             why = _said(ran)
             ran = await self._instead(other, run)
-            if ran.how == "returned":
+            if ran.outcome == "returned":
                 self._substituted(call.id, other.name, why)
                 note = f"[{call.name} failed: {why}. {other.name}({other.arguments_text}) was run in its place.]"
                 return replace(ran, result=replace(ran.result, parts=[TextPart(note), *ran.result.parts], plain=False))
@@ -123,9 +123,9 @@ class Dispatcher:
     async def _heard(self, call: ToolCall, run: Run) -> Ran:
         """Run a call and report success or failure to its breaker."""
         ran = await run(call)
-        if ran.how in ("raised", "timeout", "unsayable"):
+        if ran.outcome in ("raised", "timeout", "unsayable"):
             self._breakers.failed("tool", call.name)
-        elif ran.how in ("returned", "failed"):  # a tool that reports its own failure works
+        elif ran.outcome in ("returned", "failed"):  # a tool that reports its own failure works
             self._breakers.succeeded("tool", call.name)
         return ran
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 from ... import json_codec
 from .. import events
 from ..events import CallsKnown, RoundFinished
-from ..machine.effects import Ask, Effect, Stop, Tell
-from ..machine.inputs import Noted
+from ..machine.effects import Ask, Effect, Emit, StopTasks
+from ..machine.inputs import AddNote
 from ..machine.state import TurnState
 
 #: Levels of recovery, in ascending order: a fallback tool, a retry of the round with a shorter request, a last answer
@@ -88,10 +88,10 @@ def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
     """Return the phases that one step of the machine ends and begins. ``state``: the state after the step."""
     found: list[Phase] = []
     for effect in effects:
-        if isinstance(effect, Tell) and isinstance(effect.event, CallsKnown) and effect.event.kept:
+        if isinstance(effect, Emit) and isinstance(effect.event, CallsKnown) and effect.event.kept:
             known = effect.event
             found.append(ToolExecution(known.round, [(ref.id, ref.name) for ref in known.kept]))
-        elif isinstance(effect, Tell) and isinstance(effect.event, RoundFinished):
+        elif isinstance(effect, Emit) and isinstance(effect.event, RoundFinished):
             results = state.rounds[effect.event.round - 1].tool_results
             if results:
                 failed = [one.call_id for one in results if one.is_error]
@@ -99,16 +99,16 @@ def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
                 found.append(Synthesis(effect.event.round, fine, failed))
         elif isinstance(effect, Ask) and state.round is not None:
             found.append(Reasoning(effect.round, state.round.attempt, effect.last))
-        elif isinstance(effect, Stop) and state.termination is not None:
+        elif isinstance(effect, StopTasks) and state.termination is not None:
             found.append(FinalResponse(len(state.rounds), state.termination))
     return found
 
 
-def noted(message: Message) -> Noted:
+def noted(message: Message) -> AddNote:
     """Return a message as an input of the machine. The state keeps recoveries for the note in the final answer."""
     data: dict[str, Any] = json_codec.decode(json_codec.encode(message))  # equal to what a log returns
     note, round = data.pop("type"), data.pop("round")
-    return Noted(round, note, data, isinstance(message, Recovery))
+    return AddNote(round, note, data, isinstance(message, Recovery))
 
 
 def message_of(event: events.Noted) -> Message:

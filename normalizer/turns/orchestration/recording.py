@@ -24,8 +24,8 @@ from ... import json_codec
 from ...errors import ToolparityError
 from ..errors import InvalidState
 from ..events import TurnEvent
-from ..machine.effects import Save, Tell
-from ..machine.inputs import Begun, Bounded, Happening
+from ..machine.effects import Emit, Save
+from ..machine.inputs import Begin, Finalize, Input
 from ..machine.state import TurnState, dump, load
 from ..machine.table import step
 from ..observer import Observer
@@ -67,11 +67,11 @@ class Recorder(Observer):
             dict[str, Any]
         ] = []  # steps not yet written: the last one, and all while the initial state is unknown
 
-    async def happened(self, happening: Happening) -> None:
+    async def input(self, input: Input) -> None:
         """Note the input of the next step. Raises InvalidState if a resumed turn has no initial state."""
         self._flush()
-        self._steps.append({"happening": happening, "events": [], "state": None})
-        if not self._headed and self._before is None and not isinstance(happening, (Begun, Bounded)):
+        self._steps.append({"happening": input, "events": [], "state": None})
+        if not self._headed and self._before is None and not isinstance(input, (Begin, Finalize)):
             raise InvalidState(
                 "a turn that had begun is recorded from its state", hint="record(file, state=turn.state)"
             )
@@ -135,14 +135,14 @@ def replay(recording: bytes) -> Replayed:
                 return Replayed(state, events, met, Difference(number, *difference))
             continue
         try:
-            happening = cast(Happening, msgspec.convert(kept.get("happening"), Happening))
+            happening = cast(Input, msgspec.convert(kept.get("happening"), Input))
         except msgspec.ValidationError as error:
             raise InvalidState(f"step {number} holds no happening: {error}") from None
         try:
             state, effects = step(state, happening)
         except ToolparityError as error:
             return Replayed(state, events, met, Difference(number, "happening", kept["happening"], str(error)))
-        told = [effect.event for effect in effects if isinstance(effect, Tell)]
+        told = [effect.event for effect in effects if isinstance(effect, Emit)]
         saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         last = saved or last
         now = {"events": json_codec.decode(json_codec.encode(told)), "state": None if saved is None else _digest(saved)}

@@ -13,7 +13,7 @@ from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.events import TurnEvent
 from toolparity.normalizer.turns.log import KeptTurn, Log, Recorder
 from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.machine.inputs import Happening
+from toolparity.normalizer.turns.machine.inputs import Input
 from toolparity.normalizer.turns.machine.state import TurnState
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.turn import Turn, outcome_of
@@ -76,8 +76,8 @@ class Dies(Observer):
         self.recorder = Recorder(log._database, log._bells.ring, log._lease)
         self.steps = steps
 
-    async def happened(self, happening: Happening) -> None:
-        await self.recorder.happened(happening)
+    async def input(self, input: Input) -> None:
+        await self.recorder.input(input)
 
     async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         if self.steps == 0:

@@ -96,7 +96,7 @@ def assert_at_most_once(kept: KeptTurn, times: Counter[str]) -> None:
     assert set(times) <= set(names)  # none that the log does not know
     assert [key for key, count in times.items() if count > 1 and names[key] != IDEMPOTENT] == []
     for call in kept.calls:
-        if call.how == "returned":
+        if call.outcome == "returned":
             assert times[call.key] >= 1
         elif call.status == "skipped":
             assert times[call.key] == 0

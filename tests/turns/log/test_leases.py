@@ -11,7 +11,7 @@ from sqlalchemy import URL
 from tests.turns.log.shared import Clock, killed, rows, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer.turns.errors import TurnHeld, UnknownTurn
-from toolparity.normalizer.turns.events import BlockDelta, TurnStarted
+from toolparity.normalizer.turns.events import TurnBlockDelta, TurnStarted
 from toolparity.normalizer.turns.log import Log, Recorder
 
 ONE_CALL = script([call("post")], [Say("Done.")])
@@ -65,7 +65,7 @@ def test_every_write_renews_the_lease(log: Log, clock: Clock) -> None:
                 with pytest.raises(TurnHeld):
                     async with log.take("turn"):
                         pass
-                await recorder.event(BlockDelta(seq, 1, 0, "words"))
+                await recorder.event(TurnBlockDelta(seq, 1, 0, "words"))
 
     asyncio.run(run())
 

@@ -14,12 +14,20 @@ from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, UnknownTurn
-from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
+from toolparity.normalizer.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine.effects import Save, Tell
-from toolparity.normalizer.turns.machine.inputs import Answered, Begun, Finished, Grew, Happening, Opened, Starting
+from toolparity.normalizer.turns.machine.effects import Emit, Save
+from toolparity.normalizer.turns.machine.inputs import (
+    AnswerReceived,
+    Begin,
+    BlockExtended,
+    BlockStarted,
+    CallEnded,
+    CallStarting,
+    Input,
+)
 from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
@@ -202,7 +210,7 @@ def test_the_pieces_of_an_answer_are_written_once(log: Log, url: URL) -> None:
         for words in ("Hi.", "Many words, in many pieces, one after the other, and then some more. " * 5):
             made = await recorded(log, script([Say(words)]))
             again = await assert_replays(log, made.state.id)
-            pieces = sum(isinstance(event, BlockDelta) for event in again.events)
+            pieces = sum(isinstance(event, TurnBlockDelta) for event in again.events)
             [(steps,)] = rows(url, "SELECT count(*) FROM steps WHERE turn_id = :id", id=made.state.id)
             counts.append((pieces, steps))
         assert counts[0][0] < 3
@@ -218,15 +226,15 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
     state = TurnState("turn", "openai.chat", request)
     called = ToolCall("c0", "look", {}, "{}", "complete")
     response = Response("openai.chat", "openai", "r", "m", [Choice(0, [called], Stop("tool_calls"))])
-    happened: list[Happening] = [
-        Begun(),
-        Answered(response),
-        Starting("c0"),
-        Finished("c0", ToolResult("c0", [TextPart("fine")]), "returned"),
-        Finished("c0", ToolResult("c0", [TextPart("again")]), "returned"),
-        Starting("c0"),
-        Opened(0, "text"),
-        Grew(0, "Done."),
+    happened: list[Input] = [
+        Begin(),
+        AnswerReceived(response),
+        CallStarting("c0"),
+        CallEnded("c0", ToolResult("c0", [TextPart("fine")]), "returned"),
+        CallEnded("c0", ToolResult("c0", [TextPart("again")]), "returned"),
+        CallStarting("c0"),
+        BlockStarted(0, "text"),
+        BlockExtended(0, "Done."),
     ]
 
     async def run() -> None:
@@ -234,8 +242,8 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
         async with log.record() as recorder:
             for one in happened:
                 state, effects = step(state, one)
-                await recorder.happened(one)
-                events = [effect.event for effect in effects if isinstance(effect, Tell)]
+                await recorder.input(one)
+                events = [effect.event for effect in effects if isinstance(effect, Emit)]
                 await recorder.keep(events, next((e.state for e in effects if isinstance(e, Save)), None))
         await assert_replays(log, "turn")
 

@@ -96,9 +96,9 @@ def test_a_call_whose_outcome_is_unknown_is_run_again_only_where_it_may_be(
         [called] = kept.calls
         [result] = [b.content for b in kept.blocks if b.block_type == "tool_result"]
         if idempotent:
-            assert (called.status, called.how, called.attempts, counting.names) == ("done", "returned", 2, ["post"])
+            assert (called.status, called.outcome, called.attempts, counting.names) == ("done", "returned", 2, ["post"])
         else:
-            assert (called.status, called.how, called.attempts) == ("abandoned", "unknown_outcome", 1)
+            assert (called.status, called.outcome, called.attempts) == ("abandoned", "unknown_outcome", 1)
             assert counting.names == []
             assert result["is_error"]
             assert UNKNOWN_OUTCOME in str(result["content"])
@@ -120,7 +120,7 @@ def test_a_call_that_was_to_be_run_again_is_not_said_to_have_never_run(log: Log,
         await log.close(id, force=True)
         kept = await log.turn(id)
         assert_whole(kept)
-        assert [(c.how, c.attempts) for c in kept.calls] == [("cancelled", 1)]
+        assert [(c.outcome, c.attempts) for c in kept.calls] == [("cancelled", 1)]
         assert kept.blocks[-1].content["content"] == CANCELLED_RUNNING
 
     asyncio.run(run())
@@ -188,7 +188,7 @@ def test_a_result_from_elsewhere_is_given_in_another_process(url: URL, clock: Cl
             [id] = await log.turns("over")
             kept = await log.turn(id)
             assert_whole(kept)
-            assert [(c.name, c.status, c.how, c.attempts) for c in kept.calls] == [
+            assert [(c.name, c.status, c.outcome, c.attempts) for c in kept.calls] == [
                 ("post", "done", "returned", 1),
                 ("count", "done", "returned", 1),
                 ("post", "done", "returned", 1),
@@ -211,7 +211,7 @@ def test_a_turn_that_waits_for_a_result_can_be_closed(log: Log) -> None:
         kept = await log.turn(id)
         assert_whole(kept)
         assert kept.blocks[-1].content["content"] == CANCELLED_ELSEWHERE
-        assert [(c.status, c.how) for c in kept.calls] == [("abandoned", "cancelled")]
+        assert [(c.status, c.outcome) for c in kept.calls] == [("abandoned", "cancelled")]
 
     asyncio.run(run())
 

@@ -17,11 +17,11 @@ from sqlalchemy import URL
 from tests.turns.log.shared import recorded, rows
 from tests.turns.playing import Say, script
 from toolparity.normalizer.turns.events import (
-    BlockSettled,
-    BlockStop,
     CallProgress,
     RoundStarted,
     TurnBlock,
+    TurnBlockRevised,
+    TurnBlockStop,
     TurnStarted,
 )
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
@@ -132,9 +132,9 @@ def test_what_is_read_is_what_the_turn_told(log: Log) -> None:
         assert kept.state == turn.state
         assert [row.seq for row in page.events] == list(range(kept.seq))
         assert [row.event.seq for row in page.events] == list(range(kept.seq))
-        stopped = [row.event.block for row in page.events if isinstance(row.event, BlockStop)]
+        stopped = [row.event.block for row in page.events if isinstance(row.event, TurnBlockStop)]
         assert kept.blocks == stopped
-        assert [(c.name, c.status, c.how, c.attempts) for c in kept.calls] == [
+        assert [(c.name, c.status, c.outcome, c.attempts) for c in kept.calls] == [
             ("look", "done", "returned", 1),
             ("count", "done", "returned", 1),
             ("post", "done", "returned", 1),
@@ -165,8 +165,8 @@ def test_events_are_given_in_pages(log: Log) -> None:
     asyncio.run(run())
 
 
-def block(sequence: int, said: str | None, more: Any = None, seq: int = 1) -> BlockStop:
-    return BlockStop(seq, 1, TurnBlock(sequence, "text", said, more))
+def block(sequence: int, said: str | None, more: Any = None, seq: int = 1) -> TurnBlockStop:
+    return TurnBlockStop(seq, 1, TurnBlock(sequence, "text", said, more))
 
 
 STRANGE = "a\x00b\ud800c\U0001f600\u2028"
@@ -214,7 +214,7 @@ def test_a_settled_block_replaces_the_one_that_stopped(log: Log) -> None:
         settled = TurnBlock(0, "thinking", "Hm.", {"signature": "abc"})
         async with log.record() as recorder:
             await recorder.keep([TurnStarted(0, "turn", "openai.chat", "all"), block(0, "Hm.")], None)
-            await recorder.event(BlockSettled(2, 1, settled))
+            await recorder.event(TurnBlockRevised(2, 1, settled))
         assert (await log.turn("turn")).blocks == [settled]
 
     asyncio.run(run())

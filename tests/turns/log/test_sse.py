@@ -18,7 +18,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.errors import UnknownTurn
-from toolparity.normalizer.turns.events import BlockDelta, TurnEvent, TurnStarted
+from toolparity.normalizer.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
 from toolparity.normalizer.turns.log import EventRow, Log, Page
 
 ONE_CALL = script([Say("Let me look."), call("look")], [Say("Done.")])
@@ -110,7 +110,7 @@ def test_an_event_is_encoded_as_it_is_streamed(log: Log) -> None:
 
 
 def test_words_with_line_ends_and_half_characters_are_one_event() -> None:
-    event = BlockDelta(7, 1, 0, "a\nb\r\n\r\ndata: c\u2028\ud83d\n\nid: 9")
+    event = TurnBlockDelta(7, 1, 0, "a\nb\r\n\r\ndata: c\u2028\ud83d\n\nid: 9")
     encoded = sse.encode(event)
     assert encoded.count(b"\n\n") == 1
     assert b"\r" not in encoded
@@ -181,7 +181,7 @@ def test_a_reader_follows_a_turn_that_another_process_runs(url: URL) -> None:
                 await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
                 reading = asyncio.create_task(client.read(sse.events(ours, "turn", poll=0.01)))
                 for seq in range(1, 6):
-                    await recorder.event(BlockDelta(seq, 1, 0, str(seq)))
+                    await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
                     while len(client.seen) <= seq:
                         await asyncio.sleep(0.001)
                 await recorder.event(told.TurnComplete(6, "natural_completion", "Done."))

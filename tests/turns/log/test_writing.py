@@ -18,7 +18,7 @@ from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
-from toolparity.normalizer.turns.events import BlockDelta, BlockStop, TurnBlock, TurnStarted
+from toolparity.normalizer.turns.events import TurnBlock, TurnBlockDelta, TurnBlockStop, TurnStarted
 from toolparity.normalizer.turns.log import Log
 
 
@@ -46,7 +46,7 @@ def test_a_block_is_persisted_the_moment_it_stops(log: Log) -> None:
         stopped = []
         async with log.record() as recorder:
             async for event in turn(recorder).stream("Go."):
-                if isinstance(event, BlockStop):
+                if isinstance(event, TurnBlockStop):
                     stopped.append(event.block)
                     assert event.block in (await log.turn(recorder.turn or "")).blocks
         assert len(stopped) == 8  # Anthropic shows no thinking unless it is asked to
@@ -87,9 +87,9 @@ def test_what_goes_wrong_in_a_step_leaves_nothing_of_it(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began())
-            bad = BlockStop(2, 1, TurnBlock(0, "text", "words", object()))
+            bad = TurnBlockStop(2, 1, TurnBlock(0, "text", "words", object()))
             with pytest.raises(MalformedBody):
-                await recorder.keep([BlockDelta(1, 1, 0, "words"), bad], None)
+                await recorder.keep([TurnBlockDelta(1, 1, 0, "words"), bad], None)
             page = await log.events("turn")
             assert [row.type for row in page.events] == ["turn_started"]
             assert (await log.turn("turn")).blocks == []
@@ -122,10 +122,10 @@ def test_events_have_to_follow_each_other(log: Log) -> None:
         async with log.record() as recorder:
             await recorder.event(began())
             with pytest.raises(InvalidState, match="event 2 where event 1 is the next"):
-                await recorder.event(BlockDelta(2, 1, 0, "words"))
+                await recorder.event(TurnBlockDelta(2, 1, 0, "words"))
         async with log.record() as recorder:
             with pytest.raises(InvalidState, match="does not begin"):
-                await recorder.event(BlockDelta(0, 1, 0, "words"))
+                await recorder.event(TurnBlockDelta(0, 1, 0, "words"))
         assert (await log.events("turn")).seq == 1
 
     asyncio.run(run())
@@ -145,9 +145,9 @@ def test_after_a_step_that_could_not_be_written_none_is(log: Log) -> None:
             await recorder.event(began())
             event.listen(log._database.engine, "before_cursor_execute", fails)
             with pytest.raises(LogFailed, match="the disk is full"):
-                await recorder.event(BlockDelta(1, 1, 0, "lost"))
+                await recorder.event(TurnBlockDelta(1, 1, 0, "lost"))
             with pytest.raises(InvalidState, match="event 2 where event 1 is the next"):
-                await recorder.event(BlockDelta(2, 1, 0, "words"))
+                await recorder.event(TurnBlockDelta(2, 1, 0, "words"))
         assert [row.type for row in (await log.events("turn")).events] == ["turn_started"]
 
     asyncio.run(run())
@@ -287,7 +287,7 @@ def test_what_was_to_be_written_is_not_told_by_what_goes_wrong(log: Log, url: UR
 def test_only_words_on_their_way_do_not_wait_for_the_disk(log: Log) -> None:
     """They are void if the machine goes down, and the model is asked again; nothing else may be lost."""
     modes: list[str] = []
-    light = (told.BlockStart, told.BlockDelta)
+    light = (told.TurnBlockStart, told.TurnBlockDelta)
 
     def begins(connection: Connection) -> None:
         modes.append(connection.get_execution_options()["turn_log"])
@@ -297,7 +297,9 @@ def test_only_words_on_their_way_do_not_wait_for_the_disk(log: Log) -> None:
             running = turn(recorder, script([call("look")], [Say("Done.")]))
             event.listen(log._database.engine, "begin", begins)
             events = [event async for event in running.stream("Go.")]
-            results = [e.sequence for e in events if isinstance(e, told.BlockStart) and e.block_type == "tool_result"]
+            results = [
+                e.sequence for e in events if isinstance(e, told.TurnBlockStart) and e.block_type == "tool_result"
+            ]
             soft = [e for e in events if isinstance(e, light) and e.sequence not in results]
             assert modes.count("soft") == len(soft) > 3
             modes.clear()
@@ -317,10 +319,10 @@ def test_transactions_wait_for_the_disk_unless_they_may_be_lost(log: Log, url: U
         async with log.record() as recorder:
             await recorder.event(began())
             event.listen(log._database.engine, "before_cursor_execute", listens)
-            await recorder.event(BlockDelta(1, 1, 0, "words"))
+            await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
             light = list(said)
             said.clear()
-            await recorder.event(BlockStop(2, 1, TurnBlock(0, "text", "words")))
+            await recorder.event(TurnBlockStop(2, 1, TurnBlock(0, "text", "words")))
         if url.get_backend_name() == "sqlite":
             assert light[0] == "PRAGMA synchronous = NORMAL"
             assert said[0] == "PRAGMA synchronous = FULL"

@@ -57,7 +57,7 @@ def test_calls_that_a_limit_keeps_from_running_are_not_told_as_started_nor_as_us
     coordinator = Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), limits=Limits(calls=1), policy=policy)
     told = directed(coordinator)
     first = coordinator.turn.state.rounds[0]
-    assert [(made.name, made.how, made.attempts) for made in first.calls] == [
+    assert [(made.name, made.outcome, made.attempts) for made in first.calls] == [
         ("look", "returned", 1),
         ("count", "skipped", 0),
     ]
@@ -86,7 +86,7 @@ def test_a_tool_that_hangs_is_given_up_when_the_time_is_over() -> None:
     coordinator = Coordinator(provider, Counting(look=hang).tools(), limits=Limits(seconds=0.3))
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
-    assert [made.how for made in coordinator.turn.state.rounds[0].calls] == ["cancelled", "returned"]
+    assert [made.outcome for made in coordinator.turn.state.rounds[0].calls] == ["cancelled", "returned"]
 
 
 def test_a_provider_that_hangs_is_given_up_when_the_time_is_over_and_has_one_more_chance() -> None:
@@ -170,7 +170,7 @@ def test_what_runs_when_somebody_has_decided_is_given_up_in_time() -> None:
     coordinator = Coordinator(provider, tools, limits=Limits(seconds=0.3), approve=approve)
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
-    assert [made.how for made in coordinator.turn.state.rounds[0].calls] == ["cancelled"]
+    assert [made.outcome for made in coordinator.turn.state.rounds[0].calls] == ["cancelled"]
 
 
 @pytest.mark.parametrize("limit", [{"rounds": -1}, {"calls": -1}, {"seconds": -0.5}, {"attempts": -1}])

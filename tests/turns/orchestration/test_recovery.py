@@ -9,7 +9,7 @@ import pytest
 from tests.turns.playing import WIRES, Fault, Round, Say, at_once, call, script
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.model import Error, Response
-from toolparity.normalizer.turns.machine.inputs import Happening
+from toolparity.normalizer.turns.machine.inputs import Input
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator
 
@@ -200,7 +200,7 @@ def test_a_summariser_that_raises_costs_nothing_but_its_summary(wire: str) -> No
 
 def test_what_could_not_be_written_down_is_not_done() -> None:
     class Full(Observer):
-        async def happened(self, happening: Happening) -> None:
+        async def input(self, input: Input) -> None:
             raise OSError("disk full")
 
     counting = Counting()

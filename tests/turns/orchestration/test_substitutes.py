@@ -126,7 +126,7 @@ def test_a_call_of_which_nothing_may_be_run_is_a_failure_that_never_started(fall
     told = directed(coordinator)
     first = coordinator.turn.state.rounds[0]
     assert (counting.names, first.tools_used) == ([], [])
-    assert [(made.how, made.attempts) for made in first.calls] == [("failed", 0)]
+    assert [(made.outcome, made.attempts) for made in first.calls] == [("failed", 0)]
     assert not [one for one in told if isinstance(one, CallStarted)]
     [tried] = coordinator.orchestrated.session.rounds[0].calls
     assert "'look' failed 1 times in a row" in tried.text
