@@ -9,7 +9,6 @@ _EXTRAS = {
     "alembic": "log",
     "jsonschema": "turns",
     "psycopg": "postgres",
-    "purgatory": "turns",
     "sqlalchemy": "log",
 }
 _USUAL = "conformance"

@@ -32,7 +32,7 @@ def test_when_its_time_is_over_one_try_decides() -> None:
         breakers.admit("tool", "look")
     clock.now += 1
     breakers.admit("tool", "look")
-    assert breakers.state("tool", "look") == "half-opened"
+    assert breakers.state("tool", "look") == "half-open"
     breakers.failed("tool", "look")
     with pytest.raises(CircuitOpen, match="60s"):
         breakers.admit("tool", "look")
@@ -67,3 +67,12 @@ def test_what_was_given_up_says_nothing() -> None:
     breakers = Breakers(threshold=1, clock=Clock())
     breakers.admit("tool", "look")
     assert breakers.state("tool", "look") == "closed"
+
+
+def test_a_concurrent_success_does_not_close_an_open_breaker() -> None:
+    breakers = Breakers(threshold=1, clock=Clock())
+    breakers.admit("tool", "look")
+    breakers.admit("tool", "look")
+    breakers.failed("tool", "look")
+    breakers.succeeded("tool", "look")
+    assert breakers.state("tool", "look") == "open"

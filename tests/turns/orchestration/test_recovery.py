@@ -172,7 +172,7 @@ def test_an_open_breaker_keeps_a_provider_from_being_asked_and_there_is_an_answe
     breakers = Breakers(threshold=3, seconds=60, clock=clock)
     fails = {number: RuntimeError("gone") for number in range(9)}
     directed(Coordinator(Sequenced("openai.chat", LONG, fails=fails), Counting().tools(), breakers=breakers))
-    assert breakers.state("provider", "openai") == "opened"
+    assert breakers.state("provider", "openai") == "open"
     provider = Sequenced("openai.chat", LONG)
     coordinator = Coordinator(provider, Counting().tools(), breakers=breakers)
     directed(coordinator)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 import threading
 from typing import Any
 
@@ -194,12 +192,3 @@ def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
 
     assert [result.is_error for result in at_once(run())] == [False] * 3
     assert max(most) == 1
-
-
-def test_without_purgatory_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolparity.normalizer.errors import MissingExtra
-
-    monkeypatch.setitem(sys.modules, "purgatory.domain.model", None)
-    monkeypatch.delitem(sys.modules, "toolparity.normalizer.turns.orchestration.breakers")
-    with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
-        importlib.import_module("toolparity.normalizer.turns.orchestration.breakers")
