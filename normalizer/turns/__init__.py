@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backoff import Backoff
-    from .execution.executor import Executor, kept
+    from .execution.executor import Executor
     from .execution.invoke import current_call
     from .execution.tool_results import ToolFailed
     from .execution.tools import Fallback, Tool, Tools
@@ -33,7 +33,6 @@ __all__ = [
     "Backoff",
     "current_call",
     "Executor",
-    "kept",
     "Provider",
     "Observer",
     "TurnState",
@@ -51,7 +50,6 @@ _HOMES = {
     "Backoff": "backoff",
     "current_call": "execution.invoke",
     "Executor": "execution.executor",
-    "kept": "execution.executor",
     "Provider": "provider",
     "Observer": "observer",
     "TurnState": "machine.state",

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ..model import ApprovalRequest, ToolCall
-from .execution.cancellation import is_failure
+from .execution.exceptions import is_failure
 from .execution.tools import Tool
 from .machine.inputs import CallDecided
 

@@ -13,8 +13,7 @@ from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
 from ..wires import wire_name
-from .execution.cancellation import is_failure
-from .execution.exception_text import described, message, shortened
+from .execution.exceptions import described, is_failure, message, shortened
 from .listening import BlockTracker
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider

@@ -29,10 +29,9 @@ from ..wires import wire_name
 from .backoff import DEFAULT, Backoff, Retries
 from .errors import TurnMisused
 from .events import TurnEvent
-from .execution.barrier import Gate
-from .execution.cancellation import EXITS, is_failure
-from .execution.exception_text import described
-from .execution.executor import Executor, Ran
+from .execution.barrier import Barrier
+from .execution.exceptions import EXITS, described, is_failure
+from .execution.executor import NOT_STARTED, Executor, FinishedCall
 from .execution.tools import Tool, Tools
 from .hooks import Acknowledger, Approver, acknowledgement, decide, written
 from .input_queue import InputQueue
@@ -68,7 +67,6 @@ from .request import first_request, gone_on_with
 from .tasks import Tasks
 
 _log = logging.getLogger("toolparity")
-_LOST = "This call was not executed: it was cancelled before it began."
 _INTERRUPTED = "the program was interrupted"
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
 _KNOWN = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallEnded, ResultSupplied)
@@ -132,10 +130,10 @@ class Turn:
         self._answered: set[str] = set()  # calls whose result is still queued for the machine
         self._untold: deque[tuple[Input, list[Effect]]] = deque()
         self._mail: InputQueue | None = None
-        self._gate = Gate()
+        self._barrier = Barrier()
         self._tasks = Tasks(self._post, self._executor.grace)
         self._deciding: set[str] = set()
-        self._unwanted: dict[str, asyncio.Future[None]] = {}
+        self._cancellations: dict[str, asyncio.Future[None]] = {}
         self._asking: ModelCall | None = None
         self._waits = False
 
@@ -183,9 +181,9 @@ class Turn:
         call = awaited(self.state, call_id, "waiting_result")
         if call_id in self._answered:
             raise TurnMisused(f"{call_id!r} has its result", hint="each call has exactly one")
-        ran = self._executor.ran(called(call, self.state.rounds[-1], self.state.settings), outcome)
+        finished = self._executor.finished(called(call, self.state.rounds[-1], self.state.settings), outcome)
         self._answered.add(call_id)
-        self._say(ResultSupplied(call_id, ran.result, ran.outcome))
+        self._say(ResultSupplied(call_id, finished.result, finished.outcome))
 
     def cancel(self, reason: str | None = None, *, call_id: str | None = None) -> None:
         """End the turn and answer every open call. With ``call_id``, cancel only that running call.
@@ -195,11 +193,11 @@ class Turn:
         not running here.
         """
         if call_id is not None:
-            unwanted = self._unwanted.get(call_id)
-            if unwanted is None:
+            cancellation = self._cancellations.get(call_id)
+            if cancellation is None:
                 raise TurnMisused(f"no call {call_id!r} is running here", hint="answer one that runs elsewhere")
-            if not unwanted.done():
-                unwanted.set_result(None)
+            if not cancellation.done():
+                cancellation.set_result(None)
         elif self._mail is not None:
             self._mail.post(self._given_up(reason))
         else:
@@ -219,7 +217,7 @@ class Turn:
         beginning = self._beginning(message)
         mail = self._mail = InputQueue()
         self._waits = False
-        self._gate = Gate()
+        self._barrier = Barrier()
         self._deciding.clear()
         self._tasks.fault = None
         taking: deque[Input] = deque()
@@ -257,7 +255,7 @@ class Turn:
             self._asking = None
             self._refused = None
             self._answered.clear()
-            self._unwanted.clear()
+            self._cancellations.clear()
             await self._tasks.stop()
 
     # inputs
@@ -422,30 +420,30 @@ class Turn:
         state = self.state
         round = len(state.rounds)
         loop = asyncio.get_running_loop()
-        unwanted = {call.id: loop.create_future() for call in calls}
-        self._unwanted.update(unwanted)
+        cancellations = {call.id: loop.create_future() for call in calls}
+        self._cancellations.update(cancellations)
 
-        async def starting(call: ToolCall) -> bool:
+        async def on_start(call: ToolCall) -> bool:
             await self._post(CallStarting(call.id))
             now = self.state.rounds[round - 1].call(call.id)
             return now is not None and now.status == "started"
 
-        async def finished(ran: Ran) -> None:
-            self._unwanted.pop(ran.call.id, None)
-            await self._post(CallEnded(ran.call.id, ran.result, ran.outcome))
+        async def on_finish(finished: FinishedCall) -> None:
+            self._cancellations.pop(finished.call.id, None)
+            await self._post(CallEnded(finished.call.id, finished.result, finished.outcome))
 
-        def progress(call: ToolCall, data: Any) -> None:
+        def on_progress(call: ToolCall, data: Any) -> None:
             self._post(CallProgressed(call.id, data))
 
         await self._executor.run(
             calls,
             turn=state.id,
             round=round,
-            gate=self._gate,
-            unwanted=unwanted,
-            starting=starting,
-            finished=finished,
-            progress=progress,
+            barrier=self._barrier,
+            cancellations=cancellations,
+            on_start=on_start,
+            on_finish=on_finish,
+            on_progress=on_progress,
         )
 
     def _lost_calls(self, calls: list[ToolCall], _: BaseException) -> None:
@@ -455,7 +453,8 @@ class Turn:
             call = round.call(asked.id)
             if call is not None and not call.settled:
                 how: CallOutcome = "cancelled" if call.attempts else "skipped"
-                self._post(CallEnded(call.id, unanswered(asked, CANCELLED_RUNNING if call.attempts else _LOST), how))
+                text = CANCELLED_RUNNING if call.attempts else NOT_STARTED
+                self._post(CallEnded(call.id, unanswered(asked, text), how))
 
     def _lost_decision(self, id: str, error: BaseException) -> None:
         """Deny the call: the approver cancelled the task that it decides in."""

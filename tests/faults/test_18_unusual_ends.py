@@ -15,7 +15,7 @@ from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns.execution.exception_text import described, message
+from toolparity.normalizer.turns.execution.exceptions import described, message
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger, acknowledge
 from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
@@ -278,15 +278,13 @@ def test_a_call_whose_task_is_cancelled_from_inside_takes_no_sibling_with_it() -
             task.cancel()
         return await run(asked)
 
-    for policy in ("all", "batch"):
-        found = ran(
-            [asked("bad", "c1"), asked("good", "c2")],
-            Tool(name="bad", function=lambda: "ran"),
-            Tool(name="good", function=lambda: "fine"),
-            policy=policy,
-            executor={"around": around},
-        )
-        assert [one.outcome for one in found] == ["cancelled", "returned"], policy
+    found = ran(
+        [asked("bad", "c1"), asked("good", "c2")],
+        Tool(name="bad", function=lambda: "ran"),
+        Tool(name="good", function=lambda: "fine"),
+        executor={"around": around},
+    )
+    assert [one.outcome for one in found] == ["cancelled", "returned"]
 
 
 @pytest.mark.parametrize("at_once_too", [True, False])

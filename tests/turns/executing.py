@@ -8,7 +8,7 @@ from typing import Any
 
 from toolparity import ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.execution.executor import Executor, Ran
+from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
 from .playing import at_once
@@ -37,14 +37,16 @@ def taking(function: Callable[..., Any]) -> dict[str, Any] | None:
     return {"type": "object", "properties": {one.name: {} for one in named}, "required": required}
 
 
-def ran(calls: list[ToolCall], *tools: Tool, executor: dict[str, Any] | None = None, **options: Any) -> list[Ran]:
-    async def run() -> list[Ran]:
+def ran(
+    calls: list[ToolCall], *tools: Tool, executor: dict[str, Any] | None = None, **options: Any
+) -> list[FinishedCall]:
+    async def run() -> list[FinishedCall]:
         return await Executor(Tools(tools), **(executor or {})).run(calls, **options)
 
     return at_once(run())
 
 
-def texts(found: list[Ran]) -> list[tuple[str, str]]:
+def texts(found: list[FinishedCall]) -> list[tuple[str, str]]:
     return [(one.outcome, "".join(getattr(part, "text", "") for part in one.result.parts)) for one in found]
 
 

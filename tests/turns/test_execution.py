@@ -1,4 +1,4 @@
-"""Execution: one, all at once, or in order; exactly one result each, in call order; at most once."""
+"""Execution: all calls at once or in order; exactly one result each, in call order."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 
 from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import ToolResult, ToolResults
-from toolparity.normalizer.turns.execution.executor import Ran, kept
-from toolparity.normalizer.turns.execution.tool_results import ToolFailed, failure
+from toolparity.normalizer.conversation import ToolResults
+from toolparity.normalizer.turns.execution.executor import FinishedCall
+from toolparity.normalizer.turns.execution.tool_results import failure
 from toolparity.normalizer.turns.execution.tools import Tool
+from toolparity.normalizer.turns.turn import Turn
 
 from .executing import asked, raising, ran, texts, tool
+from .playing import Emulated, Say, at_once, call, script
 
 # who runs beside whom
 
@@ -79,9 +81,11 @@ def test_under_batch_calls_run_one_after_the_other_in_order() -> None:
     """000, Option 1, Recommendation: in sequence, whatever each of them takes."""
     seen: list[str] = []
     tools = [tool(_log(seen, name), name) for name in "abc"]
-    found = ran([asked("c"), asked("a"), asked("b")], *tools, policy="batch")
+    played = script([call("c"), call("a"), call("b")], [Say("Done.")], tools="abc")
+    turn = Turn(Emulated("openai.chat", played), tools, policy="batch")
+    at_once(turn.run("Go."))
     assert seen == ["c begins", "c ends", "a begins", "a ends", "b begins", "b ends"]
-    assert [one.call.name for one in found] == ["c", "a", "b"]
+    assert [result.name for result in turn.state.rounds[0].tool_results] == ["c", "a", "b"]
 
 
 def test_batch_02_a_tool_that_is_not_parallel_is_a_barrier_in_the_order_of_the_calls() -> None:
@@ -93,32 +97,6 @@ def test_batch_02_a_tool_that_is_not_parallel_is_a_barrier_in_the_order_of_the_c
     assert sorted(seen[:place]) == ["f1 begins", "f1 ends", "f2 begins", "f2 ends"]
     assert seen[place + 1] == "alone ends"
     assert sorted(seen[place + 2 : place + 4]) == ["f3 begins", "f4 begins"]
-
-
-def test_batch_03_after_a_failure_the_rest_is_skipped_and_told_so_where_that_is_asked_for() -> None:
-    seen: list[str] = []
-
-    def fails() -> None:
-        raise ToolFailed("no such button")
-
-    tools = [tool(_log(seen, "click"), "click"), tool(fails, "type"), tool(_log(seen, "key"), "key")]
-    calls = [asked("click"), asked("type"), asked("key")]
-    found = ran(calls, *tools, policy="batch", on_error="stop")
-    assert texts(found) == [
-        ("returned", "click"),
-        ("failed", "no such button"),
-        ("skipped", "This call was not executed: type (call_type), before it, failed."),
-    ]
-    assert [one.result.is_error for one in found] == [False, True, True]
-    assert "key begins" not in seen
-    found = ran(calls, *tools, policy="batch", on_error="continue")
-    assert [one.outcome for one in found] == ["returned", "failed", "returned"]
-
-
-def test_batch_01_a_bad_observation_is_no_failure() -> None:
-    tools = [tool(lambda: {"success": False}, "probe"), tool(lambda: "ran", "next")]
-    found = ran([asked("probe"), asked("next")], *tools, policy="batch", on_error="stop")
-    assert [one.outcome for one in found] == ["returned", "returned"]
 
 
 # what is not run
@@ -173,46 +151,20 @@ def test_a_call_that_somebody_forbids_as_it_starts_is_not_run() -> None:
     async def starting(call: ToolCall) -> bool:
         return call.id != "c2"
 
-    found = ran([asked("go", "c1"), asked("go", "c2")], tool(lambda: seen.append("ran"), "go"), starting=starting)
+    found = ran([asked("go", "c1"), asked("go", "c2")], tool(lambda: seen.append("ran"), "go"), on_start=starting)
     assert [one.outcome for one in found] == ["returned", "skipped"]
     assert seen == ["ran"]
-
-
-# at most once
-
-
-def test_dup_01_a_call_that_ran_is_not_run_again_its_result_is_given_again() -> None:
-    count: list[int] = []
-    ledger: dict[str, ToolResult | None] = {}
-    work = tool(lambda: f"run {len(count) or count.append(1) or 0}", "work")
-    calls = [asked("work")]
-    first = ran(calls, work, turn="t", round=1, ledger=ledger)
-    second = ran(calls, work, turn="t", round=1, ledger=ledger)
-    assert first[0].result == second[0].result
-    assert len(count) == 1
-    third = ran(calls, work, turn="t", round=2, ledger=ledger)  # ID-10: the same id in another round is another call
-    assert third[0].result != first[0].result
-
-
-def test_dup_02_a_call_whose_outcome_nobody_knows_is_run_again_only_where_that_does_no_harm() -> None:
-    from toolparity.normalizer.turns.machine.state import key_of
-
-    call = asked("work")
-    for idempotent, how in ((False, "unknown_outcome"), (True, "returned")):
-        ledger: dict[str, ToolResult | None] = {key_of("t", 1, call): None}
-        (one,) = ran([call], tool(lambda: "ran", "work", idempotent=idempotent), turn="t", round=1, ledger=ledger)
-        assert one.outcome == how
 
 
 # around
 
 
 def test_whoever_wraps_calls_can_put_another_tool_in_the_place_of_one_that_fails() -> None:
-    async def around(call: ToolCall, run: Any) -> Ran:
-        first: Ran = await run(call)
+    async def around(call: ToolCall, run: Any) -> FinishedCall:
+        first: FinishedCall = await run(call)
         if not first.result.is_error:
             return first
-        other: Ran = await run(asked("outline", call.id, course="x"))
+        other: FinishedCall = await run(asked("outline", call.id, course="x"))
         return other
 
     tools = [tool(raising(RuntimeError("down")), "search"), tool(lambda course: f"outline of {course}", "outline")]
@@ -222,7 +174,7 @@ def test_whoever_wraps_calls_can_put_another_tool_in_the_place_of_one_that_fails
 
 
 def test_a_wrapper_that_fails_is_a_failing_call() -> None:
-    async def around(call: ToolCall, run: Any) -> Ran:
+    async def around(call: ToolCall, run: Any) -> FinishedCall:
         raise LookupError("the breaker broke")
 
     (one,) = ran([asked("go")], tool(lambda: "went", "go"), executor={"around": around})
@@ -249,8 +201,8 @@ def test_a_gateway_takes_the_execution_and_nothing_else() -> None:
         ]
     }
     response = normalize(body, wire="openai.chat")
-    selection = select(response, policy="batch", limit=2)
-    found = ran(kept(response, selection), tool(lambda n: n * 10, "go"), policy=selection.policy)
+    selection = select(response, limit=2)
+    found = ran(selection.calls, tool(lambda n: n * 10, "go"))
     turns = answer(response, selection, [one.result for one in found])
     assert isinstance(turns[1], ToolResults)
     assert [result.call_id for result in turns[1].results] == ["c0", "c1", "c2"]
@@ -264,12 +216,11 @@ def test_a_call_that_is_not_admitted_never_starts_and_is_answered_with_what_kept
         started.append(call.name)
         return True
 
-    def admit(call: ToolCall) -> Ran | None:
-        return Ran(call, failure(call, "too many today"), "skipped") if call.name == "one" else None
+    def admit(call: ToolCall) -> FinishedCall | None:
+        return FinishedCall(call, failure(call, "too many today"), "skipped") if call.name == "one" else None
 
-    calls = [asked("one"), asked("two")]
     tools = tool(lambda: "ran", "one"), tool(lambda: "ran", "two")
-    found = ran(calls, *tools, executor={"admit": admit}, starting=starting)
+    found = ran([asked("one"), asked("two")], *tools, executor={"admit": admit}, on_start=starting)
     assert texts(found) == [("skipped", "too many today"), ("returned", "ran")]
     assert started == ["two"]
     found = ran([asked("one")], Tool(name="one"), executor={"admit": admit})  # nor is it said to be run elsewhere

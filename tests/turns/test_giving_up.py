@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from toolparity.normalizer.turns.execution.executor import Executor, Ran
+from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
 from toolparity.normalizer.turns.execution.threads import Threads
 from toolparity.normalizer.turns.execution.tools import Tools
 
@@ -20,7 +20,7 @@ from .playing import at_once
 def test_a_call_that_is_cancelled_takes_no_sibling_with_it() -> None:
     ended: list[str] = []
 
-    async def run() -> list[Ran]:
+    async def run() -> list[FinishedCall]:
         begun = asyncio.Event()
 
         async def hang() -> None:
@@ -38,7 +38,7 @@ def test_a_call_that_is_cancelled_takes_no_sibling_with_it() -> None:
             return "fine"
 
         executor = Executor(Tools([tool(hang), tool(fine)]))
-        return await executor.run([asked("hang"), asked("fine")], unwanted={"call_hang": unwanted})
+        return await executor.run([asked("hang"), asked("fine")], cancellations={"call_hang": unwanted})
 
     found = at_once(run())
     assert [one.outcome for one in found] == ["cancelled", "returned"]
@@ -96,7 +96,7 @@ def test_threads_serve_one_event_loop_after_the_other() -> None:
     threads = Threads(most=1)
     for _ in range(2):
 
-        async def run() -> list[Ran]:
+        async def run() -> list[FinishedCall]:
             executor = Executor(Tools([tool(lambda: "ran", "work")]), threads=threads)
             return await executor.run([asked("work", f"c{n}") for n in range(4)])  # they wait for each other's slot
 

@@ -11,7 +11,7 @@ import pytest
 
 from toolparity import ToolCall
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart, ToolResult
-from toolparity.normalizer.turns.execution.executor import Executor, Ran
+from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed, rendered
 from toolparity.normalizer.turns.execution.tools import Tools
@@ -79,13 +79,12 @@ _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("policy", ["all", "batch"])
 @pytest.mark.parametrize("case", _FAILURES)
-def test_whatever_one_tool_does_every_call_has_its_own_result(case: str, policy: str) -> None:
+def test_whatever_one_tool_does_every_call_has_its_own_result(case: str) -> None:
     function, how, said = _FAILURES[case]
     tools = [tool(lambda: "fine", "good"), tool(function, "bad", timeout=0.05)]
     calls = [asked("good", "c1"), asked("bad", "c2"), asked("good", "c3")]
-    found = ran(calls, *tools, policy=policy)
+    found = ran(calls, *tools)
     assert [one.result.call_id for one in found] == ["c1", "c2", "c3"]
     assert texts([found[0], found[2]]) == [("returned", "fine")] * 2
     assert found[1].outcome == how
@@ -153,7 +152,8 @@ def test_arguments_come_as_keywords_as_a_mapping_or_as_text() -> None:
         tool(got.append, "custom", kind="custom"),
     ]
     free = ToolCall("c", "custom", None, "free text {", kind="custom")
-    ran([asked("keywords", a=1), asked("mapping", **{"no-name": 1}), free], *tools, policy="batch")
+    for call in (asked("keywords", a=1), asked("mapping", **{"no-name": 1}), free):
+        ran([call], *tools)
     assert got == [(1, 2), {"no-name": 1}, "free text {"]
 
 
@@ -193,10 +193,10 @@ def test_a_tool_knows_its_call_and_says_how_far_it_is() -> None:
         context.progress({"done": 1})
         return f"{context.call_id} {context.turn} {context.round} {len(context.key)}"
 
-    async def run() -> list[Ran]:
+    async def run() -> list[FinishedCall]:
         executor = Executor(Tools([tool(work)]))
         found = await executor.run(
-            [asked("work")], turn="t", round=2, progress=lambda call, data: said.append((call.id, data))
+            [asked("work")], turn="t", round=2, on_progress=lambda call, data: said.append((call.id, data))
         )
         await asyncio.sleep(0)
         return found

@@ -11,30 +11,30 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Gate:
+class Barrier:
     """Admits calls in order of arrival: any number of parallel calls, or a single call that must run alone."""
 
     def __init__(self) -> None:
-        self._inside = 0
+        self._running = 0
         self._alone = False
         self._queue: deque[tuple[bool, asyncio.Future[None]]] = deque()
 
     @asynccontextmanager
-    async def through(self, *, alone: bool) -> AsyncIterator[None]:
-        """Wait until no conflicting call is running or queued earlier, and hold the place for the block.
+    async def hold(self, *, alone: bool) -> AsyncIterator[None]:
+        """Wait until no conflicting call is running or queued earlier, and admit this call until the block ends.
 
         ``alone``: conflicts with every other call.
         """
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((alone, turn))
+        admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((alone, admitted))
         self._admit()
         try:
-            await turn
+            await admitted
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if admitted.done() and not admitted.cancelled():
                 self._leave()
             else:
-                self._queue = deque(entry for entry in self._queue if entry[1] is not turn)
+                self._queue = deque(entry for entry in self._queue if entry[1] is not admitted)
                 self._admit()
             raise
         try:
@@ -43,18 +43,18 @@ class Gate:
             self._leave()
 
     def _leave(self) -> None:
-        self._inside -= 1
+        self._running -= 1
         self._alone = False
         self._admit()
 
     def _admit(self) -> None:
         while self._queue:
-            alone, turn = self._queue[0]
-            if self._alone or (alone and self._inside):
+            alone, admitted = self._queue[0]
+            if self._alone or (alone and self._running):
                 return
             self._queue.popleft()
-            if turn.done():  # cancelled while it waited
+            if admitted.done():  # cancelled while it waited
                 continue
-            self._inside += 1
+            self._running += 1
             self._alone = alone
-            turn.set_result(None)
+            admitted.set_result(None)

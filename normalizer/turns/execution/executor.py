@@ -1,43 +1,44 @@
-"""Execution of the calls of a selection, in parallel or in sequence: exactly one result each, in call order.
+"""Execution of the calls of a selection in parallel: exactly one result each, in call order.
 
     executor = Executor(tools)
-    ran = await executor.run(kept(response, selection), policy=selection.policy)
-    turns = answer(response, selection, [one.result for one in ran])
+    finished = await executor.run(selection.calls)
+    messages = answer(response, selection, [call.result for call in finished])
 
-A failing, hanging or cancelled call does not affect the results of the other calls. The module uses asyncio instead of
-anyio for two reasons. It must abandon a task that does not end when it is cancelled, and a structured task group would
-wait for that task forever. And xAI's SDK needs grpc.aio, which runs on asyncio only.
+A failing, hanging or cancelled call does not affect the results of the other calls. To run calls in sequence, pass them
+one at a time, as a `Turn` does under the policy `batch`.
+
+The module uses asyncio instead of anyio for two reasons. It must abandon a task that does not end when it is cancelled,
+and a structured task group would wait for that task forever. And xAI's SDK needs grpc.aio, which runs on asyncio only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ...conversation import ToolResult
-from ...model import Policy, Response, ToolCall
-from ...policies import Selection
-from ..machine.state import CallOutcome, OnError, key_of
-from .barrier import Gate
-from .cancellation import is_failure
-from .invoke import CallContext, is_async, run
+from ...model import ToolCall
+from ..machine.state import CallOutcome, key_of
+from .barrier import Barrier
+from .exceptions import is_failure
+from .invoke import CallContext, invoke, is_async
 from .signatures import misfit
 from .threads import Threads
 from .tool_results import MOST, failure, rendered
 from .tools import Tool
 from .validation import problems
 
-#: The result text of a call that was cancelled while it ran.
+#: Result texts of calls that were cancelled.
 CANCELLED = "This call was cancelled while it ran."
-_UNKNOWN_OUTCOME = "This call was started before, and whether it took effect is not known. It was not run again."
+NOT_STARTED = "This call was not executed: it was cancelled before it began."
 
 
-class Ran(Struct, frozen=True):
+class FinishedCall(Struct, frozen=True):
     """A call with its result, and how it came to it."""
 
     call: ToolCall
@@ -46,16 +47,14 @@ class Ran(Struct, frozen=True):
 
 
 #: Hooks of `Executor.run`: before a call starts (False prevents it), when it has its result, and on its progress.
-Starting = Callable[[ToolCall], Awaitable[bool]]
-Finished = Callable[[Ran], Awaitable[None]]
-Progress = Callable[[ToolCall, Any], None]
+OnStart = Callable[[ToolCall], Awaitable[bool]]
+OnFinish = Callable[[FinishedCall], Awaitable[None]]
+OnProgress = Callable[[ToolCall, Any], None]
 #: Called just before a call starts: returns None to let it run, or the result that replaces the run.
-Admit = Callable[[ToolCall], Ran | None]
+Admit = Callable[[ToolCall], FinishedCall | None]
 #: Wraps the run of a call: ``around(call, run)`` may call ``run`` once, never, or with another call.
-Run = Callable[[ToolCall], Awaitable[Ran]]
-Around = Callable[[ToolCall, Run], Awaitable[Ran]]
-#: Call key (`state.key_of`) -> the result, or None for a call that was started and has no result.
-Ledger = MutableMapping[str, ToolResult | None]
+RunCall = Callable[[ToolCall], Awaitable[FinishedCall]]
+Around = Callable[[ToolCall, RunCall], Awaitable[FinishedCall]]
 
 
 class Executor:
@@ -77,239 +76,189 @@ class Executor:
         admit: Admit | None = None,
         around: Around | None = None,
     ) -> None:
-        self._tools = tools
+        self.tools = tools
+        self.grace = grace
+        self.threads = threads if threads is not None else Threads()
+        self.admit = admit
+        self.around = around
         self._most = most
-        self._grace = grace
-        self._threads = threads if threads is not None else Threads()
-        self._admit = admit
-        self._around = around
-        self._left: set[asyncio.Task[Any]] = set()
-
-    @property
-    def grace(self) -> float:
-        """Seconds that a call has to clean up after a cancellation or timeout."""
-        return self._grace
+        self._abandoned: set[asyncio.Task[Any]] = set()
 
     @property
     def abandoned(self) -> int:
         """The number of threads and tasks that were abandoned and still run."""
-        return self._threads.abandoned + len(self._left)
+        return self.threads.abandoned + len(self._abandoned)
 
     async def run(
         self,
         calls: Sequence[ToolCall],
         *,
-        policy: Policy = "all",
-        on_error: OnError = "continue",
         turn: str = "",
         round: int = 0,
-        gate: Gate | None = None,
-        ledger: Ledger | None = None,
-        unwanted: Mapping[str, asyncio.Future[None]] | None = None,
-        starting: Starting | None = None,
-        finished: Finished | None = None,
-        progress: Progress | None = None,
-    ) -> list[Ran]:
-        """Run the calls and return their results in call order.
+        barrier: Barrier | None = None,
+        cancellations: Mapping[str, asyncio.Future[None]] | None = None,
+        on_start: OnStart | None = None,
+        on_finish: OnFinish | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> list[FinishedCall]:
+        """Run the calls in parallel, except for tools that are not ``parallel``, and return their results in order.
 
-        The policy `batch` runs them in sequence, and with ``on_error`` "stop" skips the calls after a failed one. Every
-        other policy runs them in parallel, except for tools that are not ``parallel``. ``gate``: shared by runs that
-        must respect each other's barriers. ``turn`` and ``round`` are part of the keys in the ``ledger``. A call in
-        the ledger is not run again, unless it has no result there and its tool is idempotent. ``unwanted``: futures by
-        call id; setting one cancels its call. Cancelling this coroutine cancels every call.
+        ``turn`` and ``round`` are part of the permanent key of each call. ``barrier``: shared by runs that must not run
+        conflicting calls. ``cancellations``: futures by call id; setting one cancels its call. Cancelling this
+        coroutine cancels every call.
         """
-        one = _One(self, turn, round, gate or Gate(), ledger, unwanted or {}, starting, finished, progress)
-        if policy != "batch":
-            return await one.all(calls)
-        ran: list[Ran] = []
-        failed: Ran | None = None
-        for call in calls:
-            if failed is not None and on_error == "stop":
-                before = f"{failed.call.name} ({failed.call.id})"
-                skipped = Ran(
-                    call, failure(call, f"This call was not executed: {before}, before it, failed."), "skipped"
-                )
-                ran.append(await one.told(skipped))
-                continue
-            ran += await one.all([call])
-            if ran[-1].result.is_error and failed is None:
-                failed = ran[-1]
-        return ran
+        run = _Run(self, turn, round, barrier or Barrier(), cancellations or {}, on_start, on_finish, on_progress)
+        return await run.all(calls)
 
-    async def call(self, call: ToolCall, context: CallContext, unwanted: asyncio.Future[None]) -> Ran:
+    async def call(self, call: ToolCall, context: CallContext, cancellation: asyncio.Future[None]) -> FinishedCall:
         """Run one call now, without waiting for a barrier or a thread slot. Return a result even if it cannot run."""
-        tool = self._tools.get(call.name)
         refused = self.refused(call)
-        if refused is not None or tool is None:
-            return refused or self._unknown(call)
+        if refused is not None:
+            return refused
+        tool = self.tools[call.name]
         if tool.function is None:
-            return self._elsewhere(call)
-        outcome = await run(tool, call, context, self._threads, unwanted, self._grace, self._left)
+            return _elsewhere(call)
+        outcome = await invoke(tool, call, context, self.threads, cancellation, self.grace, self._abandoned)
         if outcome.given_up == "timeout":
-            return Ran(call, failure(call, f"Tool execution timed out after {_seconds(tool.timeout)}."), "timeout")
+            return _failed(call, f"Tool execution timed out after {tool.timeout:g}s.", "timeout")
         if outcome.given_up is not None:
-            return Ran(call, failure(call, CANCELLED), "cancelled")
-        return self.ran(call, outcome.returned if outcome.raised is None else outcome.raised)
+            return _failed(call, CANCELLED, "cancelled")
+        return self.finished(call, outcome.returned if outcome.raised is None else outcome.raised)
 
-    def ran(self, call: ToolCall, outcome: Any) -> Ran:
+    def finished(self, call: ToolCall, outcome: Any) -> FinishedCall:
         """Render the value that a tool returned, or the exception that it raised, as the result of the call."""
-        result, how = rendered(call, outcome, self._most)
-        return Ran(call, result, how)
+        return FinishedCall(call, *rendered(call, outcome, self._most))
 
-    def refused(self, call: ToolCall) -> Ran | None:
+    def refused(self, call: ToolCall) -> FinishedCall | None:
         """The error result of a call that cannot run: unknown tool, or arguments that do not fit. None if it can."""
-        tool = self._tools.get(call.name)
+        tool = self.tools.get(call.name)
         if tool is None:
-            return self._unknown(call)
+            known = ", ".join(self.tools) or "none"
+            return _failed(call, f"No tool is called {call.name!r}. Known tools: {known}.", "unknown_tool")
         if call.status != "complete" or (call.arguments is None and call.kind == "function"):
-            return Ran(call, failure(call, f"The arguments of {call.name} are no JSON object."), "invalid_arguments")
+            return _failed(call, f"The arguments of {call.name} are not a JSON object.", "invalid_arguments")
         if call.arguments is None or tool.kind != "function":
             return None
-        wrong = problems(tool.parameters, call.arguments) if tool.parameters is not None else []
-        said = f"The arguments of {call.name} do not fit its schema: {'; '.join(wrong)}" if wrong else None
-        if said is None and tool.function is not None and not tool.mapping and call.kind != "custom":
+        misfits = problems(tool.parameters, call.arguments) if tool.parameters is not None else []
+        subject = "schema"
+        if not misfits and tool.function is not None and not tool.mapping and call.kind != "custom":
             unfit = misfit(tool.function, call.arguments)  # the schema may allow undeclared properties
-            said = f"The arguments of {call.name} do not fit its function: {unfit}" if unfit is not None else None
-        return Ran(call, failure(call, said, self._most), "invalid_arguments") if said is not None else None
-
-    def _elsewhere(self, call: ToolCall) -> Ran:
-        return Ran(call, failure(call, f"This call was not executed: {call.name} is run elsewhere."), "skipped")
-
-    def _unknown(self, call: ToolCall) -> Ran:
-        known = ", ".join(self._tools) or "none"
-        return Ran(call, failure(call, f"No tool is called {call.name!r}. Known tools: {known}."), "unknown_tool")
+            misfits, subject = [unfit] if unfit is not None else [], "function"
+        if not misfits:
+            return None
+        text = f"The arguments of {call.name} do not fit its {subject}: {'; '.join(misfits)}"
+        return _failed(call, text, "invalid_arguments", self._most)
 
 
-class _One:
-    """Runs single calls of one `Executor.run`."""
+class _Run(Struct, frozen=True):
+    """One `Executor.run`. ``started``: the ids of the calls that started."""
 
-    def __init__(
-        self,
-        executor: Executor,
-        turn: str,
-        round: int,
-        gate: Gate,
-        ledger: Ledger | None,
-        unwanted: Mapping[str, asyncio.Future[None]],
-        starting: Starting | None,
-        finished: Finished | None,
-        progress: Progress | None,
-    ) -> None:
-        self._executor = executor
-        self._turn = turn
-        self._round = round
-        self._gate = gate
-        self._ledger = ledger
-        self._unwanted = unwanted
-        self._starting = starting
-        self._finished = finished
-        self._progress = progress
-        self._began: set[str] = set()
+    executor: Executor
+    turn: str
+    round: int
+    barrier: Barrier
+    cancellations: Mapping[str, asyncio.Future[None]]
+    on_start: OnStart | None
+    on_finish: OnFinish | None
+    on_progress: OnProgress | None
+    started: set[str] = field(default_factory=set)
 
-    async def all(self, calls: Sequence[ToolCall]) -> list[Ran]:
+    async def all(self, calls: Sequence[ToolCall]) -> list[FinishedCall]:
         """Run the calls in parallel. An error that no tool raised ends the other calls and is raised.
 
         A call whose task is cancelled by other code still gets a result, and the other calls continue. Each task is
         cancelled at most once, because a second cancellation would interrupt the tool's clean-up.
         """
-        tasks = {asyncio.create_task(self.execute(call)): call for call in calls}
-        ran: dict[asyncio.Task[Ran], Ran] = {}
+        tasks = {asyncio.create_task(self._execute(call)): call for call in calls}
+        finished: dict[asyncio.Task[FinishedCall], FinishedCall] = {}
         pending = set(tasks)
         try:
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    ran[task] = await self.told(self._lost(tasks[task])) if task.cancelled() else task.result()
+                    finished[task] = await self._cancelled(tasks[task]) if task.cancelled() else task.result()
         except BaseException:
             await _end_all(tasks)
             raise
-        return [ran[task] for task in tasks]
+        return [finished[task] for task in tasks]
 
-    async def execute(self, call: ToolCall) -> Ran:
+    async def _execute(self, call: ToolCall) -> FinishedCall:
         """Return the one result of the call, and run it if it may run."""
-        refused = self._executor.refused(call)
+        executor = self.executor
+        refused = executor.refused(call)
         if refused is not None:
-            return await self.told(refused)
-        key = key_of(self._turn, self._round, call)
-        tool = self._executor._tools[call.name]
+            return await self._finish(refused)
+        tool = executor.tools[call.name]
         if tool.function is None:
-            return await self.told(self._admitted(call) or self._executor._elsewhere(call))
+            return await self._finish(self._not_admitted(call) or _elsewhere(call))
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._gate.through(alone=not tool.parallel))
-            known = self._known(call, key, tool)
-            if known is not None:
-                return await self.told(known)
+            await stack.enter_async_context(self.barrier.hold(alone=not tool.parallel))
             if not is_async(tool.function):
-                await stack.enter_async_context(self._executor._threads)
-            kept_from = self._admitted(call)
-            if kept_from is not None:
-                return await self.told(kept_from)
-            if self._starting is not None and not await self._starting(call):
-                return Ran(call, failure(call, "This call was not executed."), "skipped")
-            if self._ledger is not None:
-                self._ledger[key] = None
-            self._began.add(call.id)
-            ran = await self._run(call, key)
-            if self._ledger is not None:
-                self._ledger[key] = ran.result
-            return await self.told(ran)
+                await stack.enter_async_context(executor.threads)
+            not_admitted = self._not_admitted(call)
+            if not_admitted is not None:
+                return await self._finish(not_admitted)
+            if self.on_start is not None and not await self.on_start(call):
+                return _failed(call, "This call was not executed.", "skipped")
+            self.started.add(call.id)
+            return await self._finish(await self._run(call))
 
-    def _lost(self, call: ToolCall) -> Ran:
-        """The result of a call whose task was cancelled by other code."""
-        if call.id in self._began:
-            return Ran(call, failure(call, CANCELLED), "cancelled")
-        return Ran(call, failure(call, "This call was not executed: it was cancelled before it began."), "skipped")
-
-    def _admitted(self, call: ToolCall) -> Ran | None:
-        admit = self._executor._admit
-        return admit(call) if admit is not None else None
-
-    async def told(self, ran: Ran) -> Ran:
-        """Pass the result to the ``finished`` hook and return it."""
-        if self._finished is not None:
-            await self._finished(ran)
-        return ran
-
-    def _known(self, call: ToolCall, key: str, tool: Tool) -> Ran | None:
-        if self._ledger is None or key not in self._ledger:
-            return None
-        result = self._ledger[key]
-        if result is not None:
-            return Ran(call, result, "failed" if result.is_error else "returned")
-        return None if tool.idempotent else Ran(call, failure(call, _UNKNOWN_OUTCOME), "unknown_outcome")
-
-    async def _run(self, call: ToolCall, key: str) -> Ran:
+    async def _run(self, call: ToolCall) -> FinishedCall:
         loop = asyncio.get_running_loop()
-        unwanted = self._unwanted.get(call.id) or loop.create_future()
+        cancellation = self.cancellations.get(call.id) or loop.create_future()
+        key = key_of(self.turn, self.round, call)
 
-        def tell(data: Any) -> None:
-            if self._progress is not None:
-                loop.call_soon_threadsafe(self._progress, call, data)
+        def report(data: Any) -> None:
+            if self.on_progress is not None:
+                loop.call_soon_threadsafe(self.on_progress, call, data)
 
-        async def execute(wanted: ToolCall) -> Ran:
-            context = CallContext(wanted.id, wanted.name, key, self._turn, self._round, tell)
+        async def run(actual: ToolCall) -> FinishedCall:
+            context = CallContext(actual.id, actual.name, key, self.turn, self.round, report)
             async with AsyncExitStack() as stack:
-                if self._blocks(wanted) and not self._blocks(call):  # a blocking substitute needs a slot, too
-                    await stack.enter_async_context(self._executor._threads)
-                return await self._executor.call(wanted, context, unwanted)
+                if self._blocks(actual) and not self._blocks(call):  # a blocking substitute needs a slot, too
+                    await stack.enter_async_context(self.executor.threads)
+                return await self.executor.call(actual, context, cancellation)
 
-        around = self._executor._around
-        if around is None:
-            return await execute(call)
+        if self.executor.around is None:
+            return await run(call)
         try:
-            ran = await around(call, execute)
+            finished = await self.executor.around(call, run)
         except BaseException as error:
             if not is_failure(error):
                 raise
-            return self._executor.ran(call, error)
-        return Ran(call, replace(ran.result, call_id=call.id, name=call.name, kind=call.kind), ran.outcome)
+            return self.executor.finished(call, error)
+        result = replace(finished.result, call_id=call.id, name=call.name, kind=call.kind)
+        return FinishedCall(call, result, finished.outcome)
+
+    def _not_admitted(self, call: ToolCall) -> FinishedCall | None:
+        return self.executor.admit(call) if self.executor.admit is not None else None
+
+    async def _cancelled(self, call: ToolCall) -> FinishedCall:
+        """Finish a call whose task was cancelled by other code."""
+        started = call.id in self.started
+        return await self._finish(
+            _failed(call, CANCELLED, "cancelled") if started else _failed(call, NOT_STARTED, "skipped")
+        )
+
+    async def _finish(self, finished: FinishedCall) -> FinishedCall:
+        if self.on_finish is not None:
+            await self.on_finish(finished)
+        return finished
 
     def _blocks(self, call: ToolCall) -> bool:
-        tool = self._executor._tools.get(call.name)
+        tool = self.executor.tools.get(call.name)
         return tool is not None and tool.function is not None and not is_async(tool.function)
 
 
-async def _end_all(tasks: Iterable[asyncio.Task[Ran]]) -> None:
+def _failed(call: ToolCall, text: str, outcome: CallOutcome, most: int = MOST) -> FinishedCall:
+    return FinishedCall(call, failure(call, text, most), outcome)
+
+
+def _elsewhere(call: ToolCall) -> FinishedCall:
+    return _failed(call, f"This call was not executed: {call.name} is run elsewhere.", "skipped")
+
+
+async def _end_all(tasks: Iterable[asyncio.Task[FinishedCall]]) -> None:
     """Cancel each running task once, and wait until all have cleaned up."""
     running = [task for task in tasks if not task.done()]
     for task in running:
@@ -319,13 +268,3 @@ async def _end_all(tasks: Iterable[asyncio.Task[Ran]]) -> None:
     for task in tasks:
         if not task.cancelled():
             task.exception()  # mark it as retrieved, or asyncio logs it
-
-
-def kept(response: Response, selection: Selection) -> list[ToolCall]:
-    """Return the calls of the response that the selection keeps, in order."""
-    blocks = next((choice.blocks for choice in response.choices if choice.index == selection.choice), [])
-    return [call for ref in selection.kept if isinstance(call := blocks[ref.block], ToolCall)]
-
-
-def _seconds(timeout: float | None) -> str:
-    return f"{timeout:g}s"

@@ -38,7 +38,7 @@ class CallContext(Struct, frozen=True):
 current_call: ContextVar[CallContext] = ContextVar("toolparity_call")
 
 
-class Run(Struct, frozen=True):
+class Invocation(Struct, frozen=True):
     """The end of an invocation: a value, an exception, or ``given_up`` as "timeout" or "cancelled"."""
 
     returned: Any = None
@@ -46,64 +46,64 @@ class Run(Struct, frozen=True):
     given_up: str | None = None
 
 
-async def run(
+async def invoke(
     tool: Tool,
     call: ToolCall,
     context: CallContext,
     threads: Threads,
-    unwanted: asyncio.Future[None],
+    cancellation: asyncio.Future[None],
     grace: float,
-    left: set[asyncio.Task[Any]],
-) -> Run:
-    """Run the tool's function for a call. Setting ``unwanted`` cancels the call.
+    abandoned: set[asyncio.Task[Any]],
+) -> Invocation:
+    """Invoke the tool's function for a call. Setting ``cancellation`` cancels the call.
 
     After a timeout or a cancellation the task is cancelled and has ``grace`` seconds to clean up. A task that does not
-    end is abandoned, and stays in ``left`` until it ends. Cancelling this coroutine does the same and raises
+    end is abandoned, and stays in ``abandoned`` until it ends. Cancelling this coroutine does the same and raises
     CancelledError.
     """
     token = current_call.set(context)
     try:
-        task = asyncio.create_task(_invoke(tool, call, threads), name=f"tool {call.name} {call.id}")
+        task = asyncio.create_task(_call_function(tool, call, threads), name=f"tool {call.name} {call.id}")
     finally:
         current_call.reset(token)
     try:
-        waited: set[asyncio.Future[Any]] = {task, unwanted}
-        await asyncio.wait(waited, timeout=tool.timeout, return_when=asyncio.FIRST_COMPLETED)
+        futures: set[asyncio.Future[Any]] = {task, cancellation}
+        await asyncio.wait(futures, timeout=tool.timeout, return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
-        await _end(task, grace, left)
+        await _end(task, grace, abandoned)
         raise
     if task.cancelled():  # by other code, before it began
-        return Run(given_up="cancelled")
+        return Invocation(given_up="cancelled")
     if task.done():
         return task.result()
-    await _end(task, grace, left)
-    return Run(given_up="cancelled" if unwanted.done() else "timeout")
+    await _end(task, grace, abandoned)
+    return Invocation(given_up="cancelled" if cancellation.done() else "timeout")
 
 
-async def _end(task: asyncio.Task[Run], grace: float, left: set[asyncio.Task[Any]]) -> None:
-    left.add(task)
-    task.add_done_callback(left.discard)
+async def _end(task: asyncio.Task[Invocation], grace: float, abandoned: set[asyncio.Task[Any]]) -> None:
+    abandoned.add(task)
+    task.add_done_callback(abandoned.discard)
     task.cancel()
     await asyncio.wait({task}, timeout=grace)
 
 
-async def _invoke(tool: Tool, call: ToolCall, threads: Threads) -> Run:
+async def _call_function(tool: Tool, call: ToolCall, threads: Threads) -> Invocation:
     """Call the function. Never raises, because SystemExit or KeyboardInterrupt in a task would end the event loop."""
-    own = tool.function
-    assert own is not None  # calls of tools without a function are handed over
+    function = tool.function
+    assert function is not None  # calls of tools without a function are handed over
     try:
-        function = _bound(tool, own, call)
-        if is_async(own):
-            return Run(await function())
-        returned, raised = await threads.run(function)
+        bound = _bound(tool, function, call)
+        if is_async(function):
+            return Invocation(await bound())
+        returned, raised = await threads.run(bound)
         if raised is None and inspect.isawaitable(returned):
             returned = await returned
     except BaseException as error:
         raised = error
     if raised is None:
-        return Run(returned)
+        return Invocation(returned)
     _log.warning("tool %s failed: call %s", call.name, call.id, exc_info=raised)
-    return Run(raised=BaseException.with_traceback(raised, None))
+    return Invocation(raised=BaseException.with_traceback(raised, None))
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -24,7 +24,7 @@ from ...conversation import JsonPart, MediaPart, Part, TextPart, ToolResult
 from ...errors import UnserializableResult
 from ...model import ToolCall
 from ..machine.state import CallOutcome
-from .exception_text import described, message
+from .exceptions import described, message
 
 #: Default maximum characters of one result, more than any context takes.
 MOST = 1_000_000

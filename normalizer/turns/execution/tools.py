@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ... import conversation
 from ..errors import InvalidTool
-from .cancellation import is_failure
+from .exceptions import is_failure
 from .signatures import check_function
 from .validation import check_schema
 

@@ -10,7 +10,7 @@ from typing import Any
 from ... import json_codec
 from ...errors import MissingExtra
 from ..errors import InvalidTool
-from .exception_text import described
+from .exceptions import described
 
 #: Maximum number of reported problems, and characters of each (a problem may quote the arguments).
 _MOST = 5

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from ... import json_codec
 from ...model import ToolCall
-from ..execution.exception_text import described
+from ..execution.exceptions import described
 from ..provider import Provider
 from .text_stream import stream_text, text_request
 

@@ -20,7 +20,7 @@ from ... import json_codec
 from ...conversation import ToolResult
 from ...model import Response, ToolCall
 from ..block_rows import result_content
-from ..execution.exception_text import described
+from ..execution.exceptions import described
 from ..provider import Provider
 from .acknowledge import Hinted, hints_of, listed
 from .text_stream import stream_text, text_request

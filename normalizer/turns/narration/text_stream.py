@@ -15,8 +15,7 @@ from ...model import Response
 from ...requests import write_request
 from ...wires import wire_name
 from ..errors import TextFailed
-from ..execution.cancellation import is_failure
-from ..execution.exception_text import described
+from ..execution.exceptions import described, is_failure
 from ..provider import Provider
 from ..request import opening
 

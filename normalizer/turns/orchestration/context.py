@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...conversation import Assistant, Message, Request, System, TextPart, ToolResults, User
 from ...model import Choice, Response, Text, ToolCall
-from ..execution.cancellation import is_failure
-from ..execution.exception_text import described
+from ..execution.exceptions import described, is_failure
 from .memory import RoundMemory, Session, blocks_of, session_of
 from .summaries import Counter, Summarise, digest, estimated, fitting, quoted
 

@@ -29,7 +29,7 @@ from ...model import Error, ToolCall
 from ..backoff import DEFAULT, Backoff, ran_elsewhere
 from ..errors import TurnMisused
 from ..events import ResultNeeded, TurnEvent
-from ..execution.cancellation import is_failure
+from ..execution.exceptions import is_failure
 from ..execution.executor import Executor
 from ..execution.tool_results import MOST
 from ..execution.tools import Tool, Tools

@@ -16,9 +16,8 @@ from ...conversation import Part, TextPart
 from ...model import ToolCall
 from ..block_rows import result_content
 from ..errors import CircuitOpen, InvalidTool
-from ..execution.cancellation import is_failure
-from ..execution.exception_text import described
-from ..execution.executor import Ran, Run
+from ..execution.exceptions import described, is_failure
+from ..execution.executor import FinishedCall, RunCall
 from ..execution.tool_results import failure
 from ..execution.tools import Fallback, Tool
 from ..machine.state import TOOL_FAILURES
@@ -70,7 +69,7 @@ class Dispatcher:
         self._substituted = substituted
         self._open: dict[str, str] = {}  # call id -> why its own tool is not tried, but only its fallbacks
 
-    def admit(self, call: ToolCall) -> Ran | None:
+    def admit(self, call: ToolCall) -> FinishedCall | None:
         """Return a result if neither the call nor a fallback may run. Otherwise count the call and return None."""
         refusal = self._breakers.refusal("tool", call.name)
         if refusal is not None:
@@ -81,20 +80,22 @@ class Dispatcher:
                     break
                 troubles.append(why)
             else:
-                return Ran(call, failure(call, "\n".join(troubles)), "failed")
+                return FinishedCall(call, failure(call, "\n".join(troubles)), "failed")
         forbidden = self._forbidden(call)
         if forbidden is not None:
-            return Ran(call, failure(call, f"This call was not executed: {forbidden}."), "skipped")
+            return FinishedCall(call, failure(call, f"This call was not executed: {forbidden}."), "skipped")
         if refusal is not None:
             self._open[call.id] = refusal
         else:
             self._breakers.admit("tool", call.name)
         return None
 
-    async def around(self, call: ToolCall, run: Run) -> Ran:
+    async def around(self, call: ToolCall, run: RunCall) -> FinishedCall:
         """Run a call, or a fallback if it fails, and return one result, which names the fallback that ran."""
         refusal = self._open.pop(call.id, None)
-        first = await self._heard(call, run) if refusal is None else Ran(call, failure(call, refusal), "failed")
+        first = (
+            await self._heard(call, run) if refusal is None else FinishedCall(call, failure(call, refusal), "failed")
+        )
         if first.outcome not in TOOL_FAILURES:
             return first
         ran, troubles = first, list[str]()
@@ -113,14 +114,14 @@ class Dispatcher:
         parts: list[Part] = [*first.result.parts, TextPart("\n" + "\n".join(troubles))]
         return replace(first, result=replace(first.result, parts=parts, plain=False))
 
-    async def _instead(self, call: ToolCall, run: Run) -> Ran:
+    async def _instead(self, call: ToolCall, run: RunCall) -> FinishedCall:
         try:
             self._breakers.admit("tool", call.name)
         except CircuitOpen as error:
-            return Ran(call, failure(call, error.what), "failed")
+            return FinishedCall(call, failure(call, error.what), "failed")
         return await self._heard(call, run)
 
-    async def _heard(self, call: ToolCall, run: Run) -> Ran:
+    async def _heard(self, call: ToolCall, run: RunCall) -> FinishedCall:
         """Run a call and report success or failure to its breaker."""
         ran = await run(call)
         if ran.outcome in ("raised", "timeout", "unsayable"):
@@ -158,7 +159,7 @@ class Dispatcher:
             yield before
 
 
-def _said(ran: Ran) -> str:
+def _said(ran: FinishedCall) -> str:
     content = result_content(ran.result)
     text = " ".join((content if isinstance(content, str) else json_codec.text(content)).split()).rstrip(".")
     return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"

@@ -1,0 +1,40 @@
+"""Exceptions of called code: which of them are ordinary failures, and their text for results and logs."""
+
+from __future__ import annotations
+
+import asyncio
+
+#: Exceptions that end the program. If a tool raises one, it counts as a failure of the tool.
+EXITS = (KeyboardInterrupt, SystemExit)
+#: Maximum characters of an exception's message in an error or a log.
+_MAX_TEXT = 10_000
+
+
+def is_failure(error: BaseException) -> bool:
+    """Return whether the error is an ordinary failure: it ends neither the program nor the running task."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() == 0  # else the running task itself is being cancelled
+    return not isinstance(error, EXITS)
+
+
+def message(error: BaseException) -> str:
+    """Return the message of an exception, "" if it is empty or ``str()`` raises. Lone surrogates are escaped."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except BaseException:
+        return ""
+
+
+def shortened(text: str, max_length: int | None = _MAX_TEXT) -> str:
+    """Return the text, cut to ``max_length`` characters with a note of its length. None: no limit."""
+    if max_length is None or len(text) <= max_length:
+        return text
+    return f"{text[:max_length]}… ({len(text)} characters)"
+
+
+def described(error: BaseException, max_length: int | None = _MAX_TEXT) -> str:
+    """Return the type and the message of an exception, the message cut to ``max_length`` characters."""
+    text = shortened(message(error), max_length)
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
