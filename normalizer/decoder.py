@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
-from . import json_codec
-from .detect import MOST_BEFORE, detect_body, detect_events, error_body, looks_like, whole_body_wire
+from .detect import MOST_BEFORE, body_wires, detect_body, detect_events, is_error, json_object, whole_body_wire
 from .documents import responses
 from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NotAResponse, SeveralBodies
 from .events import Event
 from .model import Response, Wire
-from .payloads import Payload, declared_by, payload_of
+from .payloads import Payload, payload_of
 from .readers import (
     DEFAULT_MAX_EVENT_BYTES,
     MARK,
@@ -25,12 +24,14 @@ from .readers import (
     sniff,
     without_mark,
 )
-from .wires import wire as wire_named
+from .wires.declared import declared_by
 from .wires.decode_context import Context, Declared
 from .wires.error_response import error_response
+from .wires.registry import WireSpec, spec
 from .wires.stream_base import StreamBase
 
 _NO_REQUEST = Declared()
+_NO_PAYLOAD = Payload(b"")
 _SPACE = b" \t\r\n"
 
 
@@ -52,51 +53,60 @@ def normalize(
     Raises MalformedBody if the body is not a body of the wire, its subclass SeveralBodies if it contains more than one
     response, AmbiguousBody if detection finds no wire or several, and UnknownWire for an unknown wire name.
     """
+    payload = _NO_PAYLOAD
     if type(body) is not bytes:
-        payload = payload_of(body)
-        body, wire = payload.data, payload.wire if wire is None else wire
-        respelled = payload.respelled
-    else:
-        respelled = False
+        payload = payload_of(body, wire)
+        body = payload.data
     if wire is None:
-        wire = detect_body(body)
-    module = wire_named(wire)
-    declared = _NO_REQUEST if request is None else declared_by(request)
-    context = Context(wire, provider, declared, status, [], respelled)
+        wire_spec = payload.wire or spec(detect_body(body))
+    else:
+        wire_spec = spec(wire)
+    declared = _NO_REQUEST if request is None else declared_by(request, wire_spec)
+    return _decode(body, wire_spec, Context(wire_spec.name, provider, declared, status, [], payload.respelled))
+
+
+def _decode(body: bytes, wire: WireSpec, context: Context) -> Response:
     try:
-        response: Response = module.decode(body, context)
-        return response
+        return wire.decode(body, context)
     except MalformedBody as error:
-        return _not_plain(body, error, context, wire)
+        return _decode_other(body, wire, context, error)
 
 
-def _not_plain(body: bytes, error: MalformedBody, context: Context, wire: Wire) -> Response:
+def _decode_other(body: bytes, wire: WireSpec, context: Context, error: MalformedBody) -> Response:
     """Decode a body that its wire rejected: one with a byte order mark, a stream, or the text of an HTTP error.
 
     Raises MalformedBody if the body is none of these, and SeveralBodies if it contains more than one response.
     """
     plain = without_mark(body)
     if plain is not body:
-        return normalize(plain, wire, provider=context.provider, request=context.declared, status=context.status)
-    if wire != "xai.grpc" and (count := len(responses(body))) > 1:
-        raise SeveralBodies(f"the bytes contain {count} responses", body=body, count=count) from None
-    if wire != "xai.grpc" and _is_stream(body):
-        decoder = StreamDecoder(wire, provider=context.provider, request=context.declared, status=context.status)
-        decoder.context.respelled = context.respelled
-        decoder.context.find("stream-body")
-        decoder.feed(body)
-        return decoder.finish()
+        return _decode(plain, wire, Context(wire.name, context.provider, context.declared, context.status, []))
+    document = json_object(body)
+    if document is None and wire.framing == "bytes":
+        if (count := len(responses(body))) > 1:
+            raise SeveralBodies(f"the bytes contain {count} responses", body=body, count=count) from None
+        if _is_stream(body):
+            return _decode_stream(body, context)
     if context.status is not None and context.status >= 400:
         return error_response(context, body.decode("utf-8", "replace"))
     if not body.strip():
         raise MalformedBody("the body contains only white space" if body else "the body is empty", body=body) from None
-    others = [other for other in looks_like(body) if other != wire]
+    others = [other for other in body_wires(document or {}) if other != wire.name]
     if others and not error.hint:
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
     if isinstance(error, NotAResponse):
         # The server sent other JSON: return it as an error that keeps the body, with no call to execute.
-        return error_response(context, {"type": "no_answer", "message": error.what, "body": json_codec.decode(body)})
+        return error_response(context, {"type": "no_answer", "message": error.what, "body": document})
     raise error
+
+
+def _decode_stream(body: bytes, context: Context) -> Response:
+    decoder = StreamDecoder(
+        cast(Wire, context.wire), provider=context.provider, request=context.declared, status=context.status
+    )
+    decoder.context.respelled = context.respelled
+    decoder.context.find("stream-body")
+    decoder.feed(body)
+    return decoder.finish()
 
 
 def _is_stream(body: bytes) -> bool:
@@ -130,11 +140,12 @@ class StreamDecoder:
         status: int | None = None,
         max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES,
     ) -> None:
-        declared = _NO_REQUEST if request is None else declared_by(request)
+        self._wire = None if wire is None else spec(wire)
+        declared = _NO_REQUEST if request is None else declared_by(request, self._wire)
         self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
-        self._stream: Any = None if wire is None else wire_named(wire).Stream(self.context)
-        self._wire = wire
-        self._messages = wire == "xai.grpc"
+        self._request = request if wire is None else None  # read again once the wire is detected
+        self._stream: Any = None if self._wire is None else self._wire.stream(self.context)
+        self._messages = self._wire is not None and self._wire.framing == "messages"
         self._reader: Reader | None = None
         self._head = b""
         self._max = max_event_bytes
@@ -152,7 +163,7 @@ class StreamDecoder:
             raise DecoderFinished("feed() after finish()")
         out: list[Event] = []
         if type(data) is not bytes:
-            payload = payload_of(data, event=True)
+            payload = payload_of(data, None if self._wire is None else self._wire.name, event=True)
             if payload.wire is not None or not isinstance(data, (bytearray, memoryview, str)):
                 self._object(payload, out)
                 return out
@@ -222,11 +233,8 @@ class StreamDecoder:
         reader.problems.clear()
 
     def _take(self, items: list[Item], out: list[Event]) -> None:
-        if not self._events and isinstance(self._reader, JsonLinesReader):
-            wire = whole_body_wire(items[0][1], self._wire)
-            if wire is not None:
-                self._whole(wire, items[0][1])
-                items = items[1:]
+        if not self._events and isinstance(self._reader, JsonLinesReader) and self._take_whole(items[0][1], self._wire):
+            items = items[1:]
         self._events += len(items)
         if self._plain is not None:
             for _, data in items:
@@ -249,25 +257,35 @@ class StreamDecoder:
             if len(held) >= MOST_BEFORE or size > self._max or (isinstance(error, AmbiguousBody) and error.candidates):
                 raise
             return []
-        self._open(wire)
+        self._open(spec(wire))
         self._before = []
         return held
 
-    def _open(self, wire: Wire) -> None:
-        self._wire = self.context.wire = wire
-        self._stream = wire_named(wire).Stream(self.context)
+    def _open(self, wire: WireSpec) -> None:
+        self._use(wire)
+        self._stream = wire.stream(self.context)
 
-    def _whole(self, wire: Wire, data: bytes) -> None:
-        """Decode a whole body, which a server sends if it ignores the request to stream."""
+    def _use(self, wire: WireSpec) -> None:
+        self._wire, self.context.wire = wire, wire.name
+        if wire.declared is not None and isinstance(self._request, (dict, bytes, str)):
+            self.context.declared = declared_by(self._request, wire)
+
+    def _take_whole(self, data: bytes, wire: WireSpec | None, *, or_error: bool = True) -> bool:
+        """Decode a whole body, which a server sends if it ignores the request to stream. Return False for an event."""
+        body = json_object(data)
+        found = None if body is None else whole_body_wire(body, None if wire is None else wire.name, or_error=or_error)
+        if found is None:
+            return False
         self._events += 1
-        self._wire = self.context.wire = wire
+        self._use(spec(found))
         self.context.find("plain-body")
-        self._plain = wire_named(wire).decode(data, self.context)
+        self._plain = spec(found).decode(data, self.context)
+        return True
 
     def _late(self, data: bytes, out: list[Event]) -> None:
         """Decode an error after a whole body. Raises SeveralBodies for other data, because it could contain calls."""
-        error = error_body(data)
-        if error is None:
+        error = json_object(data)
+        if error is None or not is_error(error):
             raise SeveralBodies("data after a complete body", body=data)
         if self._after is None:
             self._after = StreamBase(self.context)
@@ -279,11 +297,10 @@ class StreamDecoder:
         context.respelled = context.respelled or payload.respelled
         if not data:
             return
-        if not self._events and payload.wire != "xai.grpc" and not self._messages:
-            wire = whole_body_wire(data, self._wire or payload.wire, or_error=False)
-            if wire is not None:
-                self._whole(wire, data)
-                return
+        wire = self._wire or payload.wire
+        may_be_whole = not self._events and (wire is None or wire.framing == "bytes")
+        if may_be_whole and self._take_whole(data, wire, or_error=False):
+            return
         self._events += 1
         if self._plain is not None:
             self._late(data, out)

@@ -2,54 +2,26 @@
 
 A body is one response: a single JSON object, or the events of one stream in any framing. A file can contain several:
 JSON lines or an array of responses, consecutive responses or streams, responses of different wires. `responses` splits
-such data. These rules classify each JSON document:
-
-==================  ===============================  =========================  ====================================
-wire                whole response                   first event of a stream    last event of a stream
-==================  ===============================  =========================  ====================================
-openai.chat         ``object: chat.completion``, or  (a new ``id`` for a        ``[DONE]``, or a ``finish_reason``
-                    choices with a ``message``       choice that has ended)     in a choice
-openai.responses    ``object: response``, or an      ``response.created``       ``response.completed``, ``.done``,
-                    ``output`` without a ``type``                               ``.incomplete``, ``.failed``
-anthropic.messages  ``type: message`` with content   ``message_start``          ``message_stop``
-==================  ===============================  =========================  ====================================
-
-An error that follows the events of an unfinished stream belongs to that stream; any other error is a response.
+such data. Each wire's spec classifies the JSON documents: ``shape`` recognizes whole responses and events, ``boundary``
+the first and last event of a response. An error that follows the events of an unfinished stream belongs to that stream;
+any other error is a response.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from . import json_codec
-from .detect import event_wire, is_error, whole_wire
+from .detect import end_of_stream_wire, event_wire, is_error, json_object, whole_wire
 from .readers import RAW, EventStreamReader, Item, JsonLinesReader, SseReader, sniff, without_mark
-
-#: Type of the first event of a stream -> its member that holds the response and thus the id.
-_BEGIN = {"message_start": "message", "response.created": "response"}
-_END = frozenset(
-    (
-        "message_stop",
-        "response.completed",
-        "response.done",
-        "response.incomplete",
-        "response.failed",
-        "error",
-    )
-)
+from .wires.registry import Boundary, spec
 
 
-class _Seen(NamedTuple):
-    """The classification of a JSON document: its wire, if known, the id of its response, and its role in a stream."""
+class _Document(NamedTuple):
+    """The classification of a JSON document."""
 
-    kind: str  # "answer", "error", "event" or "unknown"
+    kind: Literal["response", "error", "event", "unknown"] = "unknown"
     wire: str | None = None
-    id: str | None = None
-    begins: bool = False
-    greets: bool = False  # openai.chat: has a role, which most servers send only in the first chunk
-    ends: bool = False
-    continued: frozenset[int] = frozenset()  # openai.chat: indexes of its choices
-    finished: frozenset[int] = frozenset()  # openai.chat: indexes of the choices that end in it
+    boundary: Boundary = Boundary()
 
 
 class _Open:
@@ -63,28 +35,30 @@ class _Open:
         self.whole = False  # a whole response among server-sent events, which excludes all else
         self.finished: set[int] = set()
 
-    def take(self, item: Item, seen: _Seen) -> None:
+    def take(self, item: Item, document: _Document) -> None:
         self.items.append(item)
-        self.wire = self.wire or seen.wire
-        self.id = self.id or seen.id
-        self.ended = self.ended or seen.ends
-        self.whole = seen.kind == "answer"
-        self.finished |= seen.finished
+        self.wire = self.wire or document.wire
+        self.id = self.id or document.boundary.id
+        self.ended = self.ended or document.boundary.ends
+        self.whole = document.kind == "response"
+        self.finished |= document.boundary.finished
 
-    def excludes(self, seen: _Seen) -> bool:
+    def excludes(self, document: _Document) -> bool:
         """Return whether a document cannot belong to this stream."""
-        if self.whole or seen.kind == "answer":
+        if self.whole or document.kind == "response":
             return True
-        if seen.kind == "unknown":
+        if document.kind == "unknown":
             return False
-        if None not in (seen.wire, self.wire) and seen.wire != self.wire:
+        if None not in (document.wire, self.wire) and document.wire != self.wire:
             return True
-        if seen.kind == "error":
+        if document.kind == "error":
             return self.ended
-        other = bool(seen.id and self.id and seen.id != self.id)
-        if seen.begins:
-            return other or self.ended
-        return (self.ended and seen.greets and not seen.finished) or (other and bool(seen.continued & self.finished))
+        limits = document.boundary
+        other_id = bool(limits.id and self.id and limits.id != self.id)
+        if limits.begins:
+            return other_id or self.ended
+        after_end = self.ended and limits.greets and not limits.finished
+        return after_end or (other_id and bool(limits.continued & self.finished))
 
 
 def responses(data: bytes) -> list[bytes]:
@@ -100,7 +74,7 @@ def responses(data: bytes) -> list[bytes]:
         parts = _streams(reader.feed(plain) + reader.close())
         return [data] if len(parts) < 2 else [_as_sse(part) for part in parts]
     assert isinstance(reader, JsonLinesReader)
-    if plain.startswith(b"{") and _decoded(plain) is not None:
+    if plain.startswith(b"{") and json_object(plain) is not None:
         return [data]
     parts = _grouped(reader.feed(plain) + reader.close())
     between = [message.encode() for code, message in reader.problems if code == "raw-text-in-stream"]
@@ -115,10 +89,10 @@ def _streams(items: list[Item]) -> list[list[Item]]:
     """Group server-sent events by stream. A whole response on lines without a field name is a group by itself."""
     parts: list[_Open] = []
     for item in items:
-        seen = _event(item)
-        if not parts or parts[-1].excludes(seen):
+        document = _server_sent(item)
+        if not parts or parts[-1].excludes(document):
             parts.append(_Open([]))
-        parts[-1].take(item, seen)
+        parts[-1].take(item, document)
     return [part.items for part in parts]
 
 
@@ -128,87 +102,50 @@ def _grouped(items: list[Item]) -> list[list[Item]]:
     unknown: list[Item] = []
     stream: _Open | None = None
     for item in items:
-        seen = _document(item)
-        if stream is not None and seen.kind != "answer" and not stream.excludes(seen):
-            stream.take(item, seen)
-        elif seen.kind == "event":
+        document = _document(item)
+        if stream is not None and document.kind != "response" and not stream.excludes(document):
+            stream.take(item, document)
+        elif document.kind == "event":
             stream = _Open(unknown)
-            stream.take(item, seen)
+            stream.take(item, document)
             parts.append(stream.items)
             unknown = []
-        elif seen.kind == "unknown":
+        elif document.kind == "unknown":
             unknown.append(item)
         else:
-            parts += [[one] for one in unknown]
+            parts += [[item] for item in unknown]
             parts.append([item])
             unknown, stream = [], None
-    return parts + [[one] for one in unknown]
+    return parts + [[item] for item in unknown]
 
 
-def _document(item: Item) -> _Seen:
+def _document(item: Item) -> _Document:
     """Classify a JSON document outside server-sent events."""
-    body = _decoded(item[1])
-    if not isinstance(body, dict):
-        return _Seen("unknown")
+    body = json_object(item[1])
+    if body is None:
+        return _Document()
     wire = whole_wire(body)
     if wire is not None:
-        return _Seen("answer", wire)
-    return _Seen("error", ends=True) if is_error(body) else _about(body)
+        return _Document("response", wire)
+    return _Document("error", boundary=Boundary(ends=True)) if is_error(body) else _event_document(body)
 
 
-def _event(item: Item) -> _Seen:
+def _server_sent(item: Item) -> _Document:
     """Classify a server-sent event."""
     name, data = item
+    body = json_object(data)
     if name is RAW:
-        answer = _decoded(data)
-        wire = whole_wire(answer) if isinstance(answer, dict) else None
-        return _Seen("unknown") if wire is None else _Seen("answer", wire)
-    if data == b"[DONE]":
-        return _Seen("event", "openai.chat", ends=True)
-    body = _decoded(data)
-    return _about(body) if isinstance(body, dict) else _Seen("unknown")
+        wire = None if body is None else whole_wire(body)
+        return _Document() if wire is None else _Document("response", wire)
+    ended = end_of_stream_wire(data)
+    if ended is not None:
+        return _Document("event", ended, Boundary(ends=True))
+    return _Document() if body is None else _event_document(body)
 
 
-def _about(body: dict[str, Any]) -> _Seen:
+def _event_document(body: dict[str, Any]) -> _Document:
     wire = event_wire(body)
-    if wire is None:
-        return _Seen("unknown")
-    if wire == "openai.chat":
-        return _chunk(body)
-    kind = body["type"]
-    member = body.get(_BEGIN.get(kind, ""))
-    id = member.get("id") if isinstance(member, dict) else None
-    return _Seen("event", wire, _text(id), begins=kind in _BEGIN, ends=kind in _END)
-
-
-def _chunk(body: dict[str, Any]) -> _Seen:
-    listed = body.get("choices")
-    choices = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    deltas = [delta for one in choices if isinstance(delta := one.get("delta"), dict)]
-    return _Seen(
-        "event",
-        "openai.chat",
-        _text(body.get("id")),
-        greets=any(delta.get("role") for delta in deltas),
-        continued=frozenset(map(_index, choices)),
-        finished=frozenset(_index(one) for one in choices if one.get("finish_reason")),
-    )
-
-
-def _index(choice: dict[str, Any]) -> int:
-    index = choice.get("index")
-    return index if isinstance(index, int) else 0
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _decoded(data: bytes) -> Any:
-    try:
-        return json_codec.decode(data)
-    except (ValueError, RecursionError):
-        return None
+    return _Document() if wire is None else _Document("event", wire, spec(wire).boundary(body))
 
 
 def _as_sse(items: list[Item]) -> bytes:

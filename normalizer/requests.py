@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from operator import is_not
 from typing import Any
 
@@ -13,7 +12,7 @@ from .conversation import Encoded, Message, Request
 from .model import Policy, Wire
 from .pairing import is_boundary, last_boundary, open_ids
 from .policies import policy_name
-from .wires import HOME, WIRES, wire_name
+from .wires.registry import spec, wire_name
 from .wires.rule import Violation, violations
 
 
@@ -24,7 +23,7 @@ def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Reque
     wires whose providers differ. Raises MalformedBody if the body is not a request of the wire, and UnknownWire for an
     unknown wire name.
     """
-    request: Request = _module(wire, "read").read(body, provider)
+    request: Request = spec(wire).part("read").read(body, provider)
     return request
 
 
@@ -35,7 +34,7 @@ def write_request(request: Request, wire: Wire | None = None, *, provider: str |
     calls all have results is written the same in every later request. Raises UnknownWire for an unknown wire name.
     """
     target, provider = _target(request, wire, provider)
-    encoded: Encoded = _module(target, "write").write(request, provider)
+    encoded: Encoded = spec(target).part("write").write(request, provider)
     return encoded
 
 
@@ -60,8 +59,8 @@ class RequestWriter:
     def write(self, request: Request) -> Encoded:
         """Encode the request like `write_request`, with the same errors. An error clears the cache."""
         target, provider = _target(request, self._wire, self._provider)
-        module, turns = _module(target, "write"), request.messages
-        writer = module.Writer(request, provider)
+        turns = request.messages
+        writer = spec(target).part("write").Writer(request, provider)
         known = len(self._turns) if self._goes_on(writer, turns) else 0
         if known:
             writer = self._written.fork(request)
@@ -101,21 +100,18 @@ def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list
     ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
     unknown wire name.
     """
-    rules = _module(wire, "rules").RULES
-    if wire == "xai.grpc":
-        body = _module(wire, "rules").parsed(body)
+    wire_spec = spec(wire)
+    rules = wire_spec.part("rules")
+    if wire_spec.framing == "messages":
+        body = rules.parsed(body)
     elif isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
             body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError:
             body = None  # every wire has a rule that rejects None
-    return violations(body, rules, provider or HOME[wire])
+    return violations(body, rules.RULES, provider or wire_spec.owner)
 
 
 def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[Wire, str | None]:
     target = wire or wire_name(request.wire)
     return target, request.provider if provider is None and target == request.wire else provider
-
-
-def _module(wire: str, part: str) -> Any:
-    return import_module(f".wires.{WIRES[wire_name(wire)]}.{part}", __package__)

@@ -18,7 +18,7 @@ import yaml
 from tests.traffic import CHAT_URL, chat_body, chat_stream, interaction, row, write_rows
 from toolparity.cassettes.sources import Exchange, Problem, files, read
 from toolparity.cassettes.sources.endpoints import told_by
-from toolparity.normalizer.wires import WIRES
+from toolparity.normalizer.wires.registry import WIRES
 
 
 def exchanges(path: Path, wire: str | None = None) -> list[Exchange]:

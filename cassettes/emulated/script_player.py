@@ -19,6 +19,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResults, User
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import check_request, read_request
+from toolparity.normalizer.wires.registry import spec
 from toolparity.normalizer.wires.rule import Violation
 
 from ..scripts import Call, Fault, Part, Round, Script, scripts
@@ -208,11 +209,7 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
 
 
 def _refused(surface: Surface, body: Any, violation: Violation) -> Refused:
-    from importlib import import_module
-
-    from toolparity.normalizer.wires import WIRES
-
-    rules = import_module(f"toolparity.normalizer.wires.{WIRES[surface.wire]}.rules").RULES
+    rules = spec(surface.wire).part("rules").RULES
     found = next(one for one in rules if one.id == violation.rule)
     return Refused(
         "invalid_request",

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from toolparity import __version__
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.normalizer.wires import WIRES
+from toolparity.normalizer.wires.registry import is_wire
 
 from .. import emulation_marker
 from ..errors import CassetteNotWritten
@@ -145,7 +145,7 @@ def _made(found: Exchange | Unread, emulated: bool) -> _Made | Left:
         return Left(found.place, found.what, found.hint, found.fault)
     if not found.provider:
         return Left(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
-    if found.wire not in WIRES:
+    if not is_wire(found.wire):
         what = f"the wire {found.wire} is not known yet" if found.wire else "neither address nor body tells a wire"
         return Left(found.place, what, fault=False)
     if emulated or (found.origin is not None and found.origin not in _REAL):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
-from toolparity.normalizer.wires import wire_name
+from toolparity.normalizer.wires.registry import wire_name
 
 from ..errors import UnreadableSource
 from ..sources import Exchange

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from toolparity.normalizer.wires import WIRES
+from toolparity.normalizer.wires.registry import is_wire
 
 from ..errors import InvalidProvenance
 from ..surfaces import SURFACES
@@ -127,7 +127,7 @@ def _problems(told: Provenance, written: bool) -> Iterator[str]:
         value = getattr(told, name)
         if value is not None and not is_slug(value):
             yield f"{name} {value!r} is no plain name"
-    if told.wire not in WIRES:
+    if not is_wire(told.wire):
         yield f"wire {told.wire!r} is not known"
     if not told.recorder:
         yield "recorder is empty"

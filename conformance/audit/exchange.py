@@ -21,7 +21,7 @@ from toolparity.normalizer.findings import Code, Finding
 from toolparity.normalizer.model import Policy, Response
 from toolparity.normalizer.policies import Selection, select
 from toolparity.normalizer.textmode import report
-from toolparity.normalizer.wires import WIRES
+from toolparity.normalizer.wires.registry import is_wire
 
 #: The reasons why an exchange has no response. If its wire is known, the command ends with exit code 4.
 CODES: dict[str, Code] = {
@@ -51,7 +51,7 @@ class DecodedExchange(Struct):
     @property
     def known(self) -> bool:
         """Whether the normalizer knows the wire of the exchange."""
-        return self.wire in WIRES
+        return is_wire(self.wire)
 
     @property
     def faulty(self) -> bool:
@@ -91,7 +91,7 @@ class ExchangeLine(Struct):
 def decode(exchange: Exchange) -> DecodedExchange:
     """Decode an exchange. Never raises."""
     wire = exchange.wire
-    if wire not in WIRES:
+    if not is_wire(wire):
         what = f"the wire {wire} is not known yet" if wire else "the format cannot be told"
         return _nothing(wire, "unknown-wire", what)
     try:

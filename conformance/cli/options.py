@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from toolparity.normalizer.policies import POLICIES
-from toolparity.normalizer.wires import WIRES
+from toolparity.normalizer.wires.registry import names
 from toolparity.reports.files import unwritable
 
 from .names import Named
@@ -46,7 +46,7 @@ _Decorator = Callable[[Any], Any]
 #: Whether a path exists is checked when it is read: a missing one does not stop the others.
 paths: _Decorator = click.argument("paths", nargs=-1, required=True, type=click.Path())
 wire: _Decorator = click.option(
-    "--wire", type=Named("wire", WIRES), help="The format of what does not tell it itself, such as a single body."
+    "--wire", type=Named("wire", names()), help="The format of what does not tell it itself, such as a single body."
 )
 policy: _Decorator = click.option(
     "--policy",

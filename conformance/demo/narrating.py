@@ -11,7 +11,7 @@ from toolparity.cassettes.scripts import Round, Say, Script
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.provider import Provider
-from toolparity.normalizer.wires import wire_name
+from toolparity.normalizer.wires.registry import wire_name
 
 
 class ScriptLibrary(Mapping[str, Script]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from toolparity.normalizer.wires import WIRES
+from toolparity.normalizer.wires.registry import names
 
 from ..errors import UnknownSubject
 
@@ -47,8 +47,8 @@ def wires_of(name: str, told: Any) -> frozenset[str] | None:
     if told is None:
         return None
     wires = _words(name, "wires", told)
-    if unknown := wires - WIRES.keys():
-        raise UnknownSubject(f"{name} reads {', '.join(sorted(unknown))}", hint=f"wires are {', '.join(WIRES)}")
+    if unknown := wires - set(names()):
+        raise UnknownSubject(f"{name} reads {', '.join(sorted(unknown))}", hint=f"wires are {', '.join(names())}")
     return wires
 
 

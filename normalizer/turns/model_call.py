@@ -12,7 +12,7 @@ from ..errors import ToolLimitReached
 from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
-from ..wires import wire_name
+from ..wires.registry import wire_name
 from .execution.exceptions import described, is_failure, message, shortened
 from .listening import BlockTracker
 from .machine.inputs import AnswerFailed, Input

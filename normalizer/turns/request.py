@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..conversation import Message, Request, System, TextPart, User
 from ..requests import read_request, write_request
-from ..wires import wire_name
+from ..wires.registry import wire_name
 from .execution.tools import Tools
 from .machine.inputs import Resume
 from .machine.state import TurnState

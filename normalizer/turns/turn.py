@@ -25,7 +25,7 @@ from ..conversation import Request
 from ..model import Policy, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
-from ..wires import wire_name
+from ..wires.registry import wire_name
 from .backoff import DEFAULT, Backoff, Retries
 from .errors import TurnMisused
 from .events import TurnEvent

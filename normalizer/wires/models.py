@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..conversation import Request
-from . import HOME, wire_name
+from .registry import spec
 from .write_context import WriteContext
 
 #: Patterns for the beginning of a vendor's model names. Vendors that only host the models of others are not listed.
@@ -28,7 +28,8 @@ def report_foreign_model(request: Request, context: WriteContext) -> None:
     """
     if request.model is None:
         return
-    target = context.provider or (None if context.wire == "openai.chat" else HOME[wire_name(context.wire)])
+    wire = spec(context.wire)
+    target = context.provider or (None if wire.many_providers else wire.owner)
     if request.wire == context.wire and (request.provider is None or context.provider in (None, request.provider)):
         return
     owner = owner_of(request.model)

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..conversation import Encoded, Loss
-from . import wire_name
+from .registry import wire_name
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

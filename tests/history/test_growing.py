@@ -44,7 +44,7 @@ from toolparity.normalizer.model import (
 )
 from toolparity.normalizer.pairing import is_boundary, last_boundary, paired_segment
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
-from toolparity.normalizer.wires import WIRES as PACKAGES
+from toolparity.normalizer.wires.registry import WIRES as PACKAGES
 
 ALL_PROVIDERS = (None, "openai", "xai", "mistral", "deepseek", "groq", "openrouter", "anthropic", "bedrock")
 TOOLS = [Tool("get_weather", "w", {"type": "object"}), Tool("a b"), Tool("sql", kind="custom")]

@@ -28,7 +28,7 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.textmode import DIALECTS, as_native, as_text, read_response
-from toolparity.normalizer.wires import HOME
+from toolparity.normalizer.wires.registry import spec
 
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "integer"}}}
@@ -92,8 +92,8 @@ def test_text_mode_history_goes_into_every_native_wire_and_is_legal_there(dialec
     response = said(f"First this. {ONE[dialect]}", dialect)
     turns = [ASKED, *answer(response, select(response), {response.calls[0].id: "done"})]
     request = Request(wire, "m", turns, TOOLS, params={"max_tokens": 9} if wire == "anthropic.messages" else {})
-    encoded = write_request(request, wire, provider=HOME[wire])
-    assert check_request(encoded.body, wire, provider=HOME[wire]) == []
+    encoded = write_request(request, wire, provider=spec(wire).owner)
+    assert check_request(encoded.body, wire, provider=spec(wire).owner) == []
     assert encoded.losses == []
     again = read_request(encoded.body, wire)
     assistant = next(turn for turn in again.messages if isinstance(turn, Assistant))

@@ -25,7 +25,7 @@ from toolparity import (
 from toolparity.conformance.subjects import SubjectExchange
 from toolparity.normalizer.policies import policy_name
 from toolparity.normalizer.requests import with_policy
-from toolparity.normalizer.wires import wire_name
+from toolparity.normalizer.wires.registry import wire_name
 from toolparity.textmode import limit_of
 from toolparity.turns import Provider, Turn
 from toolparity.turns.clients import client

@@ -12,7 +12,7 @@ from toolparity import Policy, Wire
 from toolparity.normalizer.errors import PolicyError, UnknownWire
 from toolparity.normalizer.policies import POLICIES, policy_name
 from toolparity.normalizer.turns.clients import CLIENTS
-from toolparity.normalizer.wires import HOME, WIRES, wire_name
+from toolparity.normalizer.wires.registry import WIRES, wire_name
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,7 +24,7 @@ def test_mypy_accepts_the_names_and_finds_each_typo(monkeypatch: pytest.MonkeyPa
     assert (code, errors) == (0, ""), output
 
 
-@pytest.mark.parametrize("table", [WIRES, HOME, CLIENTS])
+@pytest.mark.parametrize("table", [WIRES, CLIENTS])
 def test_the_type_of_a_wire_has_the_names_of_each_table_of_wires(table: dict[Wire, str]) -> None:
     assert set(get_args(Wire)) == set(table)
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ...errors import UnknownWire
 from ...model import Wire
-from ...wires import HOME
+from ...wires.registry import spec
 
 
 class SdkClient:
@@ -24,7 +24,7 @@ class SdkClient:
     def __init__(
         self, model: str | None = None, *, provider: str | None = None, sdk: Any = None, **options: Any
     ) -> None:
-        self.name: str = provider or HOME[self.wire]
+        self.name: str = provider or spec(self.wire).owner
         self.model = model
         self._given = sdk
         self._options = options if sdk is not None else self._reach(options)
@@ -55,7 +55,7 @@ class SdkClient:
 
     def _reach(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the constructor's options for this provider. Raises UnknownWire if its address is not known."""
-        if self.name != HOME[self.wire] and not options.keys() & {"base_url", "api_host"}:
+        if self.name != spec(self.wire).owner and not options.keys() & {"base_url", "api_host"}:
             raise UnknownWire(
                 f"no address is known at which {self.name} speaks {self.wire}", hint="pass base_url or sdk"
             )

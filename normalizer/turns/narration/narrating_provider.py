@@ -22,7 +22,7 @@ from ...conversation import Assistant, JsonPart, Message, Request, TextPart, Too
 from ...events import BlockDelta, BlockStart, Event
 from ...model import Choice, Response, Stop, StopReason, Text, Usage
 from ...requests import read_request, write_request
-from ...wires import wire_name
+from ...wires.registry import wire_name
 from ..provider import Provider
 from .acknowledge import Hinted
 from .narrator import Narrator, NarratorInput, input_for

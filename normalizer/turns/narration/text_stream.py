@@ -13,7 +13,7 @@ from ...decoder import StreamDecoder
 from ...events import BlockDelta, BlockReset, BlockStart, Event
 from ...model import Response
 from ...requests import write_request
-from ...wires import wire_name
+from ...wires.registry import wire_name
 from ..errors import TextFailed
 from ..execution.exceptions import described, is_failure
 from ..provider import Provider

@@ -1,0 +1,77 @@
+"""Spec of the wire `anthropic.messages`: Anthropic's Messages API, including Claude on Bedrock and Vertex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..registry import Boundary, Shape, WireSpec
+from ..sdk_objects import model_json
+
+_EVENTS = frozenset(
+    (
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "ping",
+    )
+)
+#: Members that other APIs have. With one of them, the type "message" does not identify this wire.
+_OTHER_APIS = frozenset(("choices", "output", "object"))
+#: Types of events that the SDK's stream helper derives from raw events, which it also passes on.
+_DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json", "compaction"))
+
+
+def shape(body: dict[str, Any]) -> Shape:
+    """See `Shape`. Every object of this wire has a ``type``."""
+    kind = body.get("type")
+    if kind == "message" and "content" in body:
+        return Shape(body=True, whole=isinstance(body["content"], list), marked=_OTHER_APIS.isdisjoint(body))
+    if isinstance(kind, str) and kind in _EVENTS:
+        return Shape(event=True, marked=True)
+    if kind == "error" and isinstance(body.get("error"), dict) and "sequence_number" not in body:
+        return Shape(event=True, error=True, marked=True)
+    return Shape()
+
+
+def boundary(event: dict[str, Any]) -> Boundary:
+    """See `Boundary`."""
+    begins = event.get("type") == "message_start"
+    message = event.get("message") if begins else None
+    id = message.get("id") if isinstance(message, dict) else None
+    ends = event.get("type") in ("message_stop", "error")
+    return Boundary(id if isinstance(id, str) and id else None, begins=begins, ends=ends)
+
+
+def sdk_bytes(source: Any, event: bool) -> bytes:
+    """Return the JSON of an object of the `anthropic` SDK, for its stream helper's events that of the raw event."""
+    if not (event and ".lib" in type(source).__module__):
+        return model_json(source)
+    if source.type in _DERIVED:
+        return b""
+    block = {"content_block": True} if source.type.endswith("stop") else {}
+    return model_json(source, {"snapshot": True, "message": True, **block})
+
+
+SPEC = WireSpec(
+    name="anthropic.messages",
+    package=__package__,
+    owner="anthropic",
+    models=r"claude",
+    parsed_arguments=True,
+    path="/v1/messages",
+    models_path="/v1/models",
+    hosts=("api.anthropic.com",),
+    addresses=(
+        r"(/v1|/anthropic)/messages$|^api\.anthropic\.com/.*messages$",
+        r"/model/.*anthropic.*/invoke(-with-response-stream)?$",
+        r"/publishers/anthropic/models/[^/]+:(stream)?RawPredict$",
+    ),
+    sdk="anthropic",
+    sdk_modules=("anthropic.types", "anthropic.lib"),
+    sdk_bytes=sdk_bytes,
+    shape=shape,
+    boundary=boundary,
+)

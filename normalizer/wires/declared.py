@@ -1,0 +1,93 @@
+"""Reading of the tools that a request declares, which decides which calls a decoder accepts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .. import json_codec
+from ..errors import MalformedBody
+from .decode_context import Declared
+from .registry import WireSpec, spec_of_object
+
+#: Types of the tools that Anthropic runs itself. Tools of its other versioned types are executed by the caller.
+_HOSTED = r"(web_search|web_fetch|code_execution|tool_search_tool_\w+|advisor)_\d{8}|mcp_toolset"
+
+
+def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
+    """Return the tools that a request declares, and the number of choices that it requests.
+
+    ``request``: the body on any wire (parsed, bytes or the SDK's message), or an iterable of tool definitions or names.
+    ``wire``: the wire of the response, if it is known. Raises MalformedBody for anything else.
+    """
+    if isinstance(request, Declared):
+        return request
+    if isinstance(request, (bytes, str)):
+        try:
+            request = json_codec.decode(request)
+        except (ValueError, RecursionError) as error:
+            raise MalformedBody(f"the request is not JSON: {error}", body=request) from None
+    if not isinstance(request, dict):
+        wire = spec_of_object(request)
+        if wire is None:
+            return _declared_by_tools(request)
+    return declared_by_json(request) if wire is None or wire.declared is None else wire.declared(request)
+
+
+def declared_by_json(body: dict[str, Any]) -> Declared:
+    """Return the tools in the JSON of a request: those of ``tools``, ``functions`` and of the items of ``input``."""
+    collected = _Collected()
+    collected.add_all(body.get("tools"))
+    collected.add_all(body.get("functions"))
+    items = body.get("input")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):  # tools that a tool search or the caller added during the conversation
+            collected.add_all(item.get("tools"))
+    n = body.get("n")
+    return collected.declared(n if isinstance(n, int) and n > 0 else 1)
+
+
+def _declared_by_tools(tools: Any) -> Declared:
+    """Return the tools of an iterable of names or definitions. Raises MalformedBody for anything else."""
+    collected = _Collected()
+    for tool in tools if isinstance(tools, Iterable) else [None]:
+        if isinstance(tool, str):
+            collected.names.add(tool)
+        elif isinstance(tool, dict):
+            collected.add(tool)
+        else:
+            raise MalformedBody(
+                f"request has an unsupported type: {type(tools).__name__}",
+                body=tools,
+                hint="pass the request's body, its list of tools, or the names of the tools",
+            )
+    return collected.declared()
+
+
+class _Collected:
+    """The client tools found so far, by name. Hosted tools, recognized by their type, are left out."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.custom: set[str] = set()
+        self.schemas: dict[str, Any] = {}
+
+    def add_all(self, tools: Any) -> None:
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict):
+                self.add(tool)
+
+    def add(self, tool: dict[str, Any]) -> None:
+        kind = tool.get("type")
+        holder = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), dict)), tool)
+        name = holder.get("name")
+        self.add_all(tool.get("tools"))  # a namespace
+        if isinstance(name, str) and not (isinstance(kind, str) and re.fullmatch(_HOSTED, kind)):
+            self.names.add(name)
+            self.schemas[name] = holder.get("parameters", holder.get("input_schema"))
+            if kind == "custom":
+                self.custom.add(name)
+
+    def declared(self, n: int = 1) -> Declared:
+        return Declared(frozenset(self.names), frozenset(self.custom), n, self.schemas)

@@ -1,0 +1,246 @@
+"""Registry of the wires: every fact about a wire that code outside its package needs, in one `WireSpec`.
+
+    spec("openai.chat").owner                     "openai"
+    spec("openai.chat").part("write").write(…)    a module of the wire's package, imported on first use
+    names(), specs()                              all wires, those of third parties included
+
+The built-in wires are listed in `WIRES`; each has its spec in ``normalizer/wires/<wire>/spec.py``. A third party
+registers a wire by an entry point of the group `GROUP`, whose name is the wire's name and whose object is the spec:
+
+    [project.entry-points."toolparity.wires"]
+    "acme.chat" = "acme_wire.spec:SPEC"
+
+A spec is imported when its wire is named, so that a caller of one wire does not load the others. Entry points are read
+when a name is not built in, when a wire is detected, and when all wires are listed.
+
+The parts of a wire are modules with fixed names. In the wire's package:
+
+    decode       ``decode(body, context) -> Response``: a whole body
+    stream       ``Stream``: the decoder of a stream, a subclass of `wires.stream_base.StreamBase`
+    read         ``read(body, provider) -> Request``
+    write        ``write(request, provider) -> Encoded`` and ``Writer`` (see `normalizer.requests.RequestWriter`)
+    rules        ``RULES``, and ``parsed(body)`` if the wire is framed as messages
+    proto        only if framed as messages: ``request_from``, ``response_from``, ``chunk_from``, ``as_dict``
+
+Upper packages need more parts, which the normalizer knows nothing about. They follow one convention: package ``home``
+has one module per built-in wire, named like the wire's package, and a third party's wire has a module ``name`` in its
+own package. So ``spec(wire).part("recorder", home="toolparity.cassettes.recorder.sdks")`` is
+``toolparity.cassettes.recorder.sdks.openai_chat`` or ``acme_wire.recorder``. Use `has_part` if the part is optional.
+
+To handle all wires alike, ask the spec: ``spec(wire).framing == "messages"``, never ``wire == "xai.grpc"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, cast
+
+from msgspec import Struct
+
+from ..errors import UnknownWire
+from ..model import Response, Wire
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from .decode_context import Context, Declared
+    from .stream_base import StreamBase
+
+#: The built-in wires, and the name of each one's package beside this module.
+WIRES: dict[Wire, str] = {
+    "openai.chat": "openai_chat",
+    "openai.responses": "openai_responses",
+    "anthropic.messages": "anthropic_messages",
+    "xai.grpc": "xai_grpc",
+}
+#: The entry-point group in which third parties register wires.
+GROUP = "toolparity.wires"
+
+
+class Shape(NamedTuple):
+    """What a JSON object is on one wire. The default is an object that does not belong to the wire.
+
+    ``body``: it can be a whole body. ``whole``: it is a whole response. ``event``: it is a stream event. ``error``: it
+    is an error in this wire's format. ``marked``: a type marker shows this, and not only members that other wires may
+    have too.
+    """
+
+    body: bool = False
+    whole: bool = False
+    event: bool = False
+    error: bool = False
+    marked: bool = False
+
+
+class Boundary(NamedTuple):
+    """What a stream event shows about the limits of its response, for data that contains several responses.
+
+    ``id``: the id of the response. ``begins``, ``ends``: it is the first or a last event of a response. ``greets``: it
+    has a member that most servers send only in the first event. ``continued``, ``finished``: the choices in this event,
+    and those that end in it.
+    """
+
+    id: str | None = None
+    begins: bool = False
+    ends: bool = False
+    greets: bool = False
+    continued: frozenset[int] = frozenset()
+    finished: frozenset[int] = frozenset()
+
+
+def _no_shape(body: dict[str, Any]) -> Shape:
+    return Shape()
+
+
+def _no_boundary(event: dict[str, Any]) -> Boundary:
+    return Boundary()
+
+
+class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
+    """The facts about one wire.
+
+    ``package``: the dotted name of its package. ``owner``: the provider that defines the wire, and the default where
+    the caller passes no provider. ``framing``: "bytes" (HTTP bodies and event streams) or "messages" (each message
+    arrives separately, as in gRPC; such a wire is not JSON and is never detected from bytes). ``many_providers``:
+    providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
+    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text.
+
+    HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
+    for an answer and for the list of models. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
+    host and path of requests in recorded traffic.
+
+    SDK: ``sdk``: the name of the official SDK's distribution. ``sdk_modules``: prefixes of the modules of its objects.
+    ``sdk_bytes(source, event)``: the bytes of such an object, a whole body or a stream event; empty for an event that
+    the SDK derived from others.
+
+    Detection: ``shape(body)``: see `Shape`. ``boundary(event)``: see `Boundary`. ``end_of_stream``: the data of the
+    event that ends every stream, if it is not JSON.
+
+    ``declared(request)``: the tools that a request declares; None if `wires.declared` can read its JSON.
+    """
+
+    name: str
+    package: str
+    owner: str
+    framing: Literal["bytes", "messages"] = "bytes"
+    many_providers: bool = False
+    models: str = ""
+    parsed_arguments: bool = False
+    base_path: str = ""
+    path: str = ""
+    models_path: str = ""
+    hosts: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    sdk: str = ""
+    sdk_modules: tuple[str, ...] = ()
+    sdk_bytes: Callable[[Any, bool], bytes] | None = None
+    shape: Callable[[dict[str, Any]], Shape] = _no_shape
+    boundary: Callable[[dict[str, Any]], Boundary] = _no_boundary
+    end_of_stream: bytes | None = None
+    declared: Callable[[Any], Declared] | None = None
+
+    @cached_property
+    def decode(self) -> Callable[[bytes, Context], Response]:
+        """The decoder of whole bodies."""
+        return cast("Callable[[bytes, Context], Response]", self.part("decode").decode)
+
+    @cached_property
+    def stream(self) -> type[StreamBase]:
+        """The class that decodes streams."""
+        return cast("type[StreamBase]", self.part("stream").Stream)
+
+    def part(self, name: str, *, home: str | None = None) -> Any:
+        """Import a part of the wire and return the module (see the module's docstring).
+
+        ``home``: the package that has this part of the built-in wires; None for parts in the wire's own package. Raises
+        UnknownWire if there is no such module, and MissingExtra if it needs an extra that is not installed.
+        """
+        module = self._part_name(name, home)
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise UnknownWire(
+                f"the wire {self.name} has no {name}: there is no module {module}", hint=f"write the module {module}"
+            ) from None
+
+    def has_part(self, name: str, *, home: str | None = None) -> bool:
+        """Return whether the wire has this part. Does not import it."""
+        return find_spec(self._part_name(name, home)) is not None
+
+    def _part_name(self, name: str, home: str | None) -> str:
+        if home is not None and self.name in WIRES:
+            return f"{home}.{self.package.rpartition('.')[2]}"
+        return f"{self.package}.{name}"
+
+
+_specs: dict[str, WireSpec] = {}
+
+
+def spec(name: str) -> WireSpec:
+    """Return the spec of a wire, and import it on first use. Raises UnknownWire if no wire has this name."""
+    try:
+        return _specs[name]
+    except (KeyError, TypeError):
+        return _load(wire_name(name))
+
+
+def specs() -> list[WireSpec]:
+    """Return the specs of all wires, the built-in ones first."""
+    return [spec(name) for name in names()]
+
+
+def names() -> list[str]:
+    """Return the names of all wires, the built-in ones first."""
+    return [*WIRES, *_registered()]
+
+
+def spec_of_object(source: object, wire: str | None = None) -> WireSpec | None:
+    """Return the spec of the wire whose SDK defines the class of an object, or None. ``wire``: the wire to try first.
+
+    Raises UnknownWire if no wire has the name ``wire``.
+    """
+    module = type(source).__module__
+    if module == "builtins":
+        return None
+    candidates = specs() if wire is None else [spec(wire)]
+    found = next((candidate for candidate in candidates if module.startswith(candidate.sdk_modules)), None)
+    return found if found is not None or wire is None else spec_of_object(source)
+
+
+def is_wire(name: object) -> TypeGuard[Wire]:
+    """Return whether a wire has this name."""
+    return any(name == known for known in WIRES) or (isinstance(name, str) and name in _registered())
+
+
+def wire_name(name: str) -> Wire:
+    """Return a name that comes from outside as the name of a wire. Raises UnknownWire if no wire has this name.
+
+    The type `Wire` lists the built-in wires; the name of a third party's wire has this type too.
+    """
+    if not is_wire(name):
+        raise UnknownWire(f"unknown wire: {name!r}", hint=f"one of {', '.join(names())}")
+    return name
+
+
+def _load(name: Wire) -> WireSpec:
+    if name in WIRES:
+        found = import_module(f".{WIRES[name]}.spec", __package__).SPEC
+    else:
+        found = _registered()[name].load()
+    if not isinstance(found, WireSpec) or found.name != name:
+        raise UnknownWire(f"the entry point of the wire {name!r} does not have its WireSpec: it has {found!r}")
+    _specs[name] = found
+    return found
+
+
+@cache
+def _registered() -> Mapping[str, EntryPoint]:
+    """Return the entry points of third parties' wires by name. They cannot replace a built-in wire."""
+    from importlib.metadata import entry_points  # slow to import, and rarely needed
+
+    return {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in WIRES}

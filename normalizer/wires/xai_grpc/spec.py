@@ -1,0 +1,40 @@
+"""Spec of the wire `xai.grpc`: the messages of xAI's `xai_api.Chat` service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..registry import WireSpec
+
+if TYPE_CHECKING:
+    from ..decode_context import Declared
+
+
+def sdk_bytes(source: Any, event: bool) -> bytes:
+    """Return the serialized message that is, or is held by, an object of `xai-sdk`."""
+    message = source if hasattr(source, "SerializeToString") else source.proto
+    return bytes(message.SerializeToString())
+
+
+def declared(request: Any) -> Declared:
+    """Return the tools that a request message declares, and the number of choices that it requests."""
+    from ..decode_context import Declared
+
+    functions = [tool.function for tool in request.tools if tool.HasField("function")]
+    schemas = {function.name: function.parameters for function in functions}
+    return Declared(frozenset(schemas), frozenset(), max(1, getattr(request, "n", 1) or 1), schemas)
+
+
+SPEC = WireSpec(
+    name="xai.grpc",
+    package=__package__,
+    owner="xai",
+    framing="messages",
+    models=r"grok",
+    hosts=("api.x.ai",),
+    addresses=(r"/xai_api\.Chat/Get(Completion|CompletionChunk|StoredCompletion)$",),
+    sdk="xai-sdk",
+    sdk_modules=("xai_sdk", "xai.api"),
+    sdk_bytes=sdk_bytes,
+    declared=declared,
+)
