@@ -156,7 +156,7 @@ def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
         (_by_position, None, "by position only"),
         (Service.method, CITY, "requires 'self'"),
         (Service.method, None, "'self', 'city'"),
-        (lambda **_: 1, {"required": "city"}, "no JSON schema"),
+        (lambda **_: 1, {"required": "city"}, "not a JSON schema"),
         (5, None, "not callable"),
         (Service.__dict__["of_class"], None, "not callable"),
     ],

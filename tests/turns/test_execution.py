@@ -135,7 +135,7 @@ def test_what_a_schema_refers_to_is_fetched_from_nowhere(monkeypatch: pytest.Mon
     schema = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
     (one,) = ran([asked("odd", a=1)], tool(lambda a=None: a, "odd", parameters=schema))
     assert one.outcome == "invalid_arguments"
-    assert "the schema refers to what is not there" in texts([one])[0][1]
+    assert "the schema has an unresolvable reference" in texts([one])[0][1]
     assert fetched == []
 
 

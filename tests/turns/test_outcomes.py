@@ -66,10 +66,10 @@ _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "raises what cannot be read": (raising(_Unreadable()), "raised", "Tool 'bad' failed: _Unreadable"),
     "hangs async": (_hang, "timeout", "Tool execution timed out after 0.05s."),
     "hangs in its thread": (_hang_in_thread, "timeout", "Tool execution timed out after 0.05s."),
-    "returns an object": (object, "unsayable", "Tool 'bad' returned something that cannot be told"),
+    "returns an object": (object, "unsayable", "The result of tool 'bad' is not JSON-serializable"),
     "returns not a number": (lambda: float("nan"), "unsayable", "NaN and infinity are not JSON"),
-    "returns a nest without end": (_nest, "unsayable", "Tool 'bad' returned something that cannot be told"),
-    "returns bytes that are no text": (lambda: b"\xff\xfe", "unsayable", "returned 2 bytes that are no text"),
+    "returns a nest without end": (_nest, "unsayable", "The result of tool 'bad' is not JSON-serializable"),
+    "returns bytes that are no text": (lambda: b"\xff\xfe", "unsayable", "returned 2 bytes that are not UTF-8"),
     "returns an error": (
         lambda: ToolResult("", [TextPart("the index is offline")], is_error=True),
         "failed",

@@ -87,11 +87,11 @@ def test_a_call_under_the_name_that_the_wire_took_reaches_the_tool_of_the_true_n
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": ""}, "without a name"),
-        ({"name": "a", "timeout": 0}, "a timeout of 0 seconds"),
-        ({"name": "a", "timeout": -1}, "a timeout of -1 seconds"),
-        ({"name": "a", "parameters": {"type": "objekt"}}, "a: its parameters are no JSON schema"),
-        ({"name": "a", "parameters": {"required": "city"}}, "no JSON schema"),
+        ({"name": ""}, "a tool has no name"),
+        ({"name": "a", "timeout": 0}, "timeout must be > 0 or None, got 0"),
+        ({"name": "a", "timeout": -1}, "timeout must be > 0 or None, got -1"),
+        ({"name": "a", "parameters": {"type": "objekt"}}, "a: its parameters are not a JSON schema"),
+        ({"name": "a", "parameters": {"required": "city"}}, "not a JSON schema"),
     ],
 )
 def test_a_tool_that_cannot_be_offered_is_refused_when_it_is_declared(options: dict[str, Any], said: str) -> None:

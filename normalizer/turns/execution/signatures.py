@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -16,8 +16,7 @@ from msgspec import Struct
 from ..errors import InvalidTool
 
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-#: The schema of a tool without parameters, for hints.
-_NOTHING = '{"type": "object", "properties": {}}'
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def check_function(
@@ -30,40 +29,47 @@ def check_function(
     """
     if not callable(function):
         raise InvalidTool(f"its function is not callable: {function!r}", where=name, hint="pass a function")
-    if kind not in ("function", "custom"):
-        return
-    taken = _signature(function)
-    if taken is None:
+    signature = _signature(function)
+    if signature is None or kind not in ("function", "custom"):
         return
     if mapping or kind == "custom":
-        _check_one_argument(name, taken)
+        try:
+            signature.bind(None)
+        except TypeError:
+            what = f"its function {signature} cannot be called with one positional argument"
+            raise InvalidTool(what, where=name, hint="let it take exactly one argument") from None
         return
-    _check_by_keyword(name, taken)
-    bound = _bound_keywords(function)
+    positional = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY and _is_required(parameter)
+    ]
+    if positional:
+        what = f"its function {signature} takes {_quoted(positional)} by position only, and arguments come as keywords"
+        raise InvalidTool(what, where=name, hint="let the function take keywords, or one mapping (mapping=True)")
     if parameters is None:
-        _check_nothing_undeclared(name, taken, bound)
+        bound = function.keywords if isinstance(function, functools.partial) else {}
+        undeclared = [keyword for keyword in _keywords(signature)[0] if keyword not in bound]
+        if undeclared:
+            what = f"its function takes {_quoted(undeclared)}, and no parameters are declared, so the model passes none"
+            hint = f"pass parameters= with the JSON schema of {_quoted(undeclared)}; "
+            hint += 'for a tool without any, {"type": "object", "properties": {}}'
+            raise InvalidTool(what, where=name, hint=hint)
     elif isinstance(parameters, Mapping):
-        _check_declared(name, taken, _declared(parameters, parameters, frozenset()))
+        _check_declared(name, signature, _declared(parameters, parameters, frozenset()))
 
 
 def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str | None:
     """Return why a function cannot accept these keywords, or None if it can or has no signature."""
-    taken = _signature(function)
-    if taken is None:
+    signature = _signature(function)
+    if signature is None:
         return None
-    keywords, anything = _keywords(taken)
-    unknown = [name for name in arguments if name not in keywords and not anything]
+    keywords, takes_any = _keywords(signature)
+    unknown = [name for name in arguments if name not in keywords and not takes_any]
     if unknown:
         return f"it does not take {_quoted(unknown)}"
-    missing = [one.name for one in keywords.values() if _is_required(one) and one.name not in arguments]
+    missing = [name for name, parameter in keywords.items() if _is_required(parameter) and name not in arguments]
     return f"it requires {_quoted(missing)}" if missing else None
-
-
-def _keywords(taken: inspect.Signature) -> tuple[dict[str, inspect.Parameter], bool]:
-    """Return the parameters that can be passed by keyword, and whether the function accepts any other keyword."""
-    parameters = taken.parameters.values()
-    anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
-    return {one.name: one for one in parameters if one.kind in _KEYWORD}, anything
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -73,62 +79,37 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def _bound_keywords(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the parameters that a partial binds by keyword."""
-    return frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset()
+def _keywords(signature: inspect.Signature) -> tuple[dict[str, inspect.Parameter], bool]:
+    """Return the parameters that can be passed by keyword, and whether the function accepts any other keyword."""
+    parameters = signature.parameters
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return {name: parameter for name, parameter in parameters.items() if parameter.kind in _KEYWORD}, takes_any
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
-    variadic = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return parameter.default is inspect.Parameter.empty and not variadic
+    return parameter.default is inspect.Parameter.empty and parameter.kind not in _VARIADIC
 
 
-def _check_one_argument(name: str, taken: inspect.Signature) -> None:
-    try:
-        taken.bind(None)
-    except TypeError:
-        said = f"its function {taken} cannot be called with the one positional argument that it gets"
-        raise InvalidTool(said, where=name, hint="let it take exactly one argument") from None
-
-
-def _check_by_keyword(name: str, taken: inspect.Signature) -> None:
-    """Raises InvalidTool for required positional-only parameters, because arguments are passed as keywords."""
-    positional = [
-        one.name
-        for one in taken.parameters.values()
-        if one.kind is inspect.Parameter.POSITIONAL_ONLY and _is_required(one)
-    ]
-    if positional:
-        said = f"its function {taken} takes {_quoted(positional)} by position only, and arguments come as keywords"
-        raise InvalidTool(said, where=name, hint="let the function take keywords, or one mapping (mapping=True)")
-
-
-def _check_nothing_undeclared(name: str, taken: inspect.Signature, bound: frozenset[str]) -> None:
-    """Raises InvalidTool for named parameters without a schema, because the model then passes no arguments."""
-    undeclared = [name for name in _keywords(taken)[0] if name not in bound]
-    if undeclared:
-        said = f"its function takes {_quoted(undeclared)}, and no parameters are declared, so the model passes none"
-        hint = f"pass parameters= with the JSON schema of {_quoted(undeclared)}; for a tool without any, {_NOTHING}"
-        raise InvalidTool(said, where=name, hint=hint)
-
-
-def _check_declared(name: str, taken: inspect.Signature, declared: _Declared) -> None:
-    keywords, anything = _keywords(taken)
-    unknown = [property for property in declared.properties if property not in keywords and not anything]
+def _check_declared(name: str, signature: inspect.Signature, declared: _Declared) -> None:
+    keywords, takes_any = _keywords(signature)
+    unknown = [property for property in declared.properties if property not in keywords and not takes_any]
     if unknown:
-        said = f"its parameters declare {_quoted(unknown)}, which its function {taken} does not take"
-        raise InvalidTool(said, where=name, hint="name the same parameters in both, or take one mapping (mapping=True)")
+        what = f"its parameters declare {_quoted(unknown)}, which its function {signature} does not take"
+        raise InvalidTool(what, where=name, hint="name the same parameters in both, or take one mapping (mapping=True)")
     if not declared.is_known:
         return
-    required = [one.name for one in keywords.values() if _is_required(one)]
-    missing = [one for one in required if one not in declared.properties and one not in declared.required]
+    optional = [
+        keyword
+        for keyword, parameter in keywords.items()
+        if _is_required(parameter) and keyword not in declared.required
+    ]
+    missing = [keyword for keyword in optional if keyword not in declared.properties]
     if missing:
-        said = f"its function requires {_quoted(missing)}, which its parameters do not declare"
-        raise InvalidTool(said, where=name, hint="add them to the schema's properties, or give them defaults")
-    optional = [one for one in required if one not in declared.required]
+        what = f"its function requires {_quoted(missing)}, which its parameters do not declare"
+        raise InvalidTool(what, where=name, hint="add them to the schema's properties, or give them defaults")
     if optional:
-        said = f"its function requires {_quoted(optional)}, which its parameters let the model leave out"
-        raise InvalidTool(said, where=name, hint='add them to the schema\'s "required", or give them defaults')
+        what = f"its function requires {_quoted(optional)}, which its parameters let the model leave out"
+        raise InvalidTool(what, where=name, hint='add them to the schema\'s "required", or give them defaults')
 
 
 class _Declared(Struct, frozen=True):
@@ -141,59 +122,51 @@ class _Declared(Struct, frozen=True):
     is_known: bool = True
 
 
-def _declared(schema: Any, root: Any, above: frozenset[str]) -> _Declared:
-    """Collect the declarations of a schema. ``above``: the references on the way here, to stop at cycles."""
+def _declared(schema: Any, root: Any, references: frozenset[str]) -> _Declared:
+    """Collect the declarations of a schema. ``references``: those on the path to it, to stop at cycles."""
     if not isinstance(schema, Mapping):
         return _Declared()
-    own = schema.get("properties")
-    properties = {name: None for name, value in (own if isinstance(own, Mapping) else {}).items() if value is not False}
-    required = _names(schema.get("required"))
-    known = "$dynamicRef" not in schema
-    every = [_declared(one, root, above) for one in _list(schema.get("allOf"))]
+
+    def declared(schemas: Any) -> list[_Declared]:
+        return [_declared(inner, root, references) for inner in schemas] if isinstance(schemas, list) else []
+
+    own, required = schema.get("properties"), schema.get("required")
+    names = [name for name, value in own.items() if value is not False] if isinstance(own, Mapping) else []
+    required_names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    parts = [
+        _Declared(dict.fromkeys(names), frozenset(required_names), "$dynamicRef" not in schema),
+        *declared(schema.get("allOf")),
+    ]
     reference = schema.get("$ref")
-    if isinstance(reference, str):
-        every.append(_referred(reference, root, above))
-    for word in ("anyOf", "oneOf"):
-        some = [_declared(one, root, above) for one in _list(schema.get(word))]
-        if some:
-            every.append(_either(some))
-    conditional = [schema[word] for word in ("if", "then", "else") if word in schema]
+    if isinstance(reference, str) and reference not in references:
+        parts.append(_referred(reference, root, references))
+    for keyword in ("anyOf", "oneOf"):
+        branches = declared(schema.get(keyword))
+        if branches:
+            common = frozenset.intersection(*(branch.required for branch in branches))
+            parts.append(_Declared(_properties(branches), common, all(branch.is_known for branch in branches)))
+    conditional = [schema[keyword] for keyword in ("if", "then", "else") if keyword in schema]
     dependent = schema.get("dependentSchemas")
     conditional += dependent.values() if isinstance(dependent, Mapping) else []
-    every += [_Declared(_declared(one, root, above).properties) for one in conditional]
-    for one in every:
-        properties.update(one.properties)
-        required |= one.required
-        known = known and one.is_known
-    return _Declared(properties, required, known)
+    parts.append(_Declared(_properties(declared(conditional))))
+    every = frozenset[str]().union(*(part.required for part in parts))
+    return _Declared(_properties(parts), every, all(part.is_known for part in parts))
 
 
-def _either(some: list[_Declared]) -> _Declared:
-    properties = {name: None for one in some for name in one.properties}
-    required = frozenset.intersection(*(one.required for one in some))
-    return _Declared(properties, required, all(one.is_known for one in some))
+def _properties(parts: Iterable[_Declared]) -> dict[str, None]:
+    return {name: None for part in parts for name in part.properties}
 
 
-def _referred(reference: str, root: Any, above: frozenset[str]) -> _Declared:
-    if reference in above:
-        return _Declared()
-    found = root
+def _referred(reference: str, root: Any, references: frozenset[str]) -> _Declared:
     if not reference.startswith("#"):
         return _Declared(is_known=False)
+    target = root
     for step in filter(None, reference[1:].split("/")):
         key = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, Mapping) or key not in found:
+        if not isinstance(target, Mapping) or key not in target:
             return _Declared(is_known=False)
-        found = found[key]
-    return _declared(found, root, above | {reference})
-
-
-def _names(value: Any) -> frozenset[str]:
-    return frozenset(name for name in _list(value) if isinstance(name, str))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+        target = target[key]
+    return _declared(target, root, references | {reference})
 
 
 def _quoted(names: list[str]) -> str:

@@ -49,7 +49,7 @@ class Threads:
         ``most_abandoned`` threads are abandoned already.
         """
         if self.abandoned >= self._most_abandoned:
-            raise TooManyAbandoned(f"{self.abandoned} threads hang in tools that were given up")
+            raise TooManyAbandoned(f"too many abandoned threads: {self.abandoned} hang in tools")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
         context = contextvars.copy_context()
@@ -67,7 +67,7 @@ class Threads:
                     self.abandoned -= 1
                     return
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(_give, future, outcome)
+                loop.call_soon_threadsafe(_set_result, future, outcome)
 
         threading.Thread(target=work, name="toolparity tool", daemon=True).start()
         try:
@@ -80,6 +80,6 @@ class Threads:
             raise
 
 
-def _give(future: asyncio.Future[Any], outcome: Any) -> None:
+def _set_result(future: asyncio.Future[Any], outcome: Any) -> None:
     if not future.done():
         future.set_result(outcome)

@@ -34,27 +34,29 @@ class ToolFailed(Exception):
     """Raise this in a tool to report a failure to the model. The message becomes the error result unchanged."""
 
 
-def rendered(call: ToolCall, outcome: Any, most: int = MOST) -> tuple[ToolResult, CallOutcome]:
+def rendered(call: ToolCall, returned: Any, most: int = MOST) -> tuple[ToolResult, CallOutcome]:
     """Return the result of a call for the value that its tool returned or the exception that it raised. Never raises.
 
     ``most``: maximum characters of the result.
     """
-    if isinstance(outcome, BaseException):
-        return failure(call, _told(call, outcome), most), "failed" if isinstance(outcome, ToolFailed) else "raised"
-    if isinstance(outcome, (bytes, bytearray, memoryview)):
+    if isinstance(returned, ToolFailed):
+        return failure(call, message(returned) or f"Tool {call.name!r} failed.", most), "failed"
+    if isinstance(returned, BaseException):
+        return failure(call, f"Tool {call.name!r} failed: {described(returned, None)}", most), "raised"
+    if isinstance(returned, (bytes, bytearray, memoryview)):
         try:
-            outcome = bytes(outcome).decode()
+            returned = bytes(returned).decode()
         except UnicodeDecodeError:
-            said = f"Tool {call.name!r} returned {len(bytes(outcome))} bytes that are no text."
-            return failure(call, said), "unsayable"
+            size = len(bytes(returned))
+            return failure(call, f"Tool {call.name!r} returned {size} bytes that are not UTF-8."), "unsayable"
     try:
-        result = limited(result_of(call, outcome), most)
+        result = limited(result_of(call, returned), most)
         json_codec.encode(result)
     except UnserializableResult as error:
-        return failure(call, f"Tool {call.name!r} returned something that cannot be told: {error.what}"), "unsayable"
+        return failure(call, f"The result of tool {call.name!r} is not JSON-serializable: {error.what}"), "unsayable"
     except BaseException as error:  # a method of the returned object raised
-        said = f"Tool {call.name!r} returned something that cannot be read: {described(error)}"
-        return failure(call, said, most), "unsayable"
+        text = f"The result of tool {call.name!r} cannot be read: {described(error)}"
+        return failure(call, text, most), "unsayable"
     return result, "failed" if result.is_error else "returned"
 
 
@@ -66,40 +68,28 @@ def failure(call: ToolCall, text: str, most: int = MOST) -> ToolResult:
 def limited(result: ToolResult, most: int) -> ToolResult:
     """Return the result with at most ``most`` characters in all parts together. A note states what was cut."""
     parts: list[Part] = []
-    room = most
+    left = most
     for part in result.parts:
-        size = _size(part)
-        if size <= room:
+        text = _text(part)
+        size = len(part.data or "") + len(part.url or "") if isinstance(part, MediaPart) else len(text)
+        if size <= left:
             parts.append(part)
-            room -= size
+            left -= size
             continue
-        parts.append(_cut(part, room, size))
-        rest = len(result.parts) - len(parts)
-        if rest:
-            parts.append(TextPart(f"[{rest} more parts were left out]"))
+        if isinstance(part, MediaPart):
+            parts.append(TextPart(f"[{part.kind} of {size} characters left out: the limit is {left}]"))
+        else:
+            parts.append(TextPart(f"{text[:left]}\n[cut: these are the first {left} of {size} characters]"))
+        omitted = len(result.parts) - len(parts)
+        if omitted:
+            parts.append(TextPart(f"[{omitted} more parts were left out]"))
         return replace(result, parts=parts, plain=len(parts) == 1 and result.plain)
     return result
 
 
-def _size(part: Part) -> int:
+def _text(part: Part) -> str:
+    if isinstance(part, MediaPart):
+        return ""
     if isinstance(part, TextPart):
-        return len(part.text)
-    if isinstance(part, MediaPart):
-        return len(part.data or "") + len(part.url or "")
-    value = part.value if isinstance(part, JsonPart) else part.raw
-    return len(json_codec.encode(value))
-
-
-def _cut(part: Part, room: int, size: int) -> Part:
-    if isinstance(part, MediaPart):
-        return TextPart(f"[{part.kind} of {size} characters left out: the limit is {room}]")
-    text = (
-        part.text if isinstance(part, TextPart) else json_codec.text(part.value if isinstance(part, JsonPart) else "")
-    )
-    return TextPart(f"{text[:room]}\n[cut: these are the first {room} of {size} characters]")
-
-
-def _told(call: ToolCall, error: BaseException) -> str:
-    if isinstance(error, ToolFailed):
-        return message(error) or f"Tool {call.name!r} failed."
-    return f"Tool {call.name!r} failed: {described(error, None)}"
+        return part.text
+    return json_codec.text(part.value if isinstance(part, JsonPart) else part.raw)

@@ -119,14 +119,14 @@ class Tools(Mapping[str, Tool]):
     def add(self, tool: Tool) -> Tool:
         """Add a tool and return it. Raises InvalidTool and MissingExtra."""
         if not tool.name:
-            raise InvalidTool("a tool without a name")
+            raise InvalidTool("a tool has no name", hint="pass name=")
         if tool.name in self._tools:
-            raise InvalidTool(f"two tools are called {tool.name!r}", hint="give one of them another name")
+            raise InvalidTool(f"two tools are called {tool.name!r}", hint="rename one of them")
         if tool.function is None and not (tool.parallel and tool.fallback is None):
-            said = "it has no function, so that nobody here knows when it runs, or that it failed"
-            raise InvalidTool(said, where=tool.name, hint="declare it parallel, and without a fallback")
+            what = "a tool without a function runs elsewhere, so it cannot be sequential or have a fallback"
+            raise InvalidTool(what, where=tool.name, hint="declare it parallel, and without a fallback")
         if tool.timeout is not None and not tool.timeout > 0:
-            raise InvalidTool(f"a timeout of {tool.timeout!r} seconds", where=tool.name, hint="more than 0, or None")
+            raise InvalidTool(f"timeout must be > 0 or None, got {tool.timeout!r}", where=tool.name)
         if tool.parameters is not None:
             check_schema(tool.name, tool.parameters)
         self._tools[tool.name] = tool
@@ -139,16 +139,16 @@ class Tools(Mapping[str, Tool]):
         docstring. Returns the function unchanged. Raises InvalidTool and MissingExtra, as `Tool` and `add` do.
         """
 
-        def take(made: _Function) -> _Function:
-            name = options.get("name") or getattr(made, "__name__", None)
+        def declare(function: _Function) -> _Function:
+            name = options.get("name") or getattr(function, "__name__", None)
             if not name:
-                raise InvalidTool(f"a tool without a name: {made!r} has none", hint="pass name=")
-            documented = made.func if isinstance(made, functools.partial) else made
-            told = " ".join((documented.__doc__ or "").split("\n\n")[0].split()) or None
-            self.add(Tool(**{"description": told, **options, "name": name, "function": made}))
-            return made
+                raise InvalidTool(f"a tool has no name: {function!r}", hint="pass name=")
+            documented = function.func if isinstance(function, functools.partial) else function
+            description = " ".join((documented.__doc__ or "").split("\n\n")[0].split()) or None
+            self.add(Tool(**{"description": description, **options, "name": name, "function": function}))
+            return function
 
-        return take if function is None else take(function)
+        return declare if function is None else declare(function)
 
     def declared(self) -> list[conversation.Tool]:
         """Return the tool definitions for a request."""
