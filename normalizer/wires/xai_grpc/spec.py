@@ -17,9 +17,12 @@ def sdk_bytes(source: Any, event: bool) -> bytes:
 
 
 def declared(request: Any) -> Declared:
-    """Return the tools that a request message declares, and the number of choices that it requests."""
+    """Return the tools that a request declares, a message or its JSON, and the number of choices that it requests."""
+    from ..declared import declared_by_json
     from ..decode_context import Declared
 
+    if isinstance(request, dict):
+        return declared_by_json(request)
     functions = [tool.function for tool in request.tools if tool.HasField("function")]
     schemas = {function.name: function.parameters for function in functions}
     return Declared(frozenset(schemas), frozenset(), max(1, getattr(request, "n", 1) or 1), schemas)
