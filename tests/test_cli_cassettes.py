@@ -17,8 +17,9 @@ from tests.library.making import interaction, made, rewritten
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.emulated.servers import running
-from toolparity.cassettes.library import find, forget, path_for, verify
+from toolparity.cassettes.library import find, forget, path_for
 from toolparity.cassettes.recorder import record as recorder
+from toolparity.cassettes.recorder import verify
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli import main

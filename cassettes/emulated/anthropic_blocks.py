@@ -6,13 +6,13 @@ responses and streams.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Hit, Part, Refuse, Say, ServerCall, Think
-from . import opaque_values
 from .script_player import Play
 
 #: The alphabet of Anthropic's ids, without characters that look alike.
@@ -64,10 +64,10 @@ def _thinking(play: Play) -> dict[str, Any]:
 
 def _thought(play: Play, part: Think, number: int) -> Block:
     if part.withheld:
-        whole = {"type": "redacted_thinking", "data": opaque_values.framed(play, f"withheld {number}", 480)}
+        whole = {"type": "redacted_thinking", "data": _framed(play, f"withheld {number}", 480)}
         return Block(whole, whole, [])
     said = "" if _thinking(play).get("display") == "omitted" else part.text
-    signature = opaque_values.framed(play, f"signature {number}", 280)
+    signature = _framed(play, f"signature {number}", 280)
     deltas = [{"type": "thinking_delta", "thinking": piece} for piece in play.pieces(said)]
     return Block(
         {"type": "thinking", "thinking": said, "signature": signature},
@@ -86,7 +86,7 @@ def _text(play: Play, part: Say | Refuse, number: int, found: list[Hit]) -> Bloc
         "cited_text": found[0].text,
         "url": found[0].url,
         "title": found[0].title,
-        "encrypted_index": opaque_values.framed(play, f"index {number}", 143),
+        "encrypted_index": _framed(play, f"index {number}", 143),
     }
     return Block(
         {"citations": [citation], "type": "text", "text": part.text},
@@ -138,7 +138,7 @@ def _searched(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
             "type": "web_search_result",
             "title": hit.title,
             "url": hit.url,
-            "encrypted_content": opaque_values.framed(play, f"content {number}.{place}", 600),
+            "encrypted_content": _framed(play, f"content {number}.{place}", 600),
             "page_age": None if place % 2 else "December 12, 2025",
         }
         for place, hit in enumerate(part.hits)
@@ -166,6 +166,20 @@ def _executed(play: Play, part: ServerCall, number: int) -> Iterator[Block]:
     if part.failed is not None:
         content = {"type": f"{name}_tool_result_error", "error_code": part.failed}
     yield _answered(f"{name}_tool_result", id, content)
+
+
+def _framed(play: Play, what: str, size: int) -> str:
+    """Return ``size`` bytes inside a protobuf message in Base64, as Anthropic sends them."""
+    return base64.b64encode(b"\x12" + _varint(size) + play.noise(what, size) + b"\x18\x01").decode()
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
 
 
 #: Canonical server tool -> function that builds the blocks of its calls and results.

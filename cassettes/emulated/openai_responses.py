@@ -12,7 +12,7 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import opaque_values, sse
+from . import sse
 from .openai_rest import body, headers, offered, snapshot
 from .openai_rest import error as rest_error
 from .responses_items import (
@@ -307,7 +307,7 @@ def _searches(play: Play) -> int:
 
 def _sealed(play: Play, place: int, size: int) -> str:
     """Return text that looks like a Fernet token: version 0x80 and four zero bytes of the timestamp, then noise."""
-    return "gAAAAAB" + opaque_values.plain(play, f"encrypted {place}", size).translate(_URL_SAFE)
+    return "gAAAAAB" + play.opaque(f"encrypted {place}", size).translate(_URL_SAFE)
 
 
 def _number(given: Any, default: float) -> float:

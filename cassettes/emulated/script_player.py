@@ -8,6 +8,7 @@ The result depends only on the script and the request (and on stored answers), s
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import uuid
@@ -133,6 +134,14 @@ class Play(NamedTuple):
     def uuid(self, what: str) -> str:
         """Return a deterministic UUID of version 4, see `id`."""
         return str(uuid.UUID(self._digest(what)[:32], version=4))
+
+    def noise(self, what: str, size: int) -> bytes:
+        """Return ``size`` deterministic bytes, in place of a value that only the provider can decode, see `id`."""
+        return bytes.fromhex(self.hex(what, 2 * size))
+
+    def opaque(self, what: str, size: int) -> str:
+        """Return `noise` in Base64 without padding, as OpenAI and xAI send it."""
+        return base64.b64encode(self.noise(what, size)).decode().rstrip("=")
 
     def usage(self, shown: Iterable[str], thought: str = "") -> Usage:
         """Return the usage of the answer. ``shown``: the texts that the model wrote. ``thought``: its reasoning."""

@@ -14,7 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from xai_sdk.proto import chat_pb2, sample_pb2
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import opaque_values, xai_rest
+from . import xai_rest
 from .script_player import Play, Refused, Reset
 from .xai_steps import Meter, Step, included, newest, outcome, reasons, result, shows, steps, tool_call
 
@@ -191,7 +191,7 @@ def _encrypted(play: Play, step: Step) -> dict[str, Any]:
     """Return the step's encrypted reasoning as a message member, an empty dict unless the request asks for it."""
     if not (step.parts and reasons(play) and play.body.use_encrypted_content):
         return {}
-    return {"encrypted_content": opaque_values.plain(play, f"thought {step.index}", 400)}
+    return {"encrypted_content": play.opaque(f"thought {step.index}", 400)}
 
 
 def _status(play: Play, part: Call | ServerCall) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import opaque_values, sse
+from . import sse
 from .openai_responses import code_of
 from .responses_items import (
     Item,
@@ -105,7 +105,7 @@ def _reasoning(play: Play, thought: Think, number: int) -> Item:
     shown = "" if thought.withheld else thought.text
     made = reasoning(play, {**item, "status": "completed"}, shown)
     if _encrypts(play):
-        made.done["encrypted_content"] = opaque_values.plain(play, f"encrypted {number}", 160 + len(thought.text))
+        made.done["encrypted_content"] = play.opaque(f"encrypted {number}", 160 + len(thought.text))
     return made._replace(added={**item, "status": "in_progress"})
 
 
@@ -115,7 +115,7 @@ def _returned(play: Play, number: int) -> list[Item]:
         return []
     id = f"tco_{_id(play)}_{_server_id(play, number)}"
     item: Json = {"id": id, "summary": [], "type": "reasoning"}
-    secret = f"{id}_{opaque_values.plain(play, f'returned {number}', 300)}"
+    secret = f"{id}_{play.opaque(f'returned {number}', 300)}"
     return [Item({**item, "status": "in_progress"}, [], {**item, "status": "completed", "encrypted_content": secret})]
 
 

@@ -16,7 +16,6 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.xai_grpc.schema import SERVER_TYPES
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import opaque_values
 from .script_player import Play, tokens
 
 #: Models that return their reasoning text; the others only count its tokens.
@@ -129,7 +128,7 @@ def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
         printed = {"stdout": part.output or "", "stderr": "", "output_files": {}, "error": part.failed or "", "ret": ""}
         made["content"] = json_codec.text(printed)
     elif part.hits:
-        made["encrypted_content"] = opaque_values.plain(play, f"found {place}", 1500)
+        made["encrypted_content"] = play.opaque(f"found {place}", 1500)
         if newest(play):
             made["citations"] = [
                 chat_pb2.InlineCitation(web_citation=chat_pb2.WebCitation(url=hit.url)) for hit in part.hits

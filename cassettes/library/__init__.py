@@ -9,9 +9,8 @@ Usage:
 
 from __future__ import annotations
 
-from .digest import digest
 from .files import RECORDED, Loaded, Place, exchanges, file_for, find, forget, load, path_for, provenance_of
-from .provenance import KEY, ORIGINS, Origin, Provenance, now
+from .provenance import KEY, ORIGINS, Origin, Provenance, digest, now
 from .writing import Gate, Persister, interaction, save
 
 __all__ = [

@@ -24,8 +24,7 @@ from ..sources import Exchange
 from ..sources import vcrpy as vcrpy_format
 from ..surfaces import Surface, surface
 from . import provenance, safe_yaml
-from .digest import digest
-from .provenance import Provenance
+from .provenance import Provenance, digest
 
 if TYPE_CHECKING:
     from vcr.request import Request

@@ -30,12 +30,12 @@ from ..errors import CassetteNotWritten
 from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece
 from ..sources import Problem as Unread
 from ..sources.files import opened
-from . import files, safe_yaml, write_checks
+from . import files, safe_yaml
 from .interactions import interaction, trimmed
 from .provenance import KEY, Provenance, now
-from .writing import save
+from .writing import save, scanned, scrubbed
 
-_GATES = (write_checks.scrubbed, write_checks.scanned)
+_GATES = (scrubbed, scanned)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 #: Characters. A file name has at most 255 bytes, and the draft of a cassette adds some.
 _LONGEST_NAME = 150

@@ -1,13 +1,18 @@
-"""The provenance of a cassette, stored in the file as vcrpy metadata under the key ``toolparity``.
+"""The provenance of a cassette, and the digest of its interactions.
 
-vcrpy 9 passes metadata through (``Cassette.get_metadata``), earlier versions ignore it. Either way the file remains an
-ordinary cassette. Wherever an emulated cassette is listed, it is called emulated; there is no neutral word.
+The provenance is stored in the file as vcrpy metadata under the key ``toolparity``. vcrpy 9 passes metadata through
+(``Cassette.get_metadata``), earlier versions ignore it. Either way the file remains an ordinary cassette. Wherever an
+emulated cassette is listed, it is called emulated; there is no neutral word.
+
+The digest is independent of the YAML layout. Text and its UTF-8 bytes have the same digest, because vcrpy converts
+between the two when it writes and reads.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from datetime import date as Day  # noqa: N812 - the struct has a member called date
 from typing import Any, Literal, get_args
@@ -17,9 +22,8 @@ from msgspec import Struct
 
 from toolparity.normalizer.wires.registry import is_wire
 
-from ..errors import InvalidProvenance
+from ..errors import InvalidProvenance, UnreadableCassette
 from ..surfaces import SURFACES
-from .digest import digest
 
 #: Key in the cassette's metadata.
 KEY = "toolparity"
@@ -162,3 +166,35 @@ def _moment(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError("in UTC, it lies outside of the calendar") from None
+
+
+def digest(interactions: Iterable[Any]) -> str:
+    """Return ``sha256:<hex>`` over plain data, such as the ``interactions`` of a cassette.
+
+    Each value is hashed after its kind and length; members are hashed in the order of their names. Raises
+    UnreadableCassette for a value that is not plain data.
+    """
+    machine = hashlib.sha256(b"toolparity interactions 1\n")
+    stack: list[Any] = [list(interactions)]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            value = value.encode("utf-8", "surrogatepass")
+        if isinstance(value, (bytes, bytearray)):
+            machine.update(b"s%d:" % len(value))
+            machine.update(value)
+        elif isinstance(value, list):
+            machine.update(b"l%d:" % len(value))
+            stack.extend(reversed(value))
+        elif isinstance(value, dict):
+            machine.update(b"m%d:" % len(value))
+            for name in sorted(value, reverse=True):
+                stack.append(value[name])
+                stack.append(name)
+        elif value is None or isinstance(value, (bool, int, float, Day, datetime)):
+            shown = f"{type(value).__name__} {value!r}".encode()
+            machine.update(b"v%d:" % len(shown))
+            machine.update(shown)
+        else:
+            raise UnreadableCassette(f"a {type(value).__name__} is no plain data")
+    return f"sha256:{machine.hexdigest()}"

@@ -18,10 +18,9 @@ import yaml
 
 from toolparity.normalizer.errors import ToolparityError
 
-from ..errors import CassetteNotWritten
+from ..errors import CassetteNotWritten, SecretsLeft
 from . import files, provenance, safe_yaml
-from .digest import digest
-from .provenance import Provenance
+from .provenance import Provenance, digest
 
 if yaml.__with_libyaml__:
     _BaseDumper: Any = yaml.CSafeDumper
@@ -138,6 +137,45 @@ def replace(path: Path, content: bytes, gates: Iterable[Gate] = (), standing: Ga
         raise
     except OSError as error:
         raise CassetteNotWritten(f"cannot be written: {error.strerror or error}", where=os.fspath(path)) from error
+
+
+def makes_room(path: Path) -> None:
+    """Refuse to replace a live cassette, or one whose origin is unknown, by an emulated recording.
+
+    A damaged recording can be fixed, a lost one cannot. A path without a file passes. Raises CassetteNotWritten.
+    """
+    if not os.path.lexists(path):
+        return
+    where = os.fspath(path)
+    hint = "restore it from version control, or delete it first"
+    try:
+        told = files.provenance_of(path)
+        if told.seal is not None and told.seal != told.sealing:
+            raise CassetteNotWritten("its provenance was changed", where=where)
+    except ToolparityError as error:
+        what = f"what stands there does not tell whether it is live, and is not replaced: {error.what}"
+        raise CassetteNotWritten(what, where=where, hint=hint) from None
+    if told.origin == "live":
+        what = "a live recording is not replaced by an emulated one"
+        raise CassetteNotWritten(what, where=where, hint="delete it first, or use --live")
+
+
+def scrubbed(path: Path) -> None:
+    """Require that scrubbing again changes nothing. Raises SecretsLeft."""
+    from ..secrets import Scrubber
+
+    interactions = files.load(path).interactions
+    scrubber = Scrubber()
+    if digest(scrubber.cassette({"interactions": interactions})["interactions"]) != digest(interactions):
+        raise SecretsLeft(f"the scrubber would still change it: {scrubber.report}", where=os.fspath(path))
+
+
+def scanned(path: Path) -> None:
+    """Require that the scanner finds no secret. Raises SecretsLeft."""
+    from ..secrets.scanner import refuse
+
+    loaded = files.load(path)
+    refuse({"metadata": loaded.metadata, "interactions": loaded.interactions}, where=os.fspath(path))
 
 
 class Persister:

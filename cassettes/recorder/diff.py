@@ -25,10 +25,12 @@ from toolparity.normalizer.readers import sniff
 from toolparity.normalizer.readers.sse import SseReader
 
 from ..errors import UnreadableSource
+from ..sources import vcrpy
 from ..sources.bodies import unpacked
+from ..sources.decoding import response_of
+from ..sources.endpoints import told_by
 from ..sources.http import headers_of, is_stream
-from ..surfaces import Surface
-from .decoded import interaction, surface_at
+from ..surfaces import Surface, surface_of
 from .leaves import FREE, leaves
 
 What = Literal["field", "call", "stop", "usage", "exchange", "value", "words"]
@@ -92,14 +94,16 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = Non
     fields: dict[str, dict[str, set[str]]] = {}
     made = Outline({}, [], [], [], [], [])
     for request, response in data:
-        surface = at or surface_at(request.uri)
+        address = told_by(request.uri)
+        surface = at or surface_of(address.provider, address.wire)
         if surface is None:
             raise UnreadableSource(f"{request.uri} belongs to no surface")
         for kind, value in _messages(surface.name, request, response):
             _fields(value, "", fields.setdefault(kind, {}))
-        one = interaction(surface, request, response)
-        said = one.response
-        values, words = leaves(one.request, said, one.status)
+        recorded = {"request": {"uri": request.uri, "body": request.body}, "response": response}
+        exchange = vcrpy.exchange(request.uri, None, recorded)
+        said = response_of(exchange, surface.wire, surface.provider)
+        values, words = leaves(exchange.request, said, exchange.status)
         made.values.append(values)
         made.words.append(words)
         made.calls.append(list(_calls(said)))

@@ -22,9 +22,8 @@ from toolparity.normalizer.errors import MissingKey, ToolparityError
 from toolparity.normalizer.model import Response
 
 from ..errors import RecordingFailed
-from ..library import files, write_checks, writing
-from ..library.digest import digest
-from ..library.provenance import Origin, Provenance, now
+from ..library import files, writing
+from ..library.provenance import Origin, Provenance, digest, now
 from ..scripts import Round, Script
 from ..surfaces import Surface
 from .diff import Change, diff, outline
@@ -110,7 +109,7 @@ def record(
     old = _standing(path)
     if old is not None and not again and _fits(old, script, at, way, model):
         return Outcome(path, "kept", len(old.interactions))
-    standing = None if way.origin == "live" else write_checks.makes_room
+    standing = None if way.origin == "live" else writing.makes_room
     if standing is not None:
         standing(path)  # checked again when the file is replaced, because recording takes time
     made = capture(script, at, way, stream=stream, model=model)
@@ -120,7 +119,7 @@ def record(
     told = _provenance(script, at, way, stream, model)
     changes = _changes(old, made)
     stood = path.exists()
-    passing = (write_checks.scrubbed, write_checks.scanned, lambda draft: replay(draft, script))
+    passing = (writing.scrubbed, writing.scanned, lambda draft: replay(draft, script))
     writing.save(path, pairs, told, gates=passing, standing=standing)
     return Outcome(path, "replaced" if stood else "recorded", len(pairs), changes)
 

@@ -1,9 +1,17 @@
-"""Replay of a cassette: its script through the official SDK, with the network cut."""
+"""Replay of a cassette: its script through the official SDK, with the network cut.
+
+`cut_network` blocks Python's sockets. gRPC's core has its own sockets, which Python cannot reach. There, `replay`
+proves that nothing was sent: a channel connects with its first call, and every recorded call was played.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from collections.abc import Iterator
+from typing import Any
+from unittest import mock
 
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response
@@ -12,9 +20,8 @@ from ..errors import ReplayFailed, RequestNotRecorded
 from ..library import files
 from ..library.provenance import Provenance
 from ..scripts import Script, scripts
+from ..sources.decoding import response_of
 from ..surfaces import Surface, surface
-from . import network
-from .decoded import interactions
 from .diff import first_difference
 from .script_driver import conversation
 from .sdks import Caller, Heard, Link
@@ -22,6 +29,10 @@ from .vcr import playing
 
 #: Sent instead of an API key; cassettes contain none.
 NO_KEY = "replayed-without-a-key"
+
+
+_WAYS = ("connect", "connect_ex", "sendto", "sendmsg")
+_LOCAL = getattr(socket, "AF_UNIX", None)  # event loops use socket pairs internally
 
 
 def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
@@ -36,7 +47,7 @@ def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
     told = loaded.provenance
     at = _surface(told, where)
     try:
-        recorded = [one.response for one in interactions(at, list(zip(loaded.requests, loaded.responses, strict=True)))]
+        recorded = [response_of(exchange, at.wire, at.provider) for exchange in loaded.exchanges]
     except (ToolparityError, ValueError, LookupError, TypeError) as error:
         raise ReplayFailed(f"its interactions cannot be decoded: {error}", where=where) from error
     if told.scenario is None:
@@ -64,7 +75,7 @@ def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Prov
     heard: list[Heard] = []
     where = os.fspath(path)
     talk = conversation(script, at, stream=told.stream, model=told.model)
-    with playing(path) as cassette, network.cut():
+    with playing(path) as cassette, cut_network():
         try:
             with Caller(at, Link(at.base, NO_KEY), told.stream) as caller:
                 body = next(talk)
@@ -103,3 +114,32 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def words(error: BaseException) -> str:
     """Format an external error in one line."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+class NetworkBlocked(OSError):
+    """Code tried to reach the network while it was cut."""
+
+
+@contextlib.contextmanager
+def cut_network() -> Iterator[None]:
+    """While the block runs, connecting a socket or resolving a name raises NetworkBlocked."""
+    with contextlib.ExitStack() as stack:
+        for name in _WAYS:
+            stack.enter_context(mock.patch.object(socket.socket, name, _refusing(name), create=True))
+        stack.enter_context(mock.patch.object(socket, "getaddrinfo", _no_names))
+        yield
+
+
+def _refusing(name: str) -> Any:
+    allowed = getattr(socket.socket, name, None)
+
+    def way(self: socket.socket, *args: Any) -> Any:
+        if self.family == _LOCAL and allowed is not None:
+            return allowed(self, *args)
+        raise NetworkBlocked(f"{name} to {args[-1] if args else 'nowhere'}: the network is cut")
+
+    return way
+
+
+def _no_names(host: Any, *args: Any, **more: Any) -> Any:
+    raise NetworkBlocked(f"the address of {host}: the network is cut")

@@ -22,7 +22,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.documents import responses
 
 from ..errors import UnreadableSource
-from . import har, http, jsonfile, recordings, single, vcrpy, xai_proto, yamlfile
+from . import har, http, member_lists, recordings, vcrpy, xai_proto
 from .files import STDIN, Opened, opened, plain_name, size_of, walk
 from .model import Exchange, Found, Piece, Problem
 
@@ -178,7 +178,7 @@ def _format(file: Opened) -> str:
 
 def _yaml(file: Opened, wire: str | None) -> Iterator[Found]:
     number = 0
-    for key, line, item in yamlfile.items(file.stream, _KEYS):
+    for key, line, item in member_lists.yaml_items(file.stream, _KEYS):
         number += 1
         yield _interaction(file.path, number, line, key, item)
     if not number:
@@ -187,7 +187,7 @@ def _yaml(file: Opened, wire: str | None) -> Iterator[Found]:
 
 def _json(file: Opened, wire: str | None) -> Iterator[Found]:
     data = file.read_all()
-    found = jsonfile.items(data, _KEYS)
+    found = member_lists.json_items(data, _KEYS)
     if found is None:
         yield from _documents(file.path, data, wire)
         return
@@ -233,7 +233,7 @@ def _part(source: str, data: bytes, wire: str | None) -> Exchange:
         item = None
     if isinstance(item, dict) and recordings.is_row(item):
         return recordings.document(source, None, data, wire)
-    return single.exchange(source, None, data, wire)
+    return http.single_body(source, None, data, wire)
 
 
 def _interaction(path: str, number: int, line: int | None, key: str, item: Any) -> Found:

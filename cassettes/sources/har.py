@@ -7,8 +7,8 @@ from typing import Any
 from ..errors import UnreadableSource
 from . import http
 from .bodies import from_base64, spelled
+from .http import address_of, mapping, method_of, optional_mapping, status_of
 from .model import Exchange
-from .shape import address_of, mapping, method_of, optional_mapping, status_of
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:

@@ -1,4 +1,4 @@
-"""Construction of an HTTP exchange from the parts that every cassette format has under its own names."""
+"""Construction of an HTTP exchange from the parts that every format has under its own names, or from a single body."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import detect_body
-from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.errors import AmbiguousBody, ToolparityError
 
 from ..emulation_marker import HEADER
+from ..errors import UnreadableSource
 from .bodies import body_of, unpacked
 from .endpoints import told_by
 from .model import Exchange
-from .shape import address_of, mapping, method_of, optional_mapping, status_of
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 _STREAM_STARTS = (b"data:", b"event:", b": ", b"id:", b"retry:", b"\x00")
@@ -92,6 +92,23 @@ def exchange(
     )
 
 
+def single_body(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
+    """Read one body. ``wire``: its wire, if known. Raises UnreadableSource if the wire cannot be detected."""
+    if not body.strip():
+        raise UnreadableSource("the file is empty but for white space" if body else "the file is empty")
+    if wire is None:
+        try:
+            wire = detect_body(body)
+        except AmbiguousBody as error:
+            fits = f"a body that could be {' or '.join(error.candidates)}" if error.candidates else ""
+            raise UnreadableSource(
+                fits or "no traffic: it fits no wire that is known", hint="tell it with --wire"
+            ) from None
+        except (ToolparityError, ValueError, RecursionError):
+            raise UnreadableSource("no traffic: neither a body nor a stream of events") from None
+    return Exchange(source=source, line=line, wire=wire, stream=is_stream(body, None), body=body)
+
+
 def parsed(body: bytes | None) -> Any:
     """Return a request's JSON value, or None if the body is not JSON (a form, an upload)."""
     if not body:
@@ -121,3 +138,43 @@ def wire_of(body: bytes) -> str | None:
         return detect_body(body) if body else None
     except (ToolparityError, ValueError, RecursionError):
         return None
+
+
+def mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the member, which must be a mapping. Raises UnreadableSource."""
+    value = item.get(key)
+    if not isinstance(value, dict):
+        raise UnreadableSource(f"no recorded interaction: {key!r} is {'missing' if value is None else 'no mapping'}")
+    return value
+
+
+def optional_mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the member if it is a mapping, else an empty one."""
+    value = item.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def status_of(response: dict[str, Any]) -> int | None:
+    """Return the HTTP status from a number, a mapping with ``code``, or text like "200 OK"; else None."""
+    status = response.get("status", response.get("status_code", response.get("code")))
+    if isinstance(status, dict):
+        status = status.get("code", status.get("status_code"))
+    if isinstance(status, str):
+        status = status.strip().partition(" ")[0]
+    try:
+        return int(status)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def method_of(request: dict[str, Any]) -> str | None:
+    """Return the HTTP method in capitals, or None if the recorder kept none."""
+    method = request.get("method")
+    return method.upper() if isinstance(method, str) and method else None
+
+
+def address_of(request: dict[str, Any]) -> str:
+    """Return the address under ``uri`` or ``url``, with a separately kept query, or "" if there is none."""
+    address = request.get("uri") or request.get("url") or ""
+    query = request.get("query_string")
+    return f"{address}?{query}" if address and query else str(address)

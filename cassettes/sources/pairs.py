@@ -15,8 +15,8 @@ from toolparity.normalizer import json_codec
 from ..errors import UnreadableSource
 from . import http
 from .bodies import body_of, spelled
+from .http import address_of, method_of, optional_mapping, status_of
 from .model import Exchange
-from .shape import address_of, method_of, optional_mapping, status_of
 
 #: Request member -> response member. The first pair that a row has is used.
 PAIRS = {

@@ -19,9 +19,9 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import event_wire, is_error, whole_wire
 
 from ..errors import UnreadableSource
-from . import files, pairs, single
+from . import files, pairs
 from .bodies import from_base64
-from .http import is_stream, wire_of
+from .http import is_stream, single_body, wire_of
 from .model import Exchange, Found, Problem
 
 _KEYS = ("body", "frames", "wire", "request")
@@ -114,7 +114,7 @@ def document(source: str, line: int | None, data: bytes, wire: str | None = None
         return _exchange(source, line, row, wire)
     item = _object(data)
     if whole_wire(item) is not None or (is_error(item) and not is_row(item)):
-        return single.exchange(source, line, data, wire)
+        return single_body(source, line, data, wire)
     if pairs.claims(item):
         return pairs.exchange(source, line, item, wire)
     if not is_row(item):

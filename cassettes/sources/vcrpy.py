@@ -16,8 +16,8 @@ from ..errors import UnreadableSource
 from . import http
 from .bodies import from_base64, spelled
 from .endpoints import told_by
+from .http import mapping, method_of
 from .model import Exchange
-from .shape import mapping, method_of
 
 #: gRPC status -> equivalent HTTP status (google/rpc/code.proto); all others map to 500.
 HTTP_STATUS = {

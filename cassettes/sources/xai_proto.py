@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UnreadableSource
+from .http import mapping, optional_mapping
 from .model import Exchange
-from .shape import mapping, optional_mapping
 
 #: Request member -> response member.
 _PAIRS = {"request_sample": "response_sample", "request_stream": "response_stream"}

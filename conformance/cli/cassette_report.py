@@ -10,7 +10,7 @@ import msgspec
 
 from toolparity.cassettes.library.files import Loaded
 from toolparity.cassettes.library.inventory import Known, Lacking, Stray
-from toolparity.cassettes.library.verify import STEPS, Verified
+from toolparity.cassettes.recorder.verify import STEPS, Verified
 from toolparity.normalizer.model import Response, ServerToolCall, Text, ToolCall
 from toolparity.normalizer.policies import Selection
 from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, Value

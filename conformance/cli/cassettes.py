@@ -13,8 +13,9 @@ import click
 import msgspec
 
 from toolparity.cassettes.errors import UnreadableCassette
-from toolparity.cassettes.library import files, importer, inventory, verify
+from toolparity.cassettes.library import files, importer, inventory
 from toolparity.cassettes.library.files import Place
+from toolparity.cassettes.recorder import verify
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Policy
@@ -123,7 +124,7 @@ def verify_command(
 def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
     """Yield the results in the order of the places. A few are verified here, because starting workers takes longer."""
     if jobs > 1 and len(places) > _FEW:
-        return in_order(verify.verify_one, places, jobs, "toolparity.cassettes.library.verify")
+        return in_order(verify.verify_one, places, jobs, "toolparity.cassettes.recorder.verify")
     return map(verify.verify_one, places)
 
 

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from tests.faults.test_23_spelled_bodies import SPELLINGS
 from tests.traffic import CHAT_URL, chat_body, chat_stream
 from tests.traffic import interaction as recorded
-from toolparity.cassettes.library import find, forget, load, verify
+from toolparity.cassettes.library import find, forget, load
 from toolparity.cassettes.library.importer import Left, Taken, take_in
+from toolparity.cassettes.recorder import verify
 from toolparity.conformance.cli import main
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}

@@ -22,7 +22,7 @@ from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import find, forget, load
 from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
 from toolparity.cassettes.recorder.vcr import playing
-from toolparity.cassettes.sources import yamlfile
+from toolparity.cassettes.sources import member_lists
 from toolparity.conformance.cli import main
 
 HOSTS = st.sampled_from(["api.openai.com", "localhost", "127.0.0.1", "[::1]", "gateway.example", "x.openai.azure.com"])
@@ -137,7 +137,7 @@ def requests_of(path: Path) -> list[Request]:
         return [Request(one["method"], one["url"], one.get("postData", {}).get("text", ""), {}) for one in entries]
     found = []
     with open(path, "rb") as file:
-        for _, _, item in yamlfile.items(file, ("interactions", "http_interactions")):
+        for _, _, item in member_lists.items(file, ("interactions", "http_interactions")):
             one = item.get("request")
             if one is not None:  # gRPC in a format of its own has no address
                 body = one.get("body")

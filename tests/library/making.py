@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.traffic import CHAT_URL, chat_body
 from toolparity.cassettes import emulation_marker
 from toolparity.cassettes.library import KEY, Provenance, path_for, save
-from toolparity.cassettes.library.digest import digest
+from toolparity.cassettes.library.provenance import digest
 from toolparity.cassettes.scripts import scripts
 
 SCENARIO = "single-call"

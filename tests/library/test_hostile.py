@@ -15,7 +15,7 @@ import pytest
 from tests.library.making import made, rewritten
 from toolparity.cassettes.errors import UnreadableCassette
 from toolparity.cassettes.library import find, forget, inventory, load, path_for, provenance_of, safe_yaml
-from toolparity.cassettes.library.verify import verify_one
+from toolparity.cassettes.recorder.verify import verify_one
 from toolparity.normalizer.errors import ToolparityError
 
 TOP = "version: 1\ninteractions:\n"

@@ -16,8 +16,9 @@ from vcr.serializers import yamlserializer
 from tests.library.making import made
 from tests.traffic import chat_body, chat_stream
 from tests.traffic import interaction as recorded
-from toolparity.cassettes.library import exchanges, find, forget, interactions, load, verify
+from toolparity.cassettes.library import exchanges, find, forget, interactions, load
 from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
+from toolparity.cassettes.recorder import verify
 
 SECRET = "sk-proj-" + "Zq7Xw2Lk9Vb4Nc8Rt1Ys" * 2
 

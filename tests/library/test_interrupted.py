@@ -260,7 +260,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 from tests.library.making import TOLD, interaction
 from toolparity.cassettes.library import save
-from toolparity.normalizer.errors import CassetteNotWritten
+from toolparity.cassettes.errors import CassetteNotWritten
 try:
     save(Path(sys.argv[1]), [interaction("new" * 10_000)], TOLD)
 except CassetteNotWritten as error:

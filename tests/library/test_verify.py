@@ -11,7 +11,8 @@ import pytest
 
 from tests.library.making import interaction, made, rewritten
 from toolparity.cassettes.emulated.servers import running
-from toolparity.cassettes.library import find, forget, load, path_for, verify
+from toolparity.cassettes.library import find, forget, load, path_for
+from toolparity.cassettes.recorder import verify
 from toolparity.cassettes.recorder.record import emulated, record
 from toolparity.cassettes.scripts import Call, Fault, Round, Script, scripts
 from toolparity.cassettes.surfaces import SURFACES

@@ -11,8 +11,8 @@ import pytest
 
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files, writing
-from toolparity.cassettes.recorder import network
 from toolparity.cassettes.recorder.record import Way, emulated
+from toolparity.cassettes.recorder.replay import cut_network
 from toolparity.cassettes.recorder.sdks import Heard, Link
 from toolparity.cassettes.recorder.vcr import playing, recording
 from toolparity.cassettes.scripts import scripts
@@ -71,7 +71,7 @@ def test_all_sdks_are_recorded_into_one_cassette(mixed: tuple[Path, Said]) -> No
 
 def test_with_the_servers_down_every_sdk_hears_the_same_objects(mixed: tuple[Path, Said]) -> None:
     path, said = mixed
-    with playing(path) as cassette, network.cut():
+    with playing(path) as cassette, cut_network():
         again = everybody({at.name: at_home(at) for at in SPEAKERS})
         assert cassette.all_played
     for who, heard in said.items():

@@ -14,10 +14,10 @@ from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.errors import CassetteNotWritten, RecordingFailed, ReplayFailed, SecretsLeft
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
-from toolparity.cassettes.recorder.decoded import interactions
 from toolparity.cassettes.recorder.record import Way, capture, drift, emulated, live, record
 from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import Call, Fault, Round, Say, Script, scripts
+from toolparity.cassettes.sources.decoding import response_of
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingKey, ToolparityError
 
@@ -358,4 +358,4 @@ def test_what_the_script_breaks_in_mid_stream_is_recorded_and_replays(at: Any, k
 
 def responses(path: Path, at: Any) -> list[Response]:
     loaded = files.load(path)
-    return [one.response for one in interactions(at, list(zip(loaded.requests, loaded.responses, strict=True)))]
+    return [response_of(exchange, at.wire, at.provider) for exchange in loaded.exchanges]

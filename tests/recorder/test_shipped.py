@@ -7,8 +7,7 @@ import socket
 import pytest
 
 from toolparity.cassettes.library import files, inventory
-from toolparity.cassettes.recorder import network
-from toolparity.cassettes.recorder.replay import replay
+from toolparity.cassettes.recorder.replay import NetworkBlocked, cut_network, replay
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 
@@ -64,13 +63,13 @@ def test_it_is_small_and_says_that_it_is_emulated(place: files.Place) -> None:
 def test_a_cut_network_lets_no_python_socket_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
-        with network.cut():
-            with pytest.raises(network.NetworkBlocked):
+        with cut_network():
+            with pytest.raises(NetworkBlocked):
                 socket.create_connection(address, timeout=5)
-            with socket.socket() as plain, pytest.raises(network.NetworkBlocked):
+            with socket.socket() as plain, pytest.raises(NetworkBlocked):
                 plain.connect_ex(address)
-            with socket.socket(type=socket.SOCK_DGRAM) as datagram, pytest.raises(network.NetworkBlocked):
+            with socket.socket(type=socket.SOCK_DGRAM) as datagram, pytest.raises(NetworkBlocked):
                 datagram.sendto(b"x", address)
-            with pytest.raises(network.NetworkBlocked):
+            with pytest.raises(NetworkBlocked):
                 socket.getaddrinfo("localhost", 80)
         socket.create_connection(address, timeout=5).close()

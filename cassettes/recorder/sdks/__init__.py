@@ -19,12 +19,13 @@ from collections.abc import AsyncIterator, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.model import Response
 
 from ...scripts import Script, Think
 from ...surfaces import Surface
-from ..decoded import broken_off, rpc_refusal
 
 PLAYERS: dict[str, str] = {
     "openai.chat": "openai_chat",
@@ -72,13 +73,6 @@ class Refusal(NamedTuple):
 
     body: Any
     status: int | None = None
-
-
-class RpcStatus(NamedTuple):
-    """The non-OK status that ended a gRPC call, by name."""
-
-    code: str
-    details: str
 
 
 class Heard(NamedTuple):
@@ -185,17 +179,14 @@ class Hearing:
         if refusal is None:
             raise error
         self._raised = bool(self._decoder is not None and self._objects)
-        if isinstance(refusal, RpcStatus):
-            if self._decoder is not None and self._objects:
-                self._response = broken_off(self._decoder.finish(), *refusal)
-            else:
-                self._response = rpc_refusal(*refusal)
-        elif self._decoder is not None and (refusal.status or 0) < 400:
+        if self._decoder is not None and (refusal.status or 0) < 400:
             self._decoder.feed(refusal.body)
-        else:
-            self._response = normalize(
-                refusal.body, self._wire, provider=self._provider, request=self._request, status=refusal.status
-            )
+            return
+        self._response = normalize(
+            refusal.body, self._wire, provider=self._provider, request=self._request, status=refusal.status
+        )
+        if self._raised and self._decoder is not None:
+            self._response = replace(self._decoder.finish(), error=self._response.error, complete=False)
 
     def over(self) -> Heard:
         """Return the result."""

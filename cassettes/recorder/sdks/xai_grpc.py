@@ -12,7 +12,10 @@ from unittest import mock
 import grpc
 import xai_sdk
 
-from . import CUT_AT, Asking, AsyncSent, Link, RpcStatus, Sent
+from toolparity.normalizer import json_codec
+
+from ...sources.vcrpy import HTTP_STATUS
+from . import CUT_AT, Asking, AsyncSent, Link, Refusal, Sent
 
 REFUSALS = (grpc.RpcError,)
 
@@ -85,10 +88,13 @@ async def async_sent(client: Any, body: Any, stream: bool) -> AsyncSent:
         yield chunk
 
 
-def refused(error: Any) -> RpcStatus | None:
+def refused(error: Any) -> Refusal | None:
     """Return the status of a failed call, from the server or from grpc itself."""
     code = error.code()
-    return None if code is None else RpcStatus(code.name, error.details() or "")
+    if code is None:
+        return None
+    body = json_codec.encode({"code": code.name, "details": error.details() or ""})
+    return Refusal(body, HTTP_STATUS.get(code.name, 500))
 
 
 def _reach(link: Link) -> dict[str, Any]:

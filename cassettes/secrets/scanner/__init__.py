@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import SecretsLeft
-from .leak import Leak
-from .scan import scan, secrets_in
+from toolparity.cassettes.errors import SecretsLeft
+
+from .scan import Leak, scan, secrets_in
 
 __all__ = ["Leak", "refuse", "scan", "secrets_in"]
 

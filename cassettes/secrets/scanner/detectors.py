@@ -15,12 +15,14 @@ from __future__ import annotations
 import base64
 import importlib
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import resources
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from . import names, vendors
+from . import names
 from .names import entropy
 
 _PLUGINS = (
@@ -135,6 +137,9 @@ _NO_DOMAINS = re.compile(
 )
 _NO_ONE = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
 
+#: Words that may directly precede a key.
+_BEFORE_KEY = r"(?:(?<![\w-])|(?<=(?i:key))|(?<=(?i:key)[_-])|(?<=(?i:token))|(?<=(?i:token)[_-])|(?<=(?i:secret)[_-]))"
+
 Detector = Callable[[str], Iterator[str]]
 
 
@@ -193,7 +198,7 @@ def _detectors() -> tuple[tuple[str, Detector], ...]:
         ("provider key", _keys),
         ("provider key", _shaped),
         ("provider key", _glued),
-        ("vendor key", vendors.keys),
+        ("vendor key", _vendor_keys),
         ("named secret", _on_lines),
         ("account or request id", _ids),
         ("account or request id", _account_uuids),
@@ -225,7 +230,7 @@ def _words(text: str, prefixes: dict[str, int], least: float) -> Iterator[str]:
             rest = word[len(prefix) :]
             if prefix in _ONE_WORD or prefix in _ID_PREFIXES:
                 rest = re.split("[.-]", rest, maxsplit=1)[0]
-            random = _is_mixed(rest) or vendors.is_random(rest)
+            random = _is_mixed(rest) or _is_random_key(rest)
             if len(rest) >= prefixes[prefix] and random and entropy(rest) >= least:
                 yield prefix + rest
 
@@ -332,3 +337,27 @@ def _names_secret(name: str) -> bool:
 
 def _is_mixed(text: str) -> bool:
     return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+
+
+def _vendor_keys(text: str) -> Iterator[str]:
+    """Yield every text that has the form of a vendor's key and is random."""
+    for mark, pattern in _vendor_rules():
+        if mark in text:
+            yield from (found for found in pattern.findall(text) if _is_random_key(found))
+
+
+def _is_random_key(key: str) -> bool:
+    """Return whether a key mixes digits and letters, or both cases with more variety than words have."""
+    if any(map(str.isdigit, key)) and any(map(str.isalpha, key)):
+        return entropy(key) >= 2.5
+    return not key.islower() and not key.isupper() and entropy(key) >= 4.2
+
+
+@cache
+def _vendor_rules() -> list[tuple[str, re.Pattern[str]]]:
+    """Return (a text that every match contains, the pattern) for every row."""
+    table = tomllib.loads(resources.files(__package__).joinpath("vendors.toml").read_text(encoding="utf-8"))
+    rows = [row for group in table.values() for row in group.values()]
+    return [
+        (mark, re.compile(f"{_BEFORE_KEY}({before}{re.escape(mark)}{after})", re.ASCII)) for before, mark, after in rows
+    ]

@@ -1,7 +1,11 @@
-"""The strings of a serialized protobuf message of unknown type, read with protobuf's own parser."""
+"""Binary data: the strings of a serialized protobuf message of unknown type, and the formats that can be searched.
+
+Protobuf's own parser reads the messages.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +15,11 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 _DEPTH = 12
 _VARINT, _LENGTH_DELIMITED = 0, 2
+#: First bytes of known formats without other text.
+_BEGINNINGS = (
+    *(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF-", b"PK\x03\x04", b"\x00\x00\x01\x00"),
+    *(b"ID3", b"OggS", b"fLaC", b"\xff\xfb", b"\xff\xf3", b"\xff\xf1", b"\x1aE\xdf\xa3", b"wOFF", b"wOF2"),
+)
 
 
 class Field(NamedTuple):
@@ -69,3 +78,28 @@ def _text(data: Any) -> str:
     except UnicodeDecodeError:
         return ""
     return text if all(char.isprintable() or char in "\t\r\n" for char in text) else ""
+
+
+def is_readable(data: bytes) -> bool:
+    """Return whether the data is UTF-8 or a known format. Another text encoding would hide it from every search."""
+    if data.startswith(_BEGINNINGS) or data[4:8] == b"ftyp" or _is_packed(data):
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        cut = error.end == len(data) and error.reason == "unexpected end of data"
+        return cut or _is_event_stream(data) or bool(fields_of(data))
+    return b"\0" not in data or bool(fields_of(data))
+
+
+def _is_packed(data: bytes) -> bool:
+    wbits = 31 if data[:2] == b"\x1f\x8b" else 15 if data[:1] == b"\x78" else 0
+    try:
+        return bool(wbits) and bool(zlib.decompressobj(wbits).decompress(data, 1 << 16))  # the reader checks the rest
+    except zlib.error:
+        return False
+
+
+def _is_event_stream(data: bytes) -> bool:
+    """Detect AWS's binary event stream: length of the message, length of its headers, checksum of both."""
+    return len(data) >= 16 and zlib.crc32(data[:8]) == int.from_bytes(data[8:12], "big")

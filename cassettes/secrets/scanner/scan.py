@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.sources.bodies import unpacked
 
-from ...errors import UnreadableSource
 from . import detectors
-from .kinds import is_readable
-from .leak import Leak, masked
 from .own import own_keys, parts_of
+from .proto import is_readable
 from .readings import Read, Reader, TooMuch
 
 #: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
@@ -20,6 +20,32 @@ _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organizat
 _NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
 
 _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata"})
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Something that looks like a secret, and its location, but not the secret itself.
+
+    ``interaction`` counts from 1; 0 means outside the interactions. ``part``: "request.body", "response.headers", ….
+    ``path``: leads to the value inside the part. ``excerpt``: the secret's beginning and its length.
+    """
+
+    kind: str
+    interaction: int
+    part: str
+    path: str
+    excerpt: str
+
+    def __str__(self) -> str:
+        place = f"interaction {self.interaction}, {self.part}" if self.interaction else self.part
+        inside = f" at {self.path}" if self.path else ""
+        return f"{self.kind} in {place}{inside}: {self.excerpt}"
+
+
+def _masked(secret: str) -> str:
+    """Return enough to find a secret but not to use it: at most four characters, and at most a fifth."""
+    shown = secret[: min(4, len(secret) // 5)]
+    return f"{shown}… ({len(secret)} characters)"
 
 
 def scan(
@@ -36,7 +62,7 @@ def scan(
     found: dict[tuple[int, str, str, str], Leak] = {}
     for interaction, part, leak in _all(cassette, keys):
         kind, path, secret = leak
-        found.setdefault((interaction, part, kind, secret), Leak(kind, interaction, part, path, masked(secret)))
+        found.setdefault((interaction, part, kind, secret), Leak(kind, interaction, part, path, _masked(secret)))
     return list(found.values())
 
 

@@ -1,6 +1,6 @@
-"""Reader for YAML cassettes of other projects: one interaction at a time, plain data only.
+"""The interactions of a YAML or JSON file: the items of a list at its top, one at a time, plain data only.
 
-libyaml splits the text into events. The nodes are composed here, because libyaml's composer builds whole documents and
+libyaml splits YAML into events. The nodes are composed here, because libyaml's composer builds whole documents and
 recurses on the machine stack without a limit.
 """
 
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, Any
 
+import msgspec
 import yaml
 from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
+
+from toolparity.normalizer import json_codec
 
 from ..errors import UnreadableSource
 
@@ -48,7 +51,7 @@ else:  # pure Python fallback
         pass
 
 
-def items(stream: IO[bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
+def yaml_items(stream: IO[bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
     """Yield (key, line, value) for each element of the top-level sequences under ``keys``.
 
     A value that cannot be constructed (a tag that is not plain data, an invalid date) is yielded as an
@@ -110,3 +113,38 @@ class _Nameless:
 
     def read(self, size: int = -1) -> bytes:
         return self._stream.read(size)
+
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_elements = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def json_items(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]] | None:
+    """Yield each element of the list under one of ``keys`` ("log.entries" is a path); None if no key is present.
+
+    An element that cannot be parsed is yielded as an UnreadableSource.
+    """
+    for key in keys:
+        raw = _at(data, key.split("."))
+        if raw is not None:
+            return ((key, _parsed(element)) for element in raw)
+    return None
+
+
+def _at(data: bytes, path: list[str]) -> list[msgspec.Raw] | None:
+    try:
+        found: Any = data
+        for name in path:
+            found = _members.decode(found).get(name)
+            if found is None:
+                return None
+        return _elements.decode(found)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _parsed(raw: msgspec.Raw) -> Any:
+    try:
+        return json_codec.decode(bytes(raw))
+    except (ValueError, RecursionError) as error:
+        return UnreadableSource(f"no JSON: {error}")

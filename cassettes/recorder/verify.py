@@ -17,11 +17,14 @@ from toolparity.normalizer.model import Response
 
 from .. import emulation_marker
 from ..errors import SecretsLeft, UnreadableCassette, UnreadableSource
+from ..library import files
+from ..library.files import Loaded, Place
+from ..library.provenance import Origin, Provenance
+from ..library.writing import scanned, scrubbed
 from ..scripts import Script, scripts
+from ..sources.decoding import response_of
 from ..surfaces import SURFACES, Surface, surface_of
-from . import files, write_checks
-from .files import Loaded, Place
-from .provenance import Origin, Provenance
+from .replay import replay
 
 RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
@@ -134,7 +137,7 @@ def _origin(subject: Subject) -> Iterator[str]:
 
 
 def _scrubbed(subject: Subject) -> Iterator[ToolparityError]:
-    for gate in (write_checks.scrubbed, write_checks.scanned):
+    for gate in (scrubbed, scanned):
         try:
             gate(subject.place.path)
         except SecretsLeft as error:
@@ -166,7 +169,7 @@ def _decodes(subject: Subject) -> Iterator[str]:
 def _replays(subject: Subject) -> Iterator[str]:
     if subject.told.scenario is None:
         raise NotJudged("imported, of no scenario: there is no request to send again")
-    write_checks.replays(subject.place.path)
+    replay(subject.place.path)
     return iter(())
 
 
@@ -225,13 +228,9 @@ def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
 
 def decoded(loaded: Loaded) -> list[Response]:
     """Decode every interaction. Raises UnreadableSource if one has another shape."""
-    from ..recorder.decoded import interaction
-
-    told = loaded.provenance
-    at = speaking(told)
-    pairs = zip(loaded.requests, loaded.responses, strict=True)
+    surface = speaking(loaded.provenance)
     try:
-        return [interaction(at, request, response).response for request, response in pairs]
+        return [response_of(exchange, surface.wire, surface.provider) for exchange in loaded.exchanges]
     except (LookupError, TypeError, AttributeError) as error:
         what = f"an interaction is of another shape: {type(error).__name__}: {error}"
         raise UnreadableSource(what, where=os.fspath(loaded.path)) from None
