@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
+from tests import thoroughness
 from tests.answers import BODIES, CHAT, GRPC, MESSAGES, RESPONSES
 from tests.damage import garbled, grown, hurt, spelled, strings, subtrees
 from tests.recorded.rows import rows
@@ -36,9 +37,7 @@ WIRES = tuple(BODIES)
 
 
 def examples(count: int) -> settings:
-    return settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-    )
+    return thoroughness.examples(count, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 
 def survived(decode: Callable[[], Response]) -> Response | None:
@@ -319,6 +318,7 @@ HOLES = {
 }
 
 
+@pytest.mark.thorough(keep=1, per="{monster}")
 @pytest.mark.parametrize("monster", MONSTERS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_number_or_a_nesting_beyond_every_limit_in_a_body(wire: str, monster: str) -> None:
@@ -466,6 +466,7 @@ GROWING: dict[str, Callable[[str, int], list[bytes]]] = {
 }
 
 
+@pytest.mark.thorough(keep=1, per="{what}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("what", GROWING)
 def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:

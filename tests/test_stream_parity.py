@@ -64,6 +64,7 @@ def streamed(wire: str, pieces: list[bytes]) -> Response:
     return decoder.finish()
 
 
+@pytest.mark.thorough(keep=40)
 @pytest.mark.parametrize(("wire", "body"), CASES)
 @pytest.mark.parametrize("seed", range(8))
 def test_an_answer_is_the_same_plain_and_streamed(wire: str, body: dict[str, Any], seed: int) -> None:

@@ -190,6 +190,7 @@ def ask_xai(ask: SubjectExchange) -> Any:
         asked.close()
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("mode", ["plain", "stream"])
 @pytest.mark.parametrize("surface", SURFACES)
 def test_the_official_sdk_of_each_wire_reads_it(client: Make, surface: str, mode: str) -> None:
@@ -284,6 +285,7 @@ def raises(ask: SubjectExchange) -> Any:
     raise ConnectionError("no way there")
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(
     ("read", "told"),
     [

@@ -152,6 +152,7 @@ def test_a_red_run_is_published_too_and_ends_with_1(tmp_path: Path) -> None:
     assert {one.scenario for one in told.results} == {"parallel-three"}
 
 
+@pytest.mark.thorough
 def test_known_failures_are_expected_and_a_stale_baseline_ends_with_3(tmp_path: Path) -> None:
     job = Job(tmp_path, subject="documented-goclaw", baseline="known.yaml", args="--scenario parallel-three")
     (job.folder / "known.yaml").write_text("- {check: '*'}\n")

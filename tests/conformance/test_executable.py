@@ -79,6 +79,7 @@ for line in sys.stdin:
     }
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(
     ("rest", "told"),
     [

@@ -85,6 +85,7 @@ def test_a_known_failure_is_expected_and_a_mended_one_fails_the_run(repository: 
     assert "take it out of the baseline" in ended.stdout
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -128,6 +129,7 @@ def report(folder: Path, *args: str) -> results.Run:
     return replace(told, date="", seconds=0, results=timeless, subjects=tested)
 
 
+@pytest.mark.thorough
 def test_cases_run_in_several_processes_and_give_the_same_results(repository: Path) -> None:
     (repository / "mine.py").write_text(BAD)
     one = report(repository, "--junit-xml", "one.xml")

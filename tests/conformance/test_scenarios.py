@@ -56,6 +56,7 @@ def test_every_body_file_belongs_to_a_scenario() -> None:
     assert there == told
 
 
+@pytest.mark.thorough(keep=60)
 @pytest.mark.parametrize(("id", "surface"), ASKING)
 def test_the_request_made_for_a_scenario_is_one_that_its_provider_takes(id: str, surface: str) -> None:
     found = SURFACES[surface]

@@ -84,6 +84,7 @@ def test_smoke_says_how_to_install_a_library_that_is_missing(shelf: Path) -> Non
     assert "toolparity subjects install torn" in result.output
 
 
+@pytest.mark.thorough
 def test_an_installation_that_fails_leaves_nothing_behind(shelf: Path) -> None:
     result = run("subjects", "install", "torn")
     assert result.exit_code == 4

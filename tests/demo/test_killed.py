@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.demo.conftest import Reached
 from tests.demo.test_app import BOTH
 
@@ -29,6 +31,7 @@ def started(log: Path, tool_seconds: float) -> Iterator[tuple[Reached, int]]:
             process.kill()
 
 
+@pytest.mark.thorough
 def test_a_turn_that_was_killed_is_gone_on_with_and_no_call_is_run_twice(tmp_path: Path) -> None:
     log = tmp_path / "turns.db"
     with started(log, 60) as (demo, pid):

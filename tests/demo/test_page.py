@@ -82,6 +82,7 @@ def expect_over(page: Page, reason: str = "natural_completion") -> None:
     expect(page.locator(".ended")).to_contain_text(reason)
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("surface", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
 def test_the_acknowledgement_is_seen_before_the_results(demo: Demo, opens: Opens, surface: str) -> None:
     demo.pace.gate.clear()
@@ -215,6 +216,7 @@ def test_a_question_can_be_chosen(demo: Demo, opens: Opens) -> None:
     expect(page.locator("#message")).to_have_value(BOTH)
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_read_it(demo: Demo, opens: Opens, scheme: str, tmp_path: Path) -> None:
     page = opens(color_scheme=scheme)

@@ -124,6 +124,7 @@ def test_a_body_that_asks_nothing_is_refused(servers: Servers, surface: Surface,
     assert words(surface, response)
 
 
+@pytest.mark.thorough(keep=50)
 @here
 @pytest.mark.parametrize(
     "member",
@@ -177,6 +178,7 @@ def refusal(sdk: Sdk, name: str, body: dict[str, Any]) -> dict[str, Any]:
 CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
 
 
+@pytest.mark.thorough(keep=36)
 @pytest.mark.parametrize("rule", [*CHAT_RULES, *RESPONSES_RULES], ids=lambda rule: rule.id)
 def test_openai_refuses_with_the_status_and_the_type_of_the_broken_rule(rule: Rule) -> None:
     told = {"status": rule.status, "error_type": rule.error_type, "rule": rule.id, "path": "tools[0]"}
@@ -294,6 +296,7 @@ def test_openai_refuses_to_build_on_an_answer_that_it_does_not_know(sdk: Sdk) ->
     }
 
 
+@pytest.mark.thorough(keep=9)
 @here
 @pytest.mark.parametrize("after", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["rate-limit", "overloaded", "server-error"])

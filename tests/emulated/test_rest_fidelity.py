@@ -117,6 +117,7 @@ def excused(surface: Surface, found: tuple[str, str, str], by: dict[str, Any]) -
     return any(path == top or path.startswith((f"{top}.", f"{top}<")) for top in by["below"])
 
 
+@pytest.mark.thorough(keep=2)
 @here
 def test_every_member_stands_in_a_recording_or_in_the_sdks_types(recordings: Path, surface: Surface) -> None:
     known = real(exchanges(recordings, surface.name)), typed(sdk_models(surface.wire))

@@ -40,6 +40,7 @@ def expected_stop(round: Round) -> str:
     return "tool_calls" if round.calls else "refusal" if refused(round) else "end_turn"
 
 
+@pytest.mark.thorough(keep=60)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_a_script_comes_out_as_it_is_written(sdk: Sdk, surface: Surface, script: Script, stream: bool) -> None:
@@ -74,6 +75,7 @@ def by_value(response: Response) -> Any:
     return response.id, response.model, response.usage, response.choices[0].stop, blocks
 
 
+@pytest.mark.thorough(keep=30)
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_plain_and_streamed_answers_are_one(sdk: Sdk, surface: Surface, script: Script) -> None:
     plain = [by_value(answer.response) for _, answer in talk(sdk(surface), surface, script, stream=False)]
@@ -112,6 +114,7 @@ def completed(surface: Surface, event: str, payload: dict[str, Any]) -> dict[str
     return payload
 
 
+@pytest.mark.thorough(keep=60)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_the_sdks_types_hold_strictly(sdk: Sdk, surface: Surface, script: Script, stream: bool) -> None:
@@ -122,6 +125,7 @@ def test_the_sdks_types_hold_strictly(sdk: Sdk, surface: Surface, script: Script
             models[event].model_validate(completed(surface, event, payload))
 
 
+@pytest.mark.thorough(keep=30)
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_the_sdk_reads_streams_to_their_end(sdk: Sdk, surface: Surface, script: Script) -> None:
     events = list(resource(sdk(surface), surface).create(**opening(surface, script, stream=True)))
@@ -132,6 +136,7 @@ def test_the_sdk_reads_streams_to_their_end(sdk: Sdk, surface: Surface, script: 
         assert [event.sequence_number for event in events] == list(range(len(events)))
 
 
+@pytest.mark.thorough(keep=20)
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_the_same_request_is_answered_with_the_same_bytes(sdk: Sdk, surface: Surface, script: Script) -> None:
     first = [answer.data for _, answer in talk(sdk(surface), surface, script, stream=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import (
@@ -238,7 +238,6 @@ def displaced(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]], bool]:
     return kinds, events, moved
 
 
-@settings(deadline=None)
 @given(displaced())
 def test_no_delta_is_lost_and_each_call_that_runs_has_its_own_arguments(
     case: tuple[list[str], list[dict[str, Any]], bool],

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import chat, chat_body, chat_call, chunk, codes, piece, sse, stream, triples
 from tests.failures.play import ran
+from tests.thoroughness import examples
 from toolparity import Response, normalize, select
 
 F, G = '{"a":1}', '{"b":[2,{}]}'
@@ -283,7 +284,7 @@ WAYS = ["under its index", "under its id", "before, elsewhere", "elsewhere", "wi
 WAYS += ["as function_call", "as text"]
 
 
-@settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@examples(500, derandomize=True, database=None)
 @given(st.data())
 def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None:
     calls = [(f"id{n}", f"t{n}", json.dumps({"n": n, "v": "x" * n})) for n in range(data.draw(st.integers(1, 4)))]

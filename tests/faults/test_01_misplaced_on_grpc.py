@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import codes, grpc_body, grpc_call, grpc_chunk
 from tests.failures.play import ran
+from tests.thoroughness import examples
 from toolparity import Response, ServerToolCall, StreamDecoder, normalize, select
 from toolparity.normalizer.events import BlockStart
 from toolparity.normalizer.wires.xai_tools import TOOLS_OF_XAI
@@ -115,7 +116,7 @@ def test_a_type_or_a_declared_tool_outweighs_the_name() -> None:
 # Any delivery
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@examples(300, derandomize=True, database=None)
 @given(st.data())
 def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import codes, function_call
@@ -146,7 +146,6 @@ def _texts(kind: str, place: int) -> list[str]:
     return [] if kind == "bare" else [f"<{place}a>", f"<{place}b>"]
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_no_piece_is_lost_and_each_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(_KINDS), min_size=1, max_size=5))

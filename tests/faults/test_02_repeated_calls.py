@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import (
@@ -34,6 +34,7 @@ from tests.building import (
     triples,
 )
 from tests.failures.play import play
+from tests.thoroughness import examples
 from toolparity import normalize, select
 from toolparity.normalizer.arguments import by_value
 
@@ -104,7 +105,7 @@ def test_another_name_is_another_call(wire: str, streamed: bool) -> None:
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 def test_any_spelling_of_any_value_is_a_repeat(wire: str, streamed: bool) -> None:
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @examples(60, derandomize=True, database=None)
     @given(VALUES, st.data())
     def holds(value: dict[str, Any], data: st.DataObject) -> None:
         one, other = respelled(value, data), respelled(value, data)
@@ -115,7 +116,7 @@ def test_any_spelling_of_any_value_is_a_repeat(wire: str, streamed: bool) -> Non
     holds()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@examples(300, derandomize=True, database=None)
 @given(VALUES, VALUES, st.data())
 def test_spellings_are_one_by_value_and_values_are_not(value: Any, other: Any, data: st.DataObject) -> None:
     assert by_value(respelled(value, data)) == by_value(respelled(value, data))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import (
@@ -122,6 +122,7 @@ def assert_it_ended_so(answer: Answer, word: str, reason: StopReason) -> None:
         assert stop.reason == reason
 
 
+@pytest.mark.thorough(keep=150)
 @pytest.mark.parametrize("word", sorted(WORDS))
 @pytest.mark.parametrize("form", ANSWERS)
 def test_item_4_every_word_of_the_table_has_its_meaning_on_every_wire(form: str, word: str) -> None:
@@ -154,7 +155,6 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 }
 
 
-@settings(deadline=None)
 @given(word=st.sampled_from(sorted(WORDS)), spelling=st.sampled_from(sorted(SPELLINGS)))
 def test_item_4_the_spelling_of_a_word_does_not_matter(word: str, spelling: str) -> None:
     spelled = SPELLINGS[spelling](word)
@@ -179,6 +179,7 @@ def test_item_4_of_a_word_in_two_parts_the_graver_counts(form: str, word: str, r
     assert_it_ended_so(ANSWERS[form], word, reason)
 
 
+@pytest.mark.thorough(keep=40)
 @pytest.mark.parametrize("part", sorted(PARTS))
 @pytest.mark.parametrize("form", ANSWERS)
 def test_item_4_a_new_word_that_speaks_of_an_error_or_a_cut_has_its_meaning(form: str, part: str) -> None:
@@ -208,6 +209,7 @@ def test_item_4_a_word_that_says_nothing_leaves_the_calls(form: str) -> None:
     assert "stop-unknown" in codes(response)
 
 
+@pytest.mark.thorough(keep=50)
 @pytest.mark.parametrize("word", [word for word, row in WORDS.items() if row.reason in {*DEAD_STOPS, *CUTS}])
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "vendor_word"])
 def test_item_4_a_gateway_that_calls_a_failure_natural_is_corrected_by_the_native_word(word: str, finish: str) -> None:

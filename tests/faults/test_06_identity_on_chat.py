@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.building import (
@@ -29,6 +29,7 @@ from tests.building import (
     tool_start,
     triples,
 )
+from tests.thoroughness import examples
 from toolparity import Response, normalize, select
 
 F, G = '{"a":1}', '{"b":[2,{}]}'
@@ -211,7 +212,7 @@ def test_a_call_without_function_arrives_in_pieces(size: int) -> None:
 # All of it at once
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@examples(300, derandomize=True, database=None)
 @given(st.data())
 def test_calls_are_told_apart_however_their_fragments_come(data: st.DataObject) -> None:
     """Calls under indexes of any form that interleave, with ids that some share, in any chunks: every call is there."""

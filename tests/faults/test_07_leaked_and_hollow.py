@@ -77,6 +77,7 @@ def answer(text: str) -> Any:
     return normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat")
 
 
+@pytest.mark.thorough(keep=33)
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("end", ["<|call|>", "<|end|>", ""])
 @pytest.mark.parametrize("before", ["", ANALYSIS, "Let me look. "])

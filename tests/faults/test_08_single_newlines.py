@@ -7,10 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.failures.play import LOOKUP, SSE_WIRES, Say, feed, play, ran, stream
+from tests.thoroughness import examples
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import Item, SseReader
@@ -103,7 +104,7 @@ _events = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(_events, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.data())
 def test_item_8_any_documents_with_any_ends_split_anywhere_are_as_many_events(
     events: list[tuple[Any, ...]], newline: bytes, data: st.DataObject

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
@@ -65,7 +65,6 @@ SHAPES = {
 PARTS = st.lists(st.tuples(st.sampled_from(SSE_WIRES), st.booleans(), st.integers(1, 3)), min_size=1, max_size=5)
 
 
-@settings(deadline=None)
 @given(PARTS, st.sampled_from(sorted(set(SHAPES) - {"lines.jsonl", "blank.ndjson"})))
 def test_every_body_and_every_stream_of_a_file_is_one_exchange(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[str, bool, int]], shape: str

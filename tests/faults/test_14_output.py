@@ -133,6 +133,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_full_disk_or_a_closed_output_is_exit_code_4_and_one_line(
     tmp_path: Path, recorded: Path, finished: Path, command: list[str]
@@ -148,6 +149,7 @@ def test_a_full_disk_or_a_closed_output_is_exit_code_4_and_one_line(
         assert "Exception" not in done.stderr
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_reader_that_leaves_ends_the_output_quietly(
     tmp_path: Path, recorded: Path, finished: Path, command: list[str]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
@@ -140,7 +140,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(route=ROUTES, words=st.fixed_dictionaries(dict.fromkeys(POSITIONS, TEXTS)))
 def test_item_16_every_request_can_be_sent_whatever_its_texts_hold(
     route: tuple[str, str, bool], words: dict[str, str]
@@ -160,6 +159,7 @@ def test_item_16_every_request_can_be_sent_whatever_its_texts_hold(
     assert sorted(map(str, grown.losses)) == sorted(map(str, encoded.losses))
 
 
+@pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("target", WIRES)
 def test_item_16_what_a_request_says_otherwise_is_a_loss(position: str, target: str) -> None:

@@ -43,6 +43,7 @@ def texts(where: URL) -> Iterator[str]:
     engine.dispose()
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what a process writes")
 @pytest.mark.parametrize("size", [100, 50_000])
 def test_the_bytes_written_to_the_file_and_its_log_are_linear(tmp_path: Path, size: int) -> None:
@@ -57,6 +58,7 @@ def test_the_bytes_written_to_the_file_and_its_log_are_linear(tmp_path: Path, si
     assert forty < 2.5 * twenty, written
 
 
+@pytest.mark.thorough(keep=1, per="{url}")
 @pytest.mark.parametrize("size", [100, 5_000])
 def test_the_bytes_in_the_tables_are_linear(url: URL, size: int) -> None:  # noqa: F811
     held = []
@@ -91,6 +93,7 @@ def test_a_turn_that_is_gone_on_with_often_is_linear(log: Log, url: URL) -> None
     assert max(held[2:-1]) < 1.3 * min(held[2:-1]), held
 
 
+@pytest.mark.thorough(keep=10)
 @pytest.mark.parametrize(
     "returned",
     [
@@ -123,6 +126,7 @@ def test_a_result_is_stored_once_and_once_as_a_row_to_be_read(
     asyncio.run(main())
 
 
+@pytest.mark.thorough(keep=2)
 def test_a_long_answer_is_stored_once_beside_its_pieces(log: Log, url: URL) -> None:  # noqa: F811
     said = "words of the model; " * 500 + "and the end"
 

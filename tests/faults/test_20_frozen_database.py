@@ -176,6 +176,7 @@ def test_a_turn_goes_on_when_the_database_does(frozen: Frozen) -> None:
     bounded(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) -> None:
     async def run() -> None:
         with Log(frozen.url, patience=PATIENCE) as log:
@@ -199,6 +200,7 @@ def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) ->
     bounded(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_many_turns_end_when_the_database_is_frozen_and_a_new_one_does_not_begin(frozen: Frozen) -> None:
     async def run() -> None:
         with Log(frozen.url, patience=PATIENCE) as log:
@@ -243,6 +245,7 @@ def test_a_reader_does_not_wait_for_ever(server: URL) -> None:
         bounded(run(frozen))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> None:
     closed = threading.Event()
 
@@ -259,6 +262,7 @@ def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> Non
     assert closed.is_set()
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("soft", [False, True])
 def test_what_was_committed_is_not_written_again_though_its_answer_was_lost(
     frozen: Frozen, monkeypatch: pytest.MonkeyPatch, soft: bool

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from vcr.request import Request
 
+from tests.thoroughness import examples, is_thorough, sampled
 from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.errors import RequestNotRecorded
@@ -52,7 +53,7 @@ def plays(path: str, request: Request) -> bool:
             return False
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=ADDRESSES)
 def test_the_request_of_the_source_matches_whatever_its_address(tmp_path: Path, address: str) -> None:
     forget()
@@ -149,14 +150,15 @@ def requests_of(path: Path) -> list[Request]:
 def test_requests_of_other_projects_match_their_imported_cassettes(tmp_path: Path, recordings: Path) -> None:
     forget()
     taken: dict[str, list[str]] = {}
-    for one in take_in([str(recordings / "cassettes")], tmp_path):
+    paths = sampled([path for path in sorted((recordings / "cassettes").iterdir()) if path.name != "manifest.json"], 20)
+    for one in take_in([str(path) for path in paths], tmp_path):
         if isinstance(one, Taken):
             taken.setdefault(Path(one.source).name, []).append(one.path)
     counts: Counter[str] = Counter()
-    for path in sorted((recordings / "cassettes").iterdir()):
-        for request in requests_of(path) if path.name != "manifest.json" else []:
+    for path in paths:
+        for request in requests_of(path):
             matched = any(plays(cassette, request) for cassette in taken.get(path.name, []))
             counts["matched" if matched else request.path] += 1
     print(counts)
-    assert counts.pop("matched") >= 183
+    assert counts.pop("matched") >= (183 if is_thorough() else 20)
     assert set(counts) <= {"/v1/traces/ingest"}, "an address that is none of a model"

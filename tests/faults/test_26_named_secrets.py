@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.secrets.cassettes import answer, cassette, chat_arguments, pieces, response_body, written
 from tests.secrets.fakes import HEX, letters, uuid
 from tests.secrets.plant import parsed
+from tests.thoroughness import examples
 from toolparity.cassettes.secrets import Scrubber, scan
 
 _SURE = ["api key", "access key", "secret key", "private key", "password", "passwd", "passphrase", "client secret"]
@@ -103,7 +104,7 @@ def _gone(given: dict[str, Any], value: str) -> bool:
     return value not in text and scan(clean, {}) == []
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(name=_names, value=_values, place=st.sampled_from(PLACES))
 def test_a_random_value_under_a_secrets_name_never_survives(name: str, value: str, place: Any) -> None:
     whole = place(name, value)
@@ -111,6 +112,7 @@ def test_a_random_value_under_a_secrets_name_never_survives(name: str, value: st
     assert _gone(whole, value)
 
 
+@pytest.mark.thorough(keep=50)
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__.strip("_"))
 @pytest.mark.parametrize(
     "name",
@@ -194,6 +196,7 @@ INNOCENT: dict[str, Any] = {
 }
 
 
+@pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("name", INNOCENT)
 @pytest.mark.parametrize("shape", ["json", "arguments"])
 def test_a_member_that_looks_alike_stays(name: str, shape: str) -> None:

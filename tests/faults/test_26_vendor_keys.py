@@ -159,6 +159,7 @@ PLACES: dict[str, tuple[Callable[[str], dict[str, Any]], _Read]] = {
 }
 
 
+@pytest.mark.thorough(keep=80)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_vendors_key_is_scrubbed_and_without_the_scrubber_refused(form: str, place: str) -> None:

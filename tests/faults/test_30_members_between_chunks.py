@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from google.protobuf.json_format import MessageToDict
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
@@ -32,6 +32,7 @@ from tests.building import (
     text_delta,
     tool_start,
 )
+from tests.thoroughness import examples
 from toolparity import Response, StreamDecoder
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic_schema
@@ -124,7 +125,7 @@ def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
 def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -> None:
     made, members = WIRES[wire]
 
-    @settings(max_examples=400, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @examples(400, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         events = copy.deepcopy(made())
@@ -173,7 +174,7 @@ def test_the_first_id_and_the_first_model_count_whenever_they_come(member: str) 
 
 
 def test_fields_that_change_between_messages_say_the_same_in_any_form() -> None:
-    @settings(max_examples=150, deadline=None, derandomize=True, database=None)
+    @examples(150, derandomize=True, database=None)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         messages = [

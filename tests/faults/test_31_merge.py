@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thoroughness import examples
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.cassettes.sources import Exchange
 from toolparity.conformance.audit import parallel, summary
@@ -48,7 +49,7 @@ def counted(exchanges: list[Exchange]) -> Audit:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(EXCHANGES, st.data())
 def test_any_partition_of_exchanges_in_any_order_gives_the_same_audit(
     made: list[tuple[bytes, str | None]], data: st.DataObject

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thoroughness import examples
 from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.wires.anthropic_messages.rules import RULES
 
@@ -418,7 +419,7 @@ def test_four_thousand_calls_are_looked_at_in_one_pass() -> None:
 
 
 @given(values, values, values)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_no_check_raises_whatever_the_body(body: Any, block: Any, tool: Any) -> None:
     message = {"role": "assistant", "content": [block, {"type": "tool_use", "caller": tool, "id": block}]}
     for given_body in (body, {"messages": [message, {"role": "user", "content": [block]}, body], "tools": [tool]}):

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 from tests.recorded.rows import rows
+from tests.thoroughness import examples
 from toolparity.normalizer.conversation import (
     Assistant,
     Message,
@@ -50,7 +51,7 @@ def said(*blocks: Any, wire: str = WIRE) -> Assistant:
 
 @given(conversations(), st.sampled_from(WIRES))
 @example([[User([TextPart("a")]), said(Text("b "))], [User([TextPart("c")])]], WIRE)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_a_conversation_that_grows_keeps_its_closed_messages(talk: list[list[Message]], source: str) -> None:
     before: list[bytes] = []
     turns: list[Message] = []
@@ -63,7 +64,7 @@ def test_a_conversation_that_grows_keeps_its_closed_messages(talk: list[list[Mes
 
 
 @given(conversations(), st.sampled_from(WIRES))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whatever_was_said_on_whatever_wire_is_written_legally(talk: list[list[Message]], source: str) -> None:
     turns = [turn for part in talk for turn in part]
     if not any(isinstance(turn, (User, Assistant)) for turn in turns):
@@ -72,7 +73,7 @@ def test_whatever_was_said_on_whatever_wire_is_written_legally(talk: list[list[M
 
 
 @given(conversations(WIRE))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Message]]) -> None:
     once = write([turn for part in talk for turn in part], WIRE)
     assert encode(write_request(read_request(once, WIRE)).body) == encode(once)

@@ -9,11 +9,12 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
+from tests.thoroughness import examples
 from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, Tool, ToolChoice, User
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -28,7 +29,7 @@ def messages(turns: list[Message], source: str, provider: str | None) -> list[by
 
 
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(PROVIDERS))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
     talk: list[list[Message]], source: str, provider: str | None
 ) -> None:
@@ -43,7 +44,7 @@ def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
 
 
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(PROVIDERS))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_whatever_was_said_on_any_wire_is_legal_where_it_is_sent(
     talk: list[list[Message]], source: str, provider: str | None
 ) -> None:
@@ -58,7 +59,7 @@ def test_whatever_was_said_on_any_wire_is_legal_where_it_is_sent(
 
 
 @given(conversations(), st.sampled_from(PROVIDERS))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_every_call_and_result_is_there_once_under_ids_and_names_that_lead_back(
     talk: list[list[Message]], provider: str | None
 ) -> None:
@@ -84,7 +85,7 @@ def test_every_call_and_result_is_there_once_under_ids_and_names_that_lead_back(
 
 
 @given(conversations(WIRE), st.sampled_from(PROVIDERS))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_what_was_written_is_written_again_the_same_after_reading(
     talk: list[list[Message]], provider: str | None
 ) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.history.talks import PROVIDERS, WIRES, conversations
 from tests.recorded.rows import rows
+from tests.thoroughness import examples, is_thorough
 from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
@@ -181,7 +182,7 @@ def changes(draw: st.DrawFn) -> Change:
 
 @pytest.mark.parametrize("wire", WIRES)
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from((wire, *WIRES)))
     turns = data.draw(torn(*((source,) if data.draw(st.booleans()) else WIRES)))
@@ -227,7 +228,7 @@ def test_answers_that_come_late_are_put_where_they_belong(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 @given(conversations(), st.sampled_from(WIRES))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_conversation_that_fits_is_written_as_afresh_turn_by_turn(
     wire: str, talk: list[list[Message]], source: str
 ) -> None:
@@ -241,13 +242,14 @@ def test_a_conversation_that_fits_is_written_as_afresh_turn_by_turn(
 
 @pytest.mark.parametrize("wire", WIRES)
 @given(torn(), st.sampled_from(WIRES), st.sampled_from(ALL_PROVIDERS))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_the_short_path_writes_what_the_long_one_writes(
     wire: str, turns: list[Message], source: str, provider: str | None
 ) -> None:
     assert_short_is_long(Request(source, "m", turns, TOOLS, provider=PROVIDERS[source]), wire, provider)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
 def test_the_short_path_leaves_every_odd_turn_to_the_long_one(wire: str, source: str) -> None:
@@ -258,6 +260,7 @@ def test_the_short_path_leaves_every_odd_turn_to_the_long_one(wire: str, source:
             assert_short_is_long(request, wire, PROVIDERS[wire])
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
 def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, source: str) -> None:
@@ -311,7 +314,7 @@ def assert_short_is_long(request: Request, wire: str, provider: str | None) -> N
 
 @given(torn())
 @example([said(call("call_1")), answered("call_1"), asked(), answered("call_1"), said(call("call_2"))])
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_conversation_pairs_the_same_in_pieces_as_in_one(turns: list[Message]) -> None:
     end = len(turns)
     mended: list[Any] = []
@@ -329,13 +332,14 @@ def test_a_conversation_pairs_the_same_in_pieces_as_in_one(turns: list[Message])
         del mended[once:]
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("wire", WIRES)
 def test_recorded_conversations_are_written_as_afresh_round_by_round(recordings: Path, wire: str) -> None:
     written = 0
     for source in WIRES:
         taken = 0
         for row in rows(recordings, source):
-            if row.request is None or row.failed or taken == 400:
+            if row.request is None or row.failed or taken == (400 if is_thorough() else 60):
                 continue
             request = read_request(row.request, source, provider=row.provider)
             ends = [

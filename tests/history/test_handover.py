@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.history.handing import PROVIDERS, WIRES, assert_the_sdk_takes_it, home, missing, untrue
 from tests.history.talks import conversations
 from tests.history.views import Said, said, value
+from tests.thoroughness import examples
 from toolparity import ServerToolCall
 from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, Tool
 from toolparity.normalizer.requests import check_request, read_request, write_request
@@ -65,6 +66,7 @@ def source_says(told: Told) -> list[Said]:
     return said(told.wire, request_from(told.body) if told.wire == "xai.grpc" else told.body)
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_recorded_conversation_is_legal_whole_and_truly_told_on_every_wire(
     recorded: dict[str, list[Told]], source: str, target: str, capsys: pytest.CaptureFixture[str]
@@ -141,7 +143,7 @@ def served_by(turn: Message, wire: str) -> bool:
 
 
 @given(conversations(most=3), st.sampled_from(PAIRS))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_a_made_conversation_of_mixed_origin_is_legal_whole_and_truly_told(
     talk: list[list[Message]], pair: tuple[str, str]
 ) -> None:

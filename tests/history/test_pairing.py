@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thoroughness import examples
 from toolparity.normalizer.conversation import (
     Assistant,
     Message,
@@ -200,7 +201,7 @@ def muddles(draw: st.DrawFn) -> list[Message]:
 
 
 @given(muddles())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_whatever_came_each_call_has_one_answer_and_no_answer_vanishes_unreported(turns: list[Message]) -> None:
     done, reported = pair(*turns)
     assert [turn for turn in done if not isinstance(turn, ToolResults)] == [
@@ -224,7 +225,7 @@ def test_whatever_came_each_call_has_one_answer_and_no_answer_vanishes_unreporte
 
 
 @given(muddles())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_turns_that_were_closed_stay_as_they_were_when_more_follow(turns: list[Message]) -> None:
     done, _ = pair(*turns)
     closed, _ = pair(*done, user(), said(call("a")), ToolResults([told("a")]))

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import PROVIDERS, WIRES, conversations
+from tests.thoroughness import examples
 from toolparity.normalizer.conversation import Message, Request
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -27,7 +28,7 @@ def items(turns: list[Message], source: str, provider: str) -> list[bytes]:
 
 
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(["openai", "xai"]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_conversation_that_grows_keeps_the_items_of_its_closed_rounds(
     talk: list[list[Message]], source: str, provider: str
 ) -> None:
@@ -42,7 +43,7 @@ def test_a_conversation_that_grows_keeps_the_items_of_its_closed_rounds(
 
 
 @given(conversations(WIRE))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Message]]) -> None:
     turns = [turn for part in talk for turn in part]
     once = write_request(Request(WIRE, "m", turns, provider="openai")).body
@@ -51,7 +52,7 @@ def test_what_was_written_is_written_again_the_same_after_reading(talk: list[lis
 
 
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(["openai", "xai"]))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_whatever_is_written_keeps_the_rules_of_the_provider(
     talk: list[list[Message]], source: str, provider: str
 ) -> None:
@@ -61,7 +62,7 @@ def test_whatever_is_written_keeps_the_rules_of_the_provider(
 
 
 @given(conversations("openai.chat", "anthropic.messages", "xai.grpc"))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_comes_from_other_wires_is_typed_as_the_sdk_types_it(talk: list[list[Message]]) -> None:
     turns = [turn for part in talk for turn in part]
     body = write_request(Request("openai.chat", "m", turns, provider="openai"), WIRE).body

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
+from tests.thoroughness import examples
 from toolparity.normalizer.conversation import Message, Request
 from toolparity.normalizer.requests import read_request, write_request
 
@@ -21,7 +22,7 @@ def messages(turns: list[Message], source: str) -> list[bytes]:
 
 
 @given(conversations(), st.sampled_from(WIRES))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
     talk: list[list[Message]], source: str
 ) -> None:
@@ -36,7 +37,7 @@ def test_a_conversation_that_grows_keeps_the_messages_of_its_closed_rounds(
 
 
 @given(conversations(WIRE))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_was_written_is_written_again_the_same_after_reading(talk: list[list[Message]]) -> None:
     turns = [turn for part in talk for turn in part]
     once = write_request(Request(WIRE, "m", turns)).body

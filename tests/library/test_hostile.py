@@ -151,6 +151,7 @@ def test_it_is_an_error_and_not_an_event(tmp_path: Path, name: str, monkeypatch:
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.thorough(keep=29)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_verify_says_so_in_its_first_step_and_judges_nothing_after_it(tmp_path: Path, name: str) -> None:
     content, said = HOSTILE[name]
@@ -165,6 +166,7 @@ def test_verify_says_so_in_its_first_step_and_judges_nothing_after_it(tmp_path: 
     assert verdict.origin is None
 
 
+@pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_listing_survives_it(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, HOSTILE[name][0])

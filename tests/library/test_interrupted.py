@@ -115,6 +115,7 @@ class Nursery:
         assert self._process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_recorder_killed_at_any_moment_leaves_one_whole_version(tmp_path: Path) -> None:
     path = path_for("openai.chat", "single-call", False, tmp_path)
     chance = random.Random(20260102)

@@ -21,6 +21,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.recorded.rows import WIRES, Row, rows
 from tests.streaming import grpc
+from tests.thoroughness import is_thorough
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
 from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources import read as read_files
@@ -31,7 +32,7 @@ RECORDINGS = ROOT.parent / "shared" / "recordings"
 #: Whether all recordings are mutated, and not a sample of them.
 EVERY = bool(os.environ.get("TOOLPARITY_EVERY_RECORDING"))
 #: How many exchanges of a wire are taken, streamed and plain each: without client calls, with one, with several.
-TAKEN = (4, 10, 10)
+TAKEN = (4, 10, 10) if is_thorough() else (2, 4, 4)
 LONGEST = 10**7 if EVERY else 12_000
 #: The name of every member that a mutation adds.
 ADDED = "x_neutral"

@@ -16,11 +16,13 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
+from tests import thoroughness
 from tests.recorded.rows import Row, feed, streams
+from tests.thoroughness import examples
 from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 
@@ -60,7 +62,7 @@ def test_a_stream_in_its_own_pieces_or_at_random_cuts_gives_the_same_response(
     wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arrived = 0
-    found = streams(recordings, wire)
+    found = thoroughness.sampled(streams(recordings, wire), plain=150)
     for row in found:
         data = row.data
         whole, events = feed(row, [data])
@@ -79,14 +81,14 @@ def test_a_stream_in_its_own_pieces_or_at_random_cuts_gives_the_same_response(
 def test_a_stream_byte_by_byte_gives_the_same_response(
     wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = sampled(streams(recordings, wire), every=12, limit=60_000)
+    found = sampled(streams(recordings, wire), every=12 if thoroughness.is_thorough() else 48, limit=60_000)
     for row in found:
         data = row.data
         whole, events = feed(row, [data])
         slowly, other_events = feed(row, (data[i : i + 1] for i in range(len(data))))
         same(row, "byte by byte", whole, slowly)
         assert other_events == events, f"{row.id}: other events byte by byte"
-    assert len(found) >= 20
+    assert len(found) >= (20 if thoroughness.is_thorough() else 5)
     with capsys.disabled():
         print(f"\n  {wire}: {len(found)} streams byte by byte", end="")
 
@@ -108,7 +110,7 @@ def test_hypothesis_finds_no_cuts_that_change_a_response(wire: str, recordings: 
     found = found[:: max(1, len(found) // 25)]
     wholes = {row.id: feed(row, [row.data])[0] for row in found}
 
-    @settings(max_examples=250, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @examples(250, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         row = data.draw(st.sampled_from(found))

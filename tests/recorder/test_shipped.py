@@ -15,6 +15,7 @@ SHIPPED = files.find()
 SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")
 
 
+@pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")
 @pytest.mark.parametrize("place", SHIPPED, ids=lambda place: place.shown)
 def test_it_replays_through_its_sdk_with_the_network_cut(place: files.Place) -> None:
     replay(place.path)
@@ -51,6 +52,7 @@ def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
         assert ("server-search" in played) == ("server-search-and-call" in played) == (surface.wire != "openai.chat")
 
 
+@pytest.mark.thorough(keep=20)
 @pytest.mark.parametrize("place", SHIPPED, ids=lambda place: place.shown)
 def test_it_is_small_and_says_that_it_is_emulated(place: files.Place) -> None:
     told = files.provenance_of(place.path)

@@ -45,6 +45,7 @@ def test_the_grid_has_every_scenario_and_every_wire_and_no_blank_cell(opened: Op
     assert page.locator("#grid tbody td > .mark[title]").count() == cells.count()
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -254,6 +255,7 @@ def test_a_case_in_which_nothing_was_judged_is_not_called_well(opened: Open) -> 
 # For everybody
 
 
+@pytest.mark.thorough(keep=1, per="{address}")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 @pytest.mark.parametrize("address", ["", CASE], ids=["page", "evidence"])

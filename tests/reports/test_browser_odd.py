@@ -32,6 +32,7 @@ def saved(opened: Page, name: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_shown_and_not_run(opened: Open, name: str, tmp_path: Path) -> None:
     made = golden.golden()
@@ -55,6 +56,7 @@ def test_hostile_texts_are_shown_and_not_run(opened: Open, name: str, tmp_path: 
     assert shown.locator("script").count() == 2
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 def test_axe_finds_nothing_serious_where_everything_is_there(
@@ -94,6 +96,7 @@ def test_the_command_quotes_what_a_shell_would_take_apart(opened: Open) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
     long = "0123456789" * 1_000_000
     told = results.Told([f"{long}({long})"], [long], warnings=[long])
@@ -107,6 +110,7 @@ def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
 # Downloads
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("made", [golden.golden(), made_run(2, 6)], ids=["golden", "made"])
 def test_the_results_that_it_gives_are_those_that_it_was_made_of(opened: Open, made: Run) -> None:
     shown = opened(page(made))
@@ -133,6 +137,7 @@ def test_the_table_that_it_gives_has_every_verdict_and_no_formula(opened: Open) 
 # The large run
 
 
+@pytest.mark.thorough
 def test_the_large_run_opens_filters_and_shows_its_evidence(opened: Open, tmp_path: Path) -> None:
     made = made_run()
     shown = opened(page(made))

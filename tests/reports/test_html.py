@@ -308,6 +308,7 @@ def test_results_of_what_the_run_does_not_name_are_shown_too() -> None:
     assert (data["subjects"], data["laws"], data["scenarios"]) == (["mine"], ["order"], ["one-call"])
 
 
+@pytest.mark.thorough
 def test_the_large_run_is_a_page_below_5_mb() -> None:
     text = formats.render("html", Report(made_run()))
     assert len(text) < LIMIT

@@ -119,6 +119,7 @@ def test_an_audit_of_nothing_says_so(tmp_path: Path) -> None:
     assert "1 exchange of wires that are not known yet" in text
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 def test_axe_finds_nothing_serious(opened: Open, traffic: Path, tmp_path: Path, phone: bool, dark: bool) -> None:

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.secrets.cassettes import answer, cassette
 from tests.secrets.fakes import fake
+from tests.thoroughness import examples
 from toolparity.cassettes.secrets import Scrubber, scan
 
 _texts = st.lists(
@@ -42,7 +43,7 @@ def _history(texts: list[str]) -> dict[str, Any]:
     return {**_messages(texts), "tools": [{"name": "send", "parameters": {"properties": {"serialized": {}}}}]}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(texts=_texts, shape=st.sampled_from([_messages, _parts, _items, _history]))
 def test_texts_of_a_request_are_scrubbed_each_alone(texts: list[str], shape: Any) -> None:
     scrubber = Scrubber({})

@@ -39,6 +39,7 @@ def test_nothing_of_it_is_written_once_it_was_scrubbed(plant: Plant) -> None:
     assert scan(clean, plant.environ) == []
 
 
+@pytest.mark.thorough(keep=50)
 @each_plant
 def test_the_hooks_take_it_out_as_well(plant: Plant) -> None:
     scrubber = Scrubber(plant.environ)
@@ -51,6 +52,7 @@ def test_the_hooks_take_it_out_as_well(plant: Plant) -> None:
     assert scan(clean, plant.environ) == []
 
 
+@pytest.mark.thorough(keep=50)
 @each_plant
 def test_without_the_scrubber_it_is_refused_and_not_told(plant: Plant) -> None:
     with pytest.raises(SecretsLeft) as caught:
@@ -60,6 +62,7 @@ def test_without_the_scrubber_it_is_refused_and_not_told(plant: Plant) -> None:
     assert str(caught.value).startswith("a.yaml: ")
 
 
+@pytest.mark.thorough(keep=30)
 @each_plant
 def test_scrubbing_twice_changes_nothing_more(plant: Plant) -> None:
     once = Scrubber(plant.environ).cassette(copy.deepcopy(plant.cassette))

@@ -6,7 +6,7 @@ import base64
 import json
 from urllib.parse import quote
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2 as chat
 
@@ -22,6 +22,7 @@ from tests.secrets.cassettes import (
 )
 from tests.secrets.fakes import FORMS, env_key, fake
 from tests.secrets.plant import grpc_texts, parsed, streamed
+from tests.thoroughness import examples
 from toolparity.cassettes.secrets import Scrubber, scan
 
 #: Text beside a secret that is no part of one: nothing that a key or an address could go on with.
@@ -38,7 +39,7 @@ def _broken(draw: st.DrawFn, text: str) -> list[str]:
     return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(form=_forms, seed=_seeds, before=_beside, after=_after, data=st.data())
 def test_a_secret_in_a_stream_never_survives(
     form: str, seed: int, before: str, after: str, data: st.DataObject
@@ -68,7 +69,7 @@ def test_a_secret_in_a_stream_never_survives(
     assert scan(whole, {}) != []
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(form=_forms, seed=_seeds, data=st.data(), others=st.lists(st.sampled_from(["ab", "c d", "é"]), max_size=8))
 def test_a_secret_in_a_grpc_stream_never_survives_in_either_half(
     form: str, seed: int, data: st.DataObject, others: list[str]
@@ -106,7 +107,7 @@ _SPELLINGS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     form=_forms,
     seed=_seeds,
@@ -128,7 +129,7 @@ def test_a_secret_in_any_spelling_never_survives(
     assert scan(clean, {}) == []
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(seed=_seeds, data=st.data())
 def test_an_own_key_never_survives_wherever_it_is_glued_to(seed: int, data: st.DataObject) -> None:
     key = env_key(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import thoroughness
 from tests.building import chat_body, chunk, sse
 from tests.textmode.texts import COMMON, TOKENS, TOOLS, pieces, said
 from toolparity import Response, StreamDecoder, normalize
@@ -23,10 +23,8 @@ from toolparity.normalizer.textmode.dialect import WrittenCall
 NAMES = [*TOKENS, None]
 
 
-def examples(count: int) -> Callable[[Any], Any]:
-    return settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-    )
+def examples(count: int) -> settings:
+    return thoroughness.examples(count, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 
 def texts(name: str | None) -> st.SearchStrategy[str]:
@@ -40,6 +38,7 @@ def plain(text: str) -> Response:
     return Response("openai.chat", None, "r", "m", [choice])
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_in_any_pieces_says_what_the_whole_says(name: str | None) -> None:
     @examples(120)
@@ -55,6 +54,7 @@ def test_a_text_in_any_pieces_says_what_the_whole_says(name: str | None) -> None
     check()
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_gives_the_same_response_plain_and_streamed(name: str | None) -> None:
     """And what was shown on the way adds up to it."""
@@ -131,6 +131,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<`~[&\r"), min_
 KEYS = st.text("abcxyz_", min_size=1, max_size=6)
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("name", TOKENS)
 def test_what_is_written_in_a_dialect_is_read_back(name: str) -> None:
     """Words and calls alternate; each call comes back with its name and every argument, the words to the character."""

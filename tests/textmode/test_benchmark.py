@@ -16,6 +16,7 @@ def cases() -> dict[str, Case]:
     return {case.what: case for case in textmode.cases()}
 
 
+@pytest.mark.thorough
 def test_every_dialect_is_measured_in_two_lengths() -> None:
     assert len(cases()) == len(DIALECTS) * len(textmode.LENGTHS)
 

@@ -131,6 +131,7 @@ def floods() -> list[Any]:
     ]
 
 
+@pytest.mark.thorough(keep=60)
 @pytest.mark.parametrize(("name", "lead", "unit"), floods())
 def test_no_flood_of_one_thing_costs_more_than_its_length(name: str, lead: str, unit: str) -> None:
     """Any tag, or what looks like the beginning of one, over and over: outside of calls and inside a value."""

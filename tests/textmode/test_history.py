@@ -85,6 +85,7 @@ def test_native_history_goes_to_a_text_mode_model_and_reads_back(dialect: str) -
     assert "".join(part.text for part in results.results[1].parts if isinstance(part, TextPart)).endswith('{"b":1}')
 
 
+@pytest.mark.thorough(keep=22)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_text_mode_history_goes_into_every_native_wire_and_is_legal_there(dialect: str, wire: str) -> None:

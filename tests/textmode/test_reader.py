@@ -51,6 +51,7 @@ def events(wire: str, text: str, seed: int) -> list[bytes]:
 WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 
 
+@pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("dialect", ONE)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("limit", [1, None])

@@ -43,6 +43,7 @@ EVERY = {"openai.chat": 25, "openai.responses": 25, "anthropic.messages": 25, "x
 LEAST = {"openai.chat": (4400, 25), "openai.responses": (1350, 0), "anthropic.messages": (1850, 5), "xai.grpc": (25, 0)}
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("wire", WIRES)
 def test_texts_without_markup_are_left_alone_in_every_dialect_and_what_leaked_is_told(
     wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]

@@ -53,6 +53,7 @@ def heard(provider: Emulated, number: int) -> str:
 LOOK, COUNT, POST = ("look", {"what": "a"}), ("count", {"what": "b", "often": 2}), ("post", {"what": "c"})
 
 
+@pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_calls_of_the_text_are_run_and_their_results_told_in_it(wire: str, dialect: str) -> None:

@@ -52,6 +52,7 @@ FAULTS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+@pytest.mark.thorough(keep=32)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
 @pytest.mark.parametrize("wire", WIRES)

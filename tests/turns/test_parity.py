@@ -79,6 +79,7 @@ def test_most_of_the_library_is_common() -> None:
     assert set(OVER_THE_NETWORK) <= set(COMMON)
 
 
+@pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("id", COMMON)
 def test_a_recorded_script_tells_the_same_whatever_the_wire(id: str) -> None:
     """000, Why This Matters; 003, Testing Approach: the same events and rows, whoever answers."""
@@ -87,6 +88,7 @@ def test_a_recorded_script_tells_the_same_whatever_the_wire(id: str) -> None:
     assert ended(told["openai.chat"])[0] in ("turn_complete", "turn_failed")
 
 
+@pytest.mark.thorough(keep=40)
 @pytest.mark.parametrize("id", COMMON)
 @pytest.mark.parametrize("surface", [*WIRES, *OTHERS])
 def test_a_turn_asks_what_was_recorded(id: str, surface: str) -> None:

@@ -61,6 +61,7 @@ def _whole(wire: str, policy: str) -> tuple[Turn, Told]:
     return turn, told_
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("policy", ["all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_wherever_the_program_ends_the_turn_goes_on_and_runs_nothing_twice(wire: str, policy: str) -> None:

@@ -1,7 +1,8 @@
 """Processes killed (SIGKILL) at each thing they do: the log is read, and the turn resumed or closed by another one.
 
-No call is run twice, and none is without a result. TOOLPARITY_KILL_POINTS=all kills at every point there is, which
-takes minutes; else at some of each turn, more than 200 in all.
+No call is run twice, and none is without a result. The plain run kills at some points of each policy. `--thorough`
+kills at every point of three turns in SQLite and at every fourth of the others, about 1,000 in all;
+TOOLPARITY_KILL_POINTS=all at all 2,600, which takes as long as all other tests together.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
+from tests.thoroughness import sampled
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
 from tests.turns.log.shared import assert_whole, rows
 from toolparity.normalizer.turns.errors import UnknownTurn
 from toolparity.normalizer.turns.log import KeptTurn, Log
 from toolparity.normalizer.turns.orchestration import replay
 
-#: Points of a turn, by the database: the slower one is killed at fewer of the same. More than 200 in all.
-_SOME = {"sqlite": 24, "postgresql": 11}
 #: The name of the killed processes at the server.
 CHILD = "toolparity killed"
 Run = Callable[[Job], Report]
@@ -102,11 +102,12 @@ def assert_at_most_once(kept: KeptTurn, times: Counter[str]) -> None:
             assert times[call.key] == 0
 
 
+@pytest.mark.thorough(keep=1, per="{url}/{policy}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
 def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, run: Run, policy: str, wire: str) -> None:
     child = url.update_query_dict({"application_name": CHILD}) if url.get_backend_name() == "postgresql" else url
-    where, some = child.render_as_string(hide_password=False), _SOME[url.get_backend_name()]
+    where = child.render_as_string(hide_password=False)
 
     def job(act: str, id: str, kill: int = 0) -> Job:
         return Job(act, where, id, wire, policy, str(tmp_path / f"{id}.ran"), kill)
@@ -114,9 +115,9 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
     with Log(url) as log:
         whole = run(job("run", "whole"))
         assert whole.code == 0
-        points = range(1, whole.points + 1)
-        if os.environ.get("TOOLPARITY_KILL_POINTS") != "all":
-            points = points[len(wire) % 3 :: max(whole.points // some, 1)]
+        every_point = url.get_backend_name() == "sqlite" and wire == "anthropic.messages"
+        step = 1 if every_point or os.environ.get("TOOLPARITY_KILL_POINTS") == "all" else 4
+        points = sampled(range(1 + len(wire) % step, whole.points + 1, step), plain=5)
         killed = 0
         for number, point in enumerate(points):
             id = f"killed at {point}"
@@ -144,5 +145,5 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
             assert_at_most_once(kept, ran(side))
             assert kept.termination == "natural_completion" or number % 3 == 0
         # How many points a turn has depends on which writes share a transaction, and so on how busy the machine is.
-        assert killed >= min(len(points), some) // 2
+        assert killed >= len(points) // 2
         assert asyncio.run(log.left()) == []

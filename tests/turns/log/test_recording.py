@@ -56,6 +56,7 @@ async def assert_replays(log: Log, id: str) -> Replayed:
     return again
 
 
+@pytest.mark.thorough(keep=8)
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_in_the_log_is_run_again_and_tells_the_same(log: Log, wire: str, policy: str) -> None:

@@ -18,6 +18,7 @@ from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE, CANCE
 from toolparity.normalizer.turns.turn import Turn
 
 
+@pytest.mark.thorough(keep=1, per="{url}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 def test_wherever_a_turn_ended_it_goes_on_and_runs_nothing_twice(log: Log, url: URL, clock: Clock, policy: str) -> None:
     every = 1 if url.get_backend_name() == "sqlite" else 2  # the places are the same, the other database is slower
@@ -46,6 +47,7 @@ def test_wherever_a_turn_ended_it_goes_on_and_runs_nothing_twice(log: Log, url: 
     assert asyncio.run(run()) > 25
 
 
+@pytest.mark.thorough(keep=1)
 def test_wherever_a_turn_ended_it_can_be_closed(log: Log, clock: Clock) -> None:
     async def run() -> None:
         steps = 1

@@ -10,10 +10,11 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
+from tests.thoroughness import examples
 from tests.turns.log.shared import recorded, rows
 from tests.turns.playing import Say, script
 from toolparity.normalizer.turns.events import (
@@ -194,7 +195,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.none() | st.text(st.characters(codec=None)), content=VALUES)
 @example(said=None, content=2**63 + 1)
 def test_any_block_comes_back_as_it_was(log: Log, said: str | None, content: Any) -> None:

@@ -266,6 +266,7 @@ def test_a_silent_connection_is_kept_open_by_comments(log: Log) -> None:
     asyncio.run(asyncio.wait_for(run(), 120))
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("junk", [None, "", "-5", "seven", "1e3", "99999999999999999999", "12345", "٣"])
 def test_an_id_that_no_event_of_the_turn_has_begins_at_the_beginning(log: Log, junk: str | None) -> None:
     async def run() -> None:

@@ -69,6 +69,7 @@ def test_within_the_budget_everything_is_said_as_it_was() -> None:
     assert build(ContextBuilder(100_000), request).request is request
 
 
+@pytest.mark.thorough(keep=24)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("level", ["whole", "simplified", "session"])
 @pytest.mark.parametrize("tokens", [1, 50, 400, 500, 700, 900])

@@ -106,6 +106,7 @@ class Killed(Observer):
             raise OSError("killed")
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
 def test_wherever_a_directed_turn_ended_another_process_goes_on_and_runs_nothing_twice(
     tmp_path: Path, wire: str

@@ -20,6 +20,7 @@ def _raises(**_: Any) -> None:
     raise ValueError("no such luck")
 
 
+@pytest.mark.thorough(keep=12)
 @pytest.mark.parametrize("after", [0, 2, 1000])
 @pytest.mark.parametrize("request_number", [0, 1, 2])
 @pytest.mark.parametrize("wire", WIRES)
