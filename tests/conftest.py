@@ -95,6 +95,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"{count} cases left out of the plain run; run all of them with: pytest --thorough")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Make `-n auto` one worker more than there are cores: many tests wait for a browser, a server or a database."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def recordings() -> Path:
     """The folder of recorded traffic, which is not part of this repository."""

@@ -206,6 +206,7 @@ def test_all_well() -> None:
     assert run(EXAMPLES).exit_code == 0
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize(
     ("what", "code"),
     [
@@ -329,6 +330,7 @@ def test_empty_sections_are_left_out() -> None:
 # Real traffic
 
 
+@pytest.mark.thorough
 def test_all_recordings_are_audited_without_a_fault(recordings: Path) -> None:
     found = data(*sorted(recordings.glob("*.jsonl.gz")))
     assert found["audited"] >= 9697

@@ -39,6 +39,7 @@ def test_a_scenario_of_a_provider_is_recorded_plain_and_streamed(tmp_path: Path)
     assert {files.provenance_of(place.path).ran_by for place in files.find(tmp_path)} == {"Tests"}
 
 
+@pytest.mark.thorough
 def test_patterns_wires_and_forms_narrow_what_is_recorded(tmp_path: Path) -> None:
     result = record(
         "server-search*", "te*-*", "tw*-r*", "--wire", "openai.responses", "--stream", "--into", str(tmp_path)

@@ -318,7 +318,7 @@ HOLES = {
 }
 
 
-@pytest.mark.thorough(keep=1, per="{monster}")
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("monster", MONSTERS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_number_or_a_nesting_beyond_every_limit_in_a_body(wire: str, monster: str) -> None:

@@ -83,6 +83,7 @@ def test_an_answer_of_xai_is_the_same_plain_and_streamed(name: str, seed: int) -
     assert [c.id for c in stream.calls] == [c.id for c in plain.calls]
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", AS_STREAM)
 def test_every_recorded_answer_is_the_same_when_it_is_told_as_a_stream(wire: str, recordings: Path) -> None:
     told = 0

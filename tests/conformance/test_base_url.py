@@ -241,6 +241,7 @@ class Fetched(Reference):
         return replace(ask, pieces=[body])
 
 
+@pytest.mark.thorough
 def test_a_class_that_claims_an_address_keeps_every_law_through_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "Subject", Fetched, raising=False)
     subject = found(f"{__name__}:Subject")

@@ -139,6 +139,7 @@ def test_a_green_run_is_published_and_ends_with_0(tmp_path: Path) -> None:
     assert "my_subject" in job.summary.read_text()
 
 
+@pytest.mark.thorough
 def test_a_red_run_is_published_too_and_ends_with_1(tmp_path: Path) -> None:
     job = Job(tmp_path, subject="documented-goclaw\nopenai-sdk\n", args="--scenario parallel-three")
     assert job.checked() == 1
@@ -229,6 +230,7 @@ def test_the_page_tells_every_input() -> None:
         assert f"`{name}`" in page
 
 
+@pytest.mark.thorough
 def test_the_script_for_gitlab_runs(here: Path) -> None:
     job = _yaml(".gitlab-ci.yml")["parity"]
     install, *script = job["script"]

@@ -128,7 +128,13 @@ def test_every_page_stands_in_the_overview() -> None:
         assert f"(reproductions/{case.subject}.md#{case.law})" in text
 
 
-@pytest.mark.parametrize("name", sorted({case.subject for case in CASES}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name in PEERS else ())
+        for name in sorted({case.subject for case in CASES})
+    ],
+)
 def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says(name: str) -> None:
     if name in PEERS and installing.installed(name) is None:
         pytest.skip(f"toolparity subjects install {name}")

@@ -166,6 +166,7 @@ def test_results_are_those_of_the_command(repository: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_whoever_runs_single_files_does_not_run_the_suite_beside_them(repository: Path) -> None:
     (repository / "tests").mkdir()
     (repository / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")

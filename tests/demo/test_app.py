@@ -23,7 +23,7 @@ def last(events: list[dict[str, Any]], type: str) -> dict[str, Any]:
     return [event for event in events if event["type"] == type][-1]
 
 
-@pytest.mark.thorough(keep=6)
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("surface", list(SURFACES))
 def test_every_emulated_provider_can_be_asked(demo: Demo, surface: str) -> None:
     turn = demo.starts(BOTH, surface=surface)
@@ -165,7 +165,7 @@ def test_words_that_no_script_knows_are_refused_by_the_provider(demo: Demo) -> N
     assert "no script begins with these words" in events[-1]["error"]["message"]
 
 
-@pytest.mark.thorough(keep=5)
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(
     "body",
     [
@@ -195,6 +195,7 @@ def test_only_this_page_is_answered(demo: Demo) -> None:
     assert demo.asks("GET", "/../app.py")[0] == 404
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/choices"])
 def test_every_answer_says_what_the_page_may_do(demo: Demo, path: str) -> None:
     status, headers, said = demo.asks("GET", path)

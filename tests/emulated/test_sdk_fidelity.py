@@ -158,6 +158,7 @@ def strangers(recordings: Path, surface: Surface) -> list[tuple[str, str, str]]:
 here = pytest.mark.parametrize("surface", [ANTHROPIC, XAI], ids=lambda surface: surface.name)
 
 
+@pytest.mark.thorough(keep=1)
 @here
 def test_every_member_is_a_real_one(recordings: Path, surface: Surface) -> None:
     assert unexplained(surface, strangers(recordings, surface)) == []

@@ -52,6 +52,7 @@ def test_SSE_01_comments_change_nothing(wire: str, comment: bytes) -> None:
     assert response.findings == ()
 
 
+@pytest.mark.thorough(keep=3)
 @sse_wires
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 def test_SSE_03_every_line_ending_gives_the_same_response(wire: str, newline: bytes) -> None:

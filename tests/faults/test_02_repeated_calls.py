@@ -103,6 +103,7 @@ def test_another_name_is_another_call(wire: str, streamed: bool) -> None:
     assert [call.name for call in response.calls] == ["f", "g"]
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 def test_any_spelling_of_any_value_is_a_repeat(wire: str, streamed: bool) -> None:
     @examples(60, derandomize=True, database=None)

@@ -126,7 +126,7 @@ def test_a_result_is_stored_once_and_once_as_a_row_to_be_read(
     asyncio.run(main())
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 def test_a_long_answer_is_stored_once_beside_its_pieces(log: Log, url: URL) -> None:  # noqa: F811
     said = "words of the model; " * 500 + "and the end"
 

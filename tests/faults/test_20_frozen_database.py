@@ -137,6 +137,7 @@ def bounded(work: Any) -> Any:
     return asyncio.run(asyncio.wait_for(work, HANGS))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_result_that_came_while_the_database_was_frozen_is_not_unknown(frozen: Frozen) -> None:
     async def run() -> None:
         with Log(frozen.url, patience=PATIENCE) as log:

@@ -142,6 +142,7 @@ def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -
     holds()
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("value", ["late", 1700000001, {"x": 1}], ids=repr)
 def test_each_member_given_once_at_each_place_says_the_same_at_any_cut(wire: str, value: Any) -> None:

@@ -167,7 +167,7 @@ def ours(wire: str, pair: Pair) -> list[Said]:
     return said(wire, write_request(request).body)
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_was_answered_goes_back_as_the_next_recorded_request_carried_it(
     recordings: Path, wire: str, capsys: pytest.CaptureFixture[str]

@@ -55,6 +55,7 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
         )
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_knowing_the_request_changes_no_call(wire: str, recordings: Path) -> None:
     """What was declared tells who executes; it never adds, removes, reorders or rewrites a call."""

@@ -4,7 +4,8 @@ Where they do not, `differences.toml` says why, in plain words. An entry that no
 stale. What an SDK cannot read at all is listed there too, so that "compared" hides nothing.
 
 OpenAI's SDK takes time that grows with the square of a stream of Chat Completions: `--thorough` compares every fourth
-of the long ones, and all of them where TOOLPARITY_EVERY_RECORDING is set. The plain run compares every tenth exchange.
+of the long ones, and all of them where TOOLPARITY_EVERY_RECORDING is set. The plain run compares every twentieth
+exchange.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def compared(row: Row, counts: Counter[str]) -> str | None:
 
 def sampled(found: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Row]:
     """The rows that are compared: with `--thorough` all but some long streams of which the table says nothing."""
-    every = 1 if is_thorough() else 10
+    every = 1 if is_thorough() else 20
     every_long = 1 if os.environ.get("TOOLPARITY_EVERY_RECORDING") else max(4, every)
     counts = Counter[bool]()
     for row in found:

@@ -55,6 +55,7 @@ def at_home(at: Surface) -> Link:
     return Link(at.base, "no key")
 
 
+@pytest.mark.thorough
 def test_all_sdks_are_recorded_into_one_cassette(mixed: tuple[Path, Said]) -> None:
     path, said = mixed
     assert len(said) == len(SPEAKERS) * 4

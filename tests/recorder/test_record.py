@@ -70,7 +70,7 @@ def test_a_first_recording_is_written_with_its_provenance(
     assert told.digest == files.load(outcome.path).digest
 
 
-@pytest.mark.thorough(keep=1, per="{stream}")
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("name", list(SURFACES))
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_recording_twice_gives_the_same_interactions(name: str, stream: bool, servers: Servers, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException) 
     monkeypatch.setattr(Caller, "ask", broken)
 
 
-@pytest.mark.thorough(keep=1, per="{round}")
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("round", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), MemoryError()], ids=lambda e: type(e).__name__)
 def test_an_interrupt_in_any_round_leaves_the_old_file(
@@ -200,7 +200,7 @@ def rounds(*made: Round) -> Script:
 FIRST = SINGLE.rounds[0]
 
 
-@pytest.mark.thorough(keep=1, per="{stream}")
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("kind", ["overloaded", "server_error", "rate_limit"])
 def test_an_error_of_the_provider_in_the_second_round_leaves_the_old_file(
@@ -221,7 +221,7 @@ def test_a_stream_that_is_cut_leaves_the_old_file(tmp_path: Path, old: bytes, at
     assert stands(tmp_path, old)
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("at", list(SURFACES))
 def test_a_connection_that_breaks_leaves_the_old_file(tmp_path: Path, old: bytes, at: str) -> None:
     broken = rounds(FIRST, Round([Say("It will")], fault=Fault("reset", after=1)))
@@ -352,7 +352,7 @@ def test_a_refusal_that_the_script_wants_is_recorded_and_replays(
     assert (said.error.status, said.error.retryable, said.choices) == (429, True, [])
 
 
-@pytest.mark.thorough(keep=3)
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("kind", ["overloaded", "server_error", "cut"])
 @pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
 def test_what_the_script_breaks_in_mid_stream_is_recorded_and_replays(at: Any, kind: Any, tmp_path: Path) -> None:

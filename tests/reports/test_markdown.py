@@ -216,6 +216,7 @@ def test_a_paragraph_that_does_not_fit_is_counted() -> None:
     assert page.written("").decode() == f"{'y' * 400}\n\n**Left out, to fit:** 1 paragraphs. \n"
 
 
+@pytest.mark.thorough
 def test_what_does_not_fit_is_counted() -> None:
     made = large(subjects=3)
     page = read(Report(made, run()))

@@ -105,7 +105,7 @@ def _leave_by_keeping(told: Any) -> Any:
     return told
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("leave", [_leave_by_cancel, _leave_by_drop, _leave_by_keeping])
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
