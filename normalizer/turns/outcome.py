@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from ..conversation import Request, TextPart, User
 from ..model import Error, ToolCall, Usage
 from .machine.inputs import Cancel
-from .machine.lookup import place
 from .machine.state import Termination, TurnState
 from .machine.table import step
 
@@ -68,7 +67,7 @@ def outcome_of(state: TurnState) -> Outcome:
 def _waiting(state: TurnState) -> list[Waiting]:
     found = []
     for call in state.waiting:
-        asked = place(call, state.rounds[-1], state.settings)[1]
+        _, asked = state.block_of(call)
         arguments = asked.arguments if isinstance(asked, ToolCall) else None
         wants: Literal["decision", "result"] = "result" if call.status == "waiting_result" else "decision"
         found.append(Waiting(call.id, call.name, wants, arguments, asked.arguments_text, call.key, call.server))

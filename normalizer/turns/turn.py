@@ -35,7 +35,7 @@ from .execution.executor import NOT_STARTED, Executor, FinishedCall
 from .execution.tools import Tool, Tools
 from .hooks import Acknowledger, Approver, acknowledgement, decide, written
 from .input_queue import InputQueue
-from .machine.calls import CANCELLED_RUNNING, awaited, is_late
+from .machine.calls import CANCELLED_RUNNING
 from .machine.effects import Approve, Ask, Effect, Emit, Execute, Save, Wait
 from .machine.inputs import (
     AcknowledgementReady,
@@ -56,9 +56,8 @@ from .machine.inputs import (
     ResultSupplied,
     Retry,
 )
-from .machine.lookup import called, chosen, place
 from .machine.state import CallOutcome, OnAllFailed, OnError, Settings, TurnState
-from .machine.table import step
+from .machine.table import accepting_call, is_invalid, step
 from .model_call import ModelCall, Prepare, Reader, broken
 from .observer import Observer
 from .outcome import Outcome, outcome_of
@@ -168,7 +167,7 @@ class Turn:
         A turn that is not running applies the decision when it is run again. Raises TurnMisused for a call that does
         not wait for approval.
         """
-        awaited(self.state, call_id, "waiting_approval")
+        accepting_call(self.state, CallDecided, call_id)
         self._say(CallDecided(call_id, approved, reason))
 
     def answer(self, call_id: str, outcome: Any) -> None:
@@ -178,10 +177,10 @@ class Turn:
         (`ToolFailed`). A turn that is not running applies it when it is run again. Raises TurnMisused for a call that
         does not wait for a result, and for a second result.
         """
-        call = awaited(self.state, call_id, "waiting_result")
+        call = accepting_call(self.state, ResultSupplied, call_id)
         if call_id in self._answered:
             raise TurnMisused(f"{call_id!r} has its result", hint="each call has exactly one")
-        finished = self._executor.finished(called(call, self.state.rounds[-1], self.state.settings), outcome)
+        finished = self._executor.finished(self.state.tool_call(call), outcome)
         self._answered.add(call_id)
         self._say(ResultSupplied(call_id, finished.result, finished.outcome))
 
@@ -202,7 +201,7 @@ class Turn:
             self._mail.post(self._given_up(reason))
         else:
             for input in (*self._said, Cancel(reason)):
-                if not is_late(self.state, input):
+                if not is_invalid(self.state, input):
                     self._untold.append((input, self._stepped(input)))
             self._said.clear()
 
@@ -263,7 +262,7 @@ class Turn:
     def _beginning(self, message: str | Request | None) -> list[Input]:
         if message is not None:
             if self._state is not None:
-                raise TurnMisused("the turn has begun before", hint="run outcome.next(message) in a new one")
+                raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
             request = first_request(message, self.provider, self.tools)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
             return [Begin()]
@@ -301,7 +300,7 @@ class Turn:
                 usage = input.response.usage if input.response is not None else None
                 self._later(retry[1], [Retry(usage)])
                 return events
-        if is_late(self.state, input):
+        if is_invalid(self.state, input):
             return []
         return await self._directed(input)
 
@@ -361,7 +360,7 @@ class Turn:
         return events
 
     async def _tell_known(self, input: Input) -> None:
-        if isinstance(input, _KNOWN) and not is_late(self.state, input):
+        if isinstance(input, _KNOWN) and not is_invalid(self.state, input):
             await self._tell(input, self._stepped(input))
 
     async def _tell_result(self, input: Input) -> None:
@@ -405,7 +404,7 @@ class Turn:
         if not isinstance(response, Response):
             self._post(*response)
             return
-        choice = chosen(response, settings)
+        choice = self.state.choice_of(response)
         calls = [call for call in (choice.calls if choice is not None else []) if call.name in self.tools]
         wants = [call.id for call in calls if self.tools[call.name].needs_approval(call.arguments or {})]
         away = [call for call in calls if self.tools[call.name].function is None]
@@ -465,7 +464,7 @@ class Turn:
         state, round = self.state, self.state.rounds[-1]
         call = round.call(id)
         try:
-            decided = await decide(approve, place(call, round, state.settings)[1]) if call is not None else None
+            decided = await decide(approve, state.block_of(call)[1]) if call is not None else None
         finally:
             self._deciding.discard(id)
         self._post(*([decided] if decided is not None else []))  # an empty post lets `_is_over` run again
@@ -473,10 +472,10 @@ class Turn:
     def _acknowledged(self) -> None:
         """Post the acknowledgement of the round's calls: at once, or when the awaitable that writes it is done."""
         state, round = self.state, self.state.rounds[-1]
-        calls = [called(call, round, state.settings) for call in round.calls if call.server is None]
+        calls = [state.tool_call(call) for call in round.calls if call.server is None]
         if self._acknowledge is None or not calls:
             return
-        choice = chosen(round.response, state.settings) if round.response is not None else None
+        choice = state.choice_of(round.response)
         spoken = choice.text.strip() if choice is not None else ""  # the model acknowledged its calls itself
         text = spoken or acknowledgement(self._acknowledge, calls, self.tools)
         if inspect.isawaitable(text):

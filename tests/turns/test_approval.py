@@ -145,7 +145,7 @@ def test_whether_a_call_needs_approval_may_depend_on_its_arguments_and_a_rule_th
 
 def test_a_decision_that_nobody_waits_for_is_an_error_and_a_second_one_changes_nothing() -> None:
     turn, _, _, _ = waiting()
-    with pytest.raises(TurnMisused, match="waits for no decision"):
+    with pytest.raises(TurnMisused, match="does not wait for a decision"):
         turn.decide("call_of_another_turn", True)
     first, second = (one.id for one in turn.outcome.waiting)
     turn.decide(first, False)

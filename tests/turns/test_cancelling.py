@@ -284,7 +284,7 @@ def test_a_turn_is_run_once_at_a_time_and_begins_once() -> None:
                 await turn.run("Go.")
 
     at_once(run())
-    with pytest.raises(TurnMisused, match="begun before"):
+    with pytest.raises(TurnMisused, match="already begun"):
         at_once(turn.run("Go."))
     with pytest.raises(TurnMisused, match="has not begun"):
         at_once(Turn(Emulated("openai.chat", TWO)).run())

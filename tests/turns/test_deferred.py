@@ -202,19 +202,19 @@ def test_a_call_has_exactly_one_result_and_only_one_that_waits_has_any() -> None
     turn.answer(first.id, "the first")
     with pytest.raises(TurnMisused, match="has its result"):
         turn.answer(first.id, "the second")
-    with pytest.raises(TurnMisused, match="waits for no result"):
+    with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(turn.state.rounds[0].calls[0].id, "it ran here")
-    with pytest.raises(TurnMisused, match=f"'nobody' waits for no result.*{second.id}"):
+    with pytest.raises(TurnMisused, match=f"'nobody' does not wait for a result.*{second.id}"):
         turn.answer("nobody", "x")
-    with pytest.raises(TurnMisused, match="waits for no decision"):
+    with pytest.raises(TurnMisused, match="does not wait for a decision"):
         turn.decide(second.id, True)
     at_once(turn.run())
-    with pytest.raises(TurnMisused, match="waits for no result"):
+    with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(first.id, "the third")
     turn.answer(second.id, "the other")
     at_once(turn.run())
     assert results(turn)[1:] == [("the first", False), ("the other", False)]
-    with pytest.raises(TurnMisused, match="waits for no result"):
+    with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(second.id, "it is over")
 
 
@@ -299,7 +299,7 @@ def test_a_call_can_want_a_decision_first_and_a_result_then() -> None:
         ({"text": "a"}, "decision"),
         ({"text": "b"}, "result"),
     ]
-    with pytest.raises(TurnMisused, match="waits for no result"):
+    with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(first.id, "too early")
     turn.decide(first.id, True)
     events = at_once(playing.play(turn, None))
@@ -329,7 +329,7 @@ def test_cancelling_answers_what_was_handed_out_and_says_that_nobody_knows(wire:
     assert turn.outcome.termination == "cancelled"
     assert results(turn) == [("look ran", False), (CANCELLED_ELSEWHERE, True), (CANCELLED_ELSEWHERE, True)]
     assert [c.status for c in turn.state.rounds[0].calls] == ["done", "abandoned", "abandoned"]
-    with pytest.raises(TurnMisused, match="waits for no result"):
+    with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(turn.state.rounds[0].calls[1].id, "too late")
     playing.assert_legal(turn)
 
@@ -418,7 +418,7 @@ def test_a_result_that_was_given_counts_though_the_program_is_interrupted_before
 def test_what_was_given_stays_given_where_the_turn_is_told_to_begin_again() -> None:
     turn, _, _ = waiting(played=ONE)
     turn.answer(turn.outcome.waiting[0].id, "out")
-    with pytest.raises(TurnMisused, match="has begun before"):
+    with pytest.raises(TurnMisused, match="has already begun"):
         at_once(turn.run("Go on."))
     at_once(turn.run())
     assert turn.outcome.text == "Done."

@@ -192,7 +192,7 @@ def test_a_call_that_is_run_elsewhere_is_handed_out_kept_and_waited_for() -> Non
         [TextPart("fine")],
         [TextPart("from afar")],
     ]
-    with pytest.raises(TurnMisused, match="'c1' waits for no result"):
+    with pytest.raises(TurnMisused, match="'c1' does not wait for a result"):
         driven.tell(supplied("c1"))
 
 

@@ -5,15 +5,12 @@ Each call has exactly one result when the round is over.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import json_codec
 from ...conversation import ToolResult
 from ...model import ToolCall
 from ...pairing import unanswered
 from ...policies import Selection
-from ..block_rows import result_content, result_row
-from ..errors import TurnMisused
+from ..block_rows import result_row
 from ..events import (
     ApprovalDecided,
     ApprovalNeeded,
@@ -29,14 +26,13 @@ from ..events import (
     TurnWaiting,
 )
 from .effects import Approve, Execute, Wait
-from .history import refused_results
-from .inputs import CallDecided, CallEnded, CallProgressed, CallStarting, Input, ResultSupplied
-from .lookup import called, place
-from .rounds import close_round, end_turn, next_round, start_round
-from .state import CallOutcome, CallState, Status, TurnState
+from .history import results_without_run
+from .inputs import CallDecided, CallEnded, CallProgressed, CallStarting, Cancel, ResultSupplied, Resume
+from .rounds import close_round, emit_turn_started, end_turn, next_round, start_round
+from .state import CallOutcome, CallState, Status
 from .step_builder import StepBuilder
 
-#: How a call came to its result -> its final status.
+#: Outcome of a call -> its final status.
 _STATUS: dict[CallOutcome, Status] = {
     "returned": "done",
     "failed": "done",
@@ -60,233 +56,197 @@ CANCELLED_ELSEWHERE = (
 )
 
 
-def record_selection(work: StepBuilder, selection: Selection, calls: list[CallState]) -> None:
-    """Record the selection, answer the calls that are not kept, and ask for the approvals that are needed."""
-    round = work.round
-    kept, dropped, rejected = selection.kept, selection.dropped, selection.rejected
-    work.set_round(calls=calls, dropped=dropped, rejected=rejected)
-    work.tell(CallsKnown, round.round_number, selection.policy, kept, dropped, rejected)
-    if dropped:
-        total = len(kept) + len(dropped) + len(rejected)
-        work.tell(Dropped, round.round_number, total, kept, dropped)
-    for number, result in refused_results(work.round, work.state.settings):
-        _tell_result(work, round.result_block + number, result)
-    work.save()
-    request_approvals(work)
-
-
-def request_approvals(work: StepBuilder) -> None:
-    """Emit an event for each call that waits for approval, and request the decisions."""
-    waiting = [call for call in work.state.waiting if call.status == "waiting_approval"]
-    for call in waiting:
-        asked = place(call, work.round, work.state.settings)[1]
-        arguments = asked.arguments if isinstance(asked, ToolCall) else None
-        work.tell(
-            ApprovalNeeded, work.round.round_number, call.id, call.name, arguments, asked.arguments_text, call.server
-        )
-    if waiting:
-        work.do(Approve([call.id for call in waiting]))
-
-
-def start_ready_calls(work: StepBuilder) -> None:
-    """Start the calls that may run, here or elsewhere.
-
-    If no call starts here, finish the round once all calls are settled, or wait if none runs and some wait.
-    """
-    settings, calls = work.state.settings, work.round.calls
-    if settings.policy == "batch":
-        ready = _next_of_batch(work)
-    else:
-        ready = [call for call in calls if call.status == "approved" and not call.submitted]
-    here = [call for call in ready if not call.deferred]
-    for call in ready:
-        if call.deferred:
-            _hand_out(work, call)
-        else:
-            work.set_call(call.id, submitted=True)
-    if here:
-        work.do(Execute([_called(work, call) for call in here]))
-        return
-    calls = work.round.calls
-    if all(call.settled for call in calls):
-        _finish(work)
-    elif not any(call.submitted and not call.settled for call in calls):
-        waiting = work.state.waiting
-        results = [call.id for call in waiting if call.status == "waiting_result"]
-        work.tell(TurnWaiting, [call.id for call in waiting], results)
-        work.save()
-        work.do(Wait([call.id for call in waiting]))
-
-
-def _hand_out(work: StepBuilder, call: CallState) -> None:
-    """Hand a call over, once. It counts as started, because it may run elsewhere from now on."""
-    asked = _called(work, call)
-    work.set_call(call.id, status="waiting_result", attempts=call.attempts + 1)
-    work.tell(
-        ResultNeeded, work.round.round_number, call.id, call.name, asked.arguments, asked.arguments_text, call.key
-    )
-    work.save()
-
-
-def _next_of_batch(work: StepBuilder) -> list[CallState]:
-    """Return the next call of a batch, once all calls before it are settled.
-
-    With ``on_error`` "stop", a failed call settles all open calls as skipped.
-    """
-    if work.state.settings.on_error == "stop":
-        own = [call for call in work.round.calls if call.server is None]
-        failed = next((call for call in own if call.settled and call.result is not None and call.result.is_error), None)
-        for call in own if failed is not None else ():
-            if not call.settled and failed is not None:
-                reason = f"This call was not executed: {failed.name} ({failed.id}), before it, failed."
-                settle_call(work, call, unanswered(_called(work, call), reason), "skipped")
-    unsettled = next((call for call in work.round.calls if not call.settled and call.server is None), None)
-    ready = unsettled is not None and unsettled.status == "approved" and not unsettled.submitted
-    return [unsettled] if ready and unsettled is not None else []
-
-
-def decided(work: StepBuilder, input: CallDecided) -> None:
-    """Approve or deny a call. Raises TurnMisused for a call that does not wait for approval."""
-    call = awaited(work.state, input.call_id, "waiting_approval")
-    approved, reason = input.approved, input.reason
-    work.tell(ApprovalDecided, work.round.round_number, call.id, call.name, approved, reason)
+def decide(builder: StepBuilder, input: CallDecided) -> None:
+    """Approve or deny a call that waits for approval."""
+    call, approved, reason = builder.call(input.call_id), input.approved, input.reason
+    builder.emit(ApprovalDecided, builder.round.round_number, call.id, call.name, approved, reason)
     if call.server is not None:
-        work.set_call(call.id, status="done" if approved else "denied", reason=reason)
+        builder.set_call(call.id, status="done" if approved else "denied", reason=reason)
         content = {"approval_request_id": call.id, "approve": approved, "reason": reason}
-        block = work.block(work.round.result_block + _number(work, call), "approval_response", None, content)
-        work.tell(TurnBlockStart, work.round.round_number, block.sequence, block.block_type, None, call.name)
-        work.tell(TurnBlockStop, work.round.round_number, block)
+        block = builder.block(_result_sequence(builder, call), "approval_response", None, content)
+        builder.emit(TurnBlockStart, builder.round.round_number, block.sequence, block.block_type, None, call.name)
+        builder.emit(TurnBlockStop, builder.round.round_number, block)
     elif approved:
-        work.set_call(call.id, status="approved", reason=reason)
+        builder.set_call(call.id, status="approved", reason=reason)
     else:
-        said = f"This call was not executed: it was not allowed{f': {reason}' if reason else '.'}"
-        settle_call(work, call, unanswered(_called(work, call), said), "denied")
-    work.save()
-    start_ready_calls(work)
+        why = f": {reason}" if reason else "."
+        _settle_without_run(builder, call, f"This call was not executed: it was not allowed{why}", "denied")
+    builder.save()
+    start_ready_calls(builder)
 
 
-def supplied(work: StepBuilder, input: ResultSupplied) -> None:
-    """Settle a call that was handed over. Raises TurnMisused for a call that does not wait for a result."""
-    call = awaited(work.state, input.call_id, "waiting_result")
-    settle_call(work, call, input.result, input.outcome)
-    work.save()
-    start_ready_calls(work)
+def start_call(builder: StepBuilder, input: CallStarting) -> None:
+    """Mark an approved call as started."""
+    call = builder.call(input.call_id)
+    call = builder.set_call(call.id, status="started", attempts=call.attempts + 1)
+    builder.emit(CallStarted, builder.round.round_number, call.id, call.name, call.key, call.attempts)
+    builder.save()
 
 
-def awaited(state: TurnState, id: str, status: Status) -> CallState:
-    """Return the call with this id and waiting status. Raises TurnMisused if there is none."""
-    waiting = [call for call in state.waiting if call.status == status]
-    found = next((call for call in waiting if call.id == id), None)
-    if found is None:
-        wanted = "result" if status == "waiting_result" else "decision"
-        known = ", ".join(call.id for call in waiting) or "none"
-        raise TurnMisused(f"{id!r} waits for no {wanted}", hint=f"these do: {known}")
-    return found
+def report_progress(builder: StepBuilder, input: CallProgressed) -> None:
+    """Emit the progress of a started call."""
+    call = builder.call(input.call_id)
+    builder.emit(CallProgress, builder.round.round_number, call.id, call.name, input.data)
 
 
-def is_late(state: TurnState, input: Input) -> bool:
-    """Return whether a decision or result is too late: an earlier one counted, or the turn was cancelled."""
-    if not isinstance(input, (CallDecided, ResultSupplied)):
-        return False
-    wanted = "waiting_approval" if isinstance(input, CallDecided) else "waiting_result"
-    return not any(call.id == input.call_id and call.status == wanted for call in state.waiting)
+def end_call(builder: StepBuilder, input: CallEnded | ResultSupplied) -> None:
+    """Settle a call with the result that the executor or the caller reports."""
+    _settle(builder, builder.call(input.call_id), input.result, input.outcome)
+    builder.save()
+    start_ready_calls(builder)
 
 
-def starting(work: StepBuilder, input: CallStarting) -> None:
-    """Mark an approved call as started. A call with any other status may not run and stays unchanged."""
-    call = work.round.call(input.call_id) if work.state.phase == "acting" else None
-    if call is None or call.status != "approved":
-        return
-    call = work.set_call(call.id, status="started", attempts=call.attempts + 1)
-    work.tell(CallStarted, work.round.round_number, call.id, call.name, call.key, call.attempts)
-    work.save()
-
-
-def progressed(work: StepBuilder, input: CallProgressed) -> None:
-    """Emit the progress of a started call. Progress of any other call is ignored."""
-    call = work.round.call(input.call_id) if work.state.phase == "acting" else None
-    if call is not None and call.status == "started":
-        work.tell(CallProgress, work.round.round_number, call.id, call.name, input.data)
-
-
-def finished(work: StepBuilder, input: CallEnded) -> None:
-    """Settle a call that ran here. A second result, or one after the end of the turn, is ignored."""
-    call = work.round.call(input.call_id) if work.state.phase == "acting" else None
-    if call is None or call.settled or call.status == "waiting_result":
-        return
-    settle_call(work, call, input.result, input.outcome)
-    work.save()
-    start_ready_calls(work)
-
-
-def settle_call(work: StepBuilder, call: CallState, result: ToolResult, outcome: CallOutcome) -> None:
-    """Set the one result of a call, and emit its block and `call_finished`."""
-    work.set_call(call.id, status=_STATUS[outcome], outcome=outcome, result=result)
-    _tell_result(work, work.round.result_block + _number(work, call), result)
-    work.tell(CallFinished, work.round.round_number, call.id, call.name, outcome, result.is_error)
-
-
-def give_up(work: StepBuilder, reason: str | None) -> None:
-    """Answer every open call, because the turn is cancelled (failure CANC-01)."""
-    why = f": {reason}" if reason else "."
-    for call in work.round.calls:
+def cancel_calls(builder: StepBuilder, input: Cancel) -> None:
+    """Answer every open call and end the turn (failure CANC-01)."""
+    why = f": {input.reason}" if input.reason else "."
+    for call in builder.round.calls:
         if call.settled:
             continue
         if call.server is not None:
-            work.set_call(call.id, status="denied", reason=reason or "cancelled")
+            builder.set_call(call.id, status="denied", reason=input.reason or "cancelled")
         elif call.attempts:  # also a call that was to run again after a resume
-            said = CANCELLED_ELSEWHERE if call.deferred else CANCELLED_RUNNING
-            settle_call(work, call, unanswered(_called(work, call), said), "cancelled")
+            text = CANCELLED_ELSEWHERE if call.deferred else CANCELLED_RUNNING
+            _settle_without_run(builder, call, text, "cancelled")
         else:
-            said = f"This call was not executed: the turn was cancelled{why}"
-            settle_call(work, call, unanswered(_called(work, call), said), "skipped")
+            _settle_without_run(builder, call, f"This call was not executed: the turn was cancelled{why}", "skipped")
+    end_turn(builder, "cancelled")
 
 
-def recover(work: StepBuilder, rerun: list[str]) -> None:
+def resume_calls(builder: StepBuilder, input: Resume) -> None:
     """Resume the open calls after the process that ran them ended (failure DUP-01).
 
     A started call runs again only if its id is in ``rerun``. Otherwise it is settled as `unknown_outcome`.
     """
-    for call in work.round.calls:
+    emit_turn_started(builder, resumed=True)
+    for call in builder.round.calls:
         if call.settled:
             continue
-        if call.status == "started" and call.id not in rerun:
-            settle_call(work, call, unanswered(_called(work, call), UNKNOWN_OUTCOME), "unknown_outcome")
+        if call.status == "started" and call.id not in input.rerun:
+            _settle_without_run(builder, call, UNKNOWN_OUTCOME, "unknown_outcome")
         else:
-            again: dict[str, Any] = {"status": "approved"} if call.status == "started" else {}
-            work.set_call(call.id, submitted=False, **again)
-    work.save()
-    request_approvals(work)
-    start_ready_calls(work)
+            status: Status = "approved" if call.status == "started" else call.status
+            builder.set_call(call.id, submitted=False, status=status)
+    builder.save()
+    _request_approvals(builder)
+    start_ready_calls(builder)
 
 
-def _finish(work: StepBuilder) -> None:
-    """Close the round and ask the next one. If every tool failed, follow the setting ``on_all_failed``."""
-    settings = work.state.settings
-    failed = work.round.all_failed
-    if failed and settings.on_all_failed == "stop":
-        end_turn(work, "all_tools_failed")
-        return
-    close_round(work)
-    if failed and settings.on_all_failed == "answer":
-        start_round(work, "all_tools_failed")
+def record_selection(builder: StepBuilder, selection: Selection, calls: list[CallState]) -> None:
+    """Record the selection, answer the calls that are not kept, and ask for the approvals that are needed."""
+    kept, dropped, rejected = selection.kept, selection.dropped, selection.rejected
+    builder.set_round(calls=calls, dropped=dropped, rejected=rejected)
+    round = builder.round
+    builder.emit(CallsKnown, round.round_number, selection.policy, kept, dropped, rejected)
+    if dropped:
+        total = len(kept) + len(dropped) + len(rejected)
+        builder.emit(Dropped, round.round_number, total, kept, dropped)
+    for number, result in results_without_run(builder.state):
+        _emit_result(builder, round.result_block + number, result)
+    builder.save()
+    _request_approvals(builder)
+
+
+def start_ready_calls(builder: StepBuilder) -> None:
+    """Start the calls that may run, here or elsewhere.
+
+    If no call starts here, finish the round once all calls are settled, or wait if none runs and some wait.
+    """
+    if builder.state.settings.policy == "batch":
+        ready = _next_of_batch(builder)
     else:
-        next_round(work)
+        ready = [call for call in builder.round.calls if call.status == "approved" and not call.submitted]
+    here = [call for call in ready if not call.deferred]
+    for call in ready:
+        if call.deferred:
+            _hand_over(builder, call)
+        else:
+            builder.set_call(call.id, submitted=True)
+    if here:
+        builder.do(Execute([builder.state.tool_call(call) for call in here]))
+        return
+    calls = builder.round.calls
+    if all(call.settled for call in calls):
+        _finish_round(builder)
+    elif not any(call.submitted and not call.settled for call in calls):
+        waiting = builder.state.waiting
+        ids = [call.id for call in waiting]
+        builder.emit(TurnWaiting, ids, [call.id for call in waiting if call.status == "waiting_result"])
+        builder.save()
+        builder.do(Wait(ids))
 
 
-def _tell_result(work: StepBuilder, sequence: int, result: ToolResult) -> None:
-    made = result_row(result)
-    block = work.block(sequence, *made)
-    round = work.round.round_number
-    said = result_content(result)
-    work.tell(TurnBlockStart, round, sequence, made.block_type, result.call_id, result.name)
-    work.tell(TurnBlockDelta, round, sequence, said if isinstance(said, str) else json_codec.text(said))
-    work.tell(TurnBlockStop, round, block)
+def _request_approvals(builder: StepBuilder) -> None:
+    """Emit an event for each call that waits for approval, and request the decisions."""
+    waiting = [call for call in builder.state.waiting if call.status == "waiting_approval"]
+    for call in waiting:
+        _, block = builder.state.block_of(call)
+        arguments = block.arguments if isinstance(block, ToolCall) else None
+        number = builder.round.round_number
+        builder.emit(ApprovalNeeded, number, call.id, call.name, arguments, block.arguments_text, call.server)
+    if waiting:
+        builder.do(Approve([call.id for call in waiting]))
 
 
-def _number(work: StepBuilder, call: CallState) -> int:
-    return place(call, work.round, work.state.settings)[0]
+def _hand_over(builder: StepBuilder, call: CallState) -> None:
+    """Hand a call over, once. It counts as started, because it may run elsewhere from now on."""
+    block = builder.state.tool_call(call)
+    builder.set_call(call.id, status="waiting_result", attempts=call.attempts + 1)
+    number = builder.round.round_number
+    builder.emit(ResultNeeded, number, call.id, call.name, block.arguments, block.arguments_text, call.key)
+    builder.save()
 
 
-def _called(work: StepBuilder, call: CallState) -> ToolCall:
-    return called(call, work.round, work.state.settings)
+def _next_of_batch(builder: StepBuilder) -> list[CallState]:
+    """Return the next call of a batch, once all calls before it are settled.
+
+    With ``on_error`` "stop", a failed call settles all open calls as skipped.
+    """
+    own = [call for call in builder.round.calls if call.server is None]
+    failed = next((call for call in own if call.settled and call.result is not None and call.result.is_error), None)
+    if failed is not None and builder.state.settings.on_error == "stop":
+        for call in own:
+            if not call.settled:
+                text = f"This call was not executed: {failed.name} ({failed.id}), before it, failed."
+                _settle_without_run(builder, call, text, "skipped")
+        return []
+    following = next((call for call in own if not call.settled), None)
+    return [following] if following is not None and following.status == "approved" and not following.submitted else []
+
+
+def _settle_without_run(builder: StepBuilder, call: CallState, text: str, outcome: CallOutcome) -> None:
+    """Settle a call with an error result of this text, because it does not run, or not to its end."""
+    _settle(builder, call, unanswered(builder.state.tool_call(call), text), outcome)
+
+
+def _settle(builder: StepBuilder, call: CallState, result: ToolResult, outcome: CallOutcome) -> None:
+    """Set the one result of a call, and emit its block and `call_finished`."""
+    builder.set_call(call.id, status=_STATUS[outcome], outcome=outcome, result=result)
+    _emit_result(builder, _result_sequence(builder, call), result)
+    builder.emit(CallFinished, builder.round.round_number, call.id, call.name, outcome, result.is_error)
+
+
+def _finish_round(builder: StepBuilder) -> None:
+    """Close the round and ask the next one. If every tool failed, follow the setting ``on_all_failed``."""
+    on_all_failed = builder.state.settings.on_all_failed if builder.round.all_failed else "continue"
+    if on_all_failed == "stop":
+        end_turn(builder, "all_tools_failed")
+        return
+    close_round(builder)
+    if on_all_failed == "answer":
+        start_round(builder, "all_tools_failed")
+    else:
+        next_round(builder)
+
+
+def _emit_result(builder: StepBuilder, sequence: int, result: ToolResult) -> None:
+    row = result_row(result)
+    block = builder.block(sequence, *row)
+    number, content = builder.round.round_number, row.content["content"]
+    text = content if isinstance(content, str) else json_codec.text(content)
+    builder.emit(TurnBlockStart, number, sequence, row.block_type, result.call_id, result.name)
+    builder.emit(TurnBlockDelta, number, sequence, text)
+    builder.emit(TurnBlockStop, number, block)
+
+
+def _result_sequence(builder: StepBuilder, call: CallState) -> int:
+    return builder.round.result_block + builder.state.block_of(call)[0]

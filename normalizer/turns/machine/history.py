@@ -4,84 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec.structs import replace
-
 from ... import json_codec
 from ...answers import answer
 from ...conversation import Assistant, JsonPart, Message, RawItem, TextPart, ToolResult
 from ...model import Choice, Refusal, Response, Text, ToolCall
 from ...pairing import unanswered
 from ...policies import Ref, Selection
-from .lookup import chosen
-from .state import CallState, RoundState, Settings, TurnState
+from .state import CallState, TurnState
 
 #: Stop reasons after which the provider expects a request that continues from its answer.
 PAUSES = ("pause", "compaction")
-#: Maximum characters of each result that `note` quotes.
+#: Maximum characters of each result that `summary` quotes.
 _QUOTED = 200
 
 
-def selection_of(round: RoundState, settings: Settings) -> Selection:
-    """Return the selection of the round's client calls."""
-    kept = [Ref(call.block, settings.choice, call.id, call.name) for call in round.calls if call.server is None]
-    return Selection(settings.policy, settings.limit, settings.choice, kept, round.dropped, round.rejected)
-
-
-def closed(round: RoundState, settings: Settings) -> list[Message]:
-    """Return the messages that the round adds to the history. Every call in them has a result.
+def messages_of_round(state: TurnState) -> list[Message]:
+    """Return the messages that the last round adds to the history. Every call in them has a result.
 
     Of an answer that is incomplete or has an error, only the text is kept. The provider would reject a partial
     signature, and partial calls must not run.
     """
+    round, settings = state.rounds[-1], state.settings
     response = round.response
-    if response is None:
-        return []
-    choice = chosen(response, settings)
-    if choice is None or not choice.blocks:
+    choice = state.choice_of(response)
+    if response is None or choice is None or not choice.blocks:
         return []
     if not response.complete or response.error is not None:
-        return _shown(response, choice)
-    outcomes = {call.id: call.result for call in round.calls if call.server is None and call.result is not None}
-    turns = answer(response, selection_of(round, settings), outcomes)
-    return [*turns, *(_approval(response.wire, call) for call in round.calls if call.server is not None)]
+        return _text_message(response, choice)
+    own = [call for call in round.calls if call.server is None]
+    kept = [Ref(call.block, settings.choice, call.id, call.name) for call in own]
+    selection = Selection(settings.policy, settings.limit, settings.choice, kept, round.dropped, round.rejected)
+    messages = answer(response, selection, {call.id: call.result for call in own if call.result is not None})
+    return [*messages, *(_approval(response.wire, call) for call in round.calls if call.server is not None)]
 
 
-def refused_results(round: RoundState, settings: Settings) -> Iterator[tuple[int, ToolResult]]:
+def results_without_run(state: TurnState) -> Iterator[tuple[int, ToolResult]]:
     """Yield the results of the calls that are not kept, each with the number of its call in the answer."""
-    choice = chosen(round.response, settings) if round.response is not None else None
-    reasons = {ref.block: ref.reason for ref in (*round.dropped, *round.rejected) if ref.choice == settings.choice}
-    number = 0
-    for index, block in enumerate(choice.blocks if choice is not None else ()):
-        if isinstance(block, ToolCall):
-            if index in reasons:
-                yield number, unanswered(block, f"This call was not executed: {reasons[index]}.")
-            number += 1
+    round = state.rounds[-1]
+    choice = state.choice_of(round.response)
+    reasons = {
+        ref.block: ref.reason for ref in (*round.dropped, *round.rejected) if ref.choice == state.settings.choice
+    }
+    blocks = enumerate(choice.blocks if choice is not None else ())
+    calls = [(index, block) for index, block in blocks if isinstance(block, ToolCall)]
+    for number, (index, call) in enumerate(calls):
+        if index in reasons:
+            yield number, unanswered(call, f"This call was not executed: {reasons[index]}.")
 
 
-def words(state: TurnState) -> str:
+def answer_text(state: TurnState) -> str:
     """Return the text of the model's last answer, with the text of the paused answers before it. "" if none."""
-    said: list[str] = []
+    texts: list[str] = []
     for round in reversed(state.rounds):
-        response = round.answer
-        choice = chosen(response, state.settings) if response is not None else None
+        choice = state.choice_of(round.answer)
         paused = choice is not None and choice.stop.reason in PAUSES and not choice.calls
-        if said and not paused:
+        if texts and not paused:
             break
-        said.append(_words(choice) if choice is not None else "")
-    return "".join(reversed(said)).strip()
+        texts.append(_text_of(choice) if choice is not None else "")
+    return "".join(reversed(texts)).strip()
 
 
-def note(state: TurnState, termination: str) -> str:
+def summary(state: TurnState, termination: str) -> str:
     """Return the text of a turn without an answer of the model: the reason, and the tool results so far."""
-    error = f" ({state.error.type}: {state.error.message})" if state.error is not None else ""
-    known = [_quoted(result) for round in state.rounds for result in round.tool_results]
+    results = [_quoted(result) for round in state.rounds for result in round.tool_results]
     if termination == "all_tools_failed":
-        return "\n".join(["All tools failed:", *known])
+        return "\n".join(["All tools failed:", *results])
+    error = f" ({state.error.type}: {state.error.message})" if state.error is not None else ""
     head = f"There is no answer of the model: {termination.replace('_', ' ')}{error}."
-    return "\n".join([head, "What the tools returned:", *known]) if known else head
+    return "\n".join([head, "What the tools returned:", *results]) if results else head
 
 
-def _shown(response: Response, choice: Choice) -> list[Message]:
+def _text_message(response: Response, choice: Choice) -> list[Message]:
     blocks = [Text(block.text) for block in choice.blocks if isinstance(block, Text) and block.text.strip()]
     if not blocks:
         return []
@@ -89,15 +82,15 @@ def _shown(response: Response, choice: Choice) -> list[Message]:
     return [Assistant(Response(response.wire, response.provider, None, response.model, [kept]))]
 
 
-def _words(choice: Choice) -> str:
+def _text_of(choice: Choice) -> str:
     return choice.text or "".join(block.text for block in choice.blocks if isinstance(block, Refusal))
 
 
 def _approval(wire: str, call: CallState) -> Message:
     """Return the answer to an approval request of the provider. Only `openai.responses` sends them (failure RSP-06)."""
-    allowed = call.status == "done"
-    item = {"type": "mcp_approval_response", "approval_request_id": call.id, "approve": allowed}
-    if not allowed and call.reason:
+    approved = call.status == "done"
+    item = {"type": "mcp_approval_response", "approval_request_id": call.id, "approve": approved}
+    if not approved and call.reason:
         item["reason"] = call.reason
     return RawItem(wire, item)
 
@@ -109,8 +102,3 @@ def _quoted(result: ToolResult) -> str:
     )
     short = text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
     return f"- {result.name or result.call_id}{' failed' if result.is_error else ''}: {short}"
-
-
-def without_result(round: RoundState) -> RoundState:
-    """Return the round with the results removed from its calls, since its ``turns`` contain them."""
-    return replace(round, calls=[replace(call, result=None) for call in round.calls])

@@ -1,20 +1,38 @@
-"""The consequence of an answer: run its calls, ask again, or end the turn (laws `incomplete`, `stop`, `answered`).
+"""Transitions of an answer: its blocks while it arrives, and its consequence (laws `incomplete`, `stop`, `answered`).
 
-The content of the answer decides before its stop reason: client calls that can run do run (FIN-02).
+The consequence is to run calls, to ask again, or to end the turn. The content of the answer decides before its stop
+reason: client calls that can run do run (FIN-02).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from ...model import ApprovalRequest, Choice, Response, ToolCall
-from ...policies import Ref, Selection, select
+from ...policies import Selection, select
 from ...wires.stop_reason import CUTS
-from ..events import LoopSuspected
+from ..events import (
+    LoopSuspected,
+    TurnBlockDelta,
+    TurnBlockReset,
+    TurnBlockRevised,
+    TurnBlockStart,
+    TurnBlockStop,
+)
 from .calls import record_selection, start_ready_calls
-from .history import PAUSES, words
-from .inputs import AnswerReceived
-from .lookup import chosen
+from .history import PAUSES, answer_text
+from .inputs import (
+    AnswerFailed,
+    AnswerReceived,
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockRevised,
+    BlockStarted,
+    Cancel,
+)
 from .rounds import close_round, end_turn, next_round, start_round
 from .state import VERSION, CallState, Status, add_usage, fingerprint, key_of
 from .step_builder import StepBuilder
@@ -27,148 +45,207 @@ _REFUSALS = ("refusal", "content_filter")
 _BROKEN = ("malformed_call", "error")
 
 
-def answered(work: StepBuilder, input: AnswerReceived) -> None:
-    """Process the answer of the open round."""
-    if work.state.phase != "asking":
-        return  # arrived after the turn was cancelled
-    response, state = input.response, work.state
-    work.set_round(response=response, usage=response.usage, result_block=state.block)
-    work.set(usage=add_usage(state.usage, response.usage), phase="acting")
-    choice = chosen(response, state.settings)
+def start_block(builder: StepBuilder, input: BlockStarted) -> None:
+    """Emit the start of a block."""
+    sequence = builder.round.first_block + input.key
+    builder.set(block=max(builder.state.block, sequence + 1))
+    builder.emit(TurnBlockStart, builder.round.round_number, sequence, input.block_type, input.id, input.name)
+
+
+def extend_block(builder: StepBuilder, input: BlockExtended) -> None:
+    """Emit a delta of a block."""
+    round = builder.round
+    builder.emit(TurnBlockDelta, round.round_number, round.first_block + input.key, input.text)
+
+
+def replace_block(builder: StepBuilder, input: BlockReplaced) -> None:
+    """Emit the text that replaces a block."""
+    round = builder.round
+    builder.emit(TurnBlockReset, round.round_number, round.first_block + input.key, input.text)
+
+
+def end_block(builder: StepBuilder, input: BlockEnded) -> None:
+    """Emit a complete block."""
+    builder.emit(TurnBlockStop, builder.round.round_number, _block(builder, input), input.cut)
+
+
+def revise_block(builder: StepBuilder, input: BlockRevised) -> None:
+    """Emit the block that replaces an earlier one."""
+    builder.emit(TurnBlockRevised, builder.round.round_number, _block(builder, input))
+
+
+def receive_answer(builder: StepBuilder, input: AnswerReceived) -> None:
+    """Process the whole answer of the open round."""
+    response = input.response
+    _record_answer(builder, response)
+    builder.set(phase="acting")
+    choice = builder.state.choice_of(response)
     if response.error is not None:
-        end_turn(work, "provider_failed", response.error)
+        end_turn(builder, "provider_failed", response.error)
     elif not response.complete or choice is None:
-        end_turn(work, "incomplete")
-    elif work.round.last:
-        _last(work, response, choice)
+        end_turn(builder, "incomplete")
+    elif builder.round.last:
+        _end_with_answer(builder, choice, _selection(builder, response))
     else:
-        _judge(work, input, choice)
+        _follow_answer(builder, input, choice, _selection(builder, response))
 
 
-def refuse(work: StepBuilder, response: Response, reason: str) -> None:
-    """Reject and answer all calls of a whole answer. ``reason`` appears in their results."""
-    choice = chosen(response, work.state.settings)
-    if choice is not None and choice.calls and response.complete and response.error is None:
-        settings = work.state.settings
-        selection = select(response, settings.policy, settings.limit, settings.choice)
-        record_selection(work, _rejecting(selection, reason), [])
+def fail(builder: StepBuilder, input: AnswerFailed) -> None:
+    """End the turn, because the provider failed."""
+    response = input.response
+    if response is not None:
+        builder.set_round(response=response, usage=response.usage)
+        builder.set(usage=add_usage(builder.state.usage, response.usage))
+    end_turn(builder, "provider_failed", input.error)
 
 
-def _judge(work: StepBuilder, input: AnswerReceived, choice: Choice) -> None:
-    response, settings, reason = input.response, work.state.settings, choice.stop.reason
-    selection = select(response, settings.policy, settings.limit, settings.choice)
-    dead = reason in _REFUSALS or reason in _BROKEN
-    asked = [] if dead else [block for block in choice.blocks if isinstance(block, ApprovalRequest)]
-    if selection.kept or asked:
-        if _spent(work):
-            record_selection(work, _rejecting(selection, _BUDGET), [])
-            end_turn(work, "budget_exceeded")
-            return
-        selection = _unlooped(work, selection, choice)
-        record_selection(work, selection, [*_calls(work, selection, choice, input), *map(_asked, asked)])
-        if work.round.calls:
-            start_ready_calls(work)
-        else:
-            close_round(work)
-            start_round(work, "loop_detected")
+def cancel_answer(builder: StepBuilder, input: Cancel) -> None:
+    """End the turn while an answer arrives. If the answer is whole nevertheless, its calls are rejected."""
+    response = input.response
+    if response is not None:
+        _record_answer(builder, response)
+        choice = builder.state.choice_of(response)
+        if choice is not None and choice.calls and response.complete and response.error is None:
+            why = f": {input.reason}" if input.reason else ""
+            _reject_all(builder, _selection(builder, response), f"the turn was cancelled{why}")
+    end_turn(builder, "cancelled")
+
+
+def _follow_answer(builder: StepBuilder, input: AnswerReceived, choice: Choice, selection: Selection) -> None:
+    """Run the calls of an answer, ask the next round, or end the turn."""
+    reason = choice.stop.reason
+    refused, broken = reason in _REFUSALS, reason in _BROKEN
+    approvals = [] if refused or broken else [block for block in choice.blocks if isinstance(block, ApprovalRequest)]
+    if selection.kept or approvals:
+        _run_calls(builder, input, choice, selection, approvals)
         return
-    if selection.dropped or selection.rejected:
-        record_selection(work, selection, [])
-    if reason in _REFUSALS:
-        end_turn(work, "refused")
-    elif reason in _BROKEN or reason in CUTS:
-        end_turn(work, "incomplete")
+    has_calls = bool(selection.dropped or selection.rejected)
+    if has_calls:
+        record_selection(builder, selection, [])
+    if refused:
+        end_turn(builder, "refused")
+    elif broken or reason in CUTS:
+        end_turn(builder, "incomplete")
     elif reason in PAUSES:
-        _pause(work)
-    elif selection.dropped or selection.rejected:
-        close_round(work)
-        next_round(work)
+        _continue_pause(builder)
+    elif has_calls:
+        close_round(builder)
+        next_round(builder)
     else:
-        end_turn(work, "natural_completion")
+        end_turn(builder, "natural_completion")
 
 
-def _last(work: StepBuilder, response: Response, choice: Choice) -> None:
-    """Process a last answer. Calls in it are rejected, and if there is no text, the model is asked once more."""
-    settings = work.state.settings
-    selection = select(response, settings.policy, settings.limit, settings.choice)
+def _run_calls(
+    builder: StepBuilder,
+    input: AnswerReceived,
+    choice: Choice,
+    selection: Selection,
+    approvals: list[ApprovalRequest],
+) -> None:
+    """Start the calls of an answer, unless the budget is used up or all of them are repeated too often."""
+    if _is_budget_used(builder):
+        _reject_all(builder, selection, _BUDGET)
+        end_turn(builder, "budget_exceeded")
+        return
+    selection = _without_loops(builder, selection, choice)
+    calls: list[CallState] = []
+    for ref in selection.kept:
+        key = key_of(builder.state.id, builder.round.round_number, _call_at(choice, ref.block))
+        status: Status = "waiting_approval" if ref.id in input.needs_approval else "approved"
+        calls.append(CallState(ref.id, ref.name, ref.block, key, status, deferred=ref.id in input.deferred))
+    for request in approvals:
+        calls.append(CallState(request.id, request.name, -1, "", "waiting_approval", server=request.server))
+    if any(call.deferred for call in calls):
+        builder.set(version=VERSION)
+    record_selection(builder, selection, calls)
+    if calls:
+        start_ready_calls(builder)
+    else:
+        close_round(builder)
+        start_round(builder, "loop_detected")
+
+
+def _end_with_answer(builder: StepBuilder, choice: Choice, selection: Selection) -> None:
+    """End the turn with a last answer. Its calls are rejected; if it has no text, the model is asked once more."""
     if choice.calls:
-        record_selection(work, _rejecting(selection, _LAST), [])
-    ending = work.state.ending or "max_rounds_reached"
-    close_round(work)
-    lasts = sum(round.last for round in work.state.rounds)
-    if choice.calls and not words(work.state) and lasts < _LAST_ANSWERS:
-        start_round(work)
+        _reject_all(builder, selection, _LAST)
+    close_round(builder)
+    lasts = sum(round.last for round in builder.state.rounds)
+    if choice.calls and not answer_text(builder.state) and lasts < _LAST_ANSWERS:
+        start_round(builder)
     elif choice.stop.reason in _REFUSALS:
-        end_turn(work, "refused", is_closed=True)
+        end_turn(builder, "refused", is_closed=True)
     else:
-        end_turn(work, ending, is_closed=True)
+        end_turn(builder, builder.state.ending or "max_rounds_reached", is_closed=True)
 
 
-def _pause(work: StepBuilder) -> None:
+def _continue_pause(builder: StepBuilder) -> None:
     """Ask again after a pause, with the answer so far, so that the provider continues (failure SRV-01)."""
-    pauses = work.state.pauses + 1
-    work.set(pauses=pauses)
-    if pauses > work.state.settings.max_pauses:
-        end_turn(work, "incomplete")
-    elif _spent(work):
-        end_turn(work, "budget_exceeded")
+    pauses = builder.state.pauses + 1
+    builder.set(pauses=pauses)
+    if pauses > builder.state.settings.max_pauses:
+        end_turn(builder, "incomplete")
+    elif _is_budget_used(builder):
+        end_turn(builder, "budget_exceeded")
     else:
-        close_round(work)
-        start_round(work)
+        close_round(builder)
+        start_round(builder)
 
 
-def _spent(work: StepBuilder) -> bool:
-    budget, usage = work.state.settings.budget, work.state.usage
+def _record_answer(builder: StepBuilder, response: Response) -> None:
+    state = builder.state
+    builder.set_round(response=response, usage=response.usage, result_block=state.block)
+    builder.set(usage=add_usage(state.usage, response.usage))
+
+
+def _selection(builder: StepBuilder, response: Response) -> Selection:
+    settings = builder.state.settings
+    return select(response, settings.policy, settings.limit, settings.choice)
+
+
+def _is_budget_used(builder: StepBuilder) -> bool:
+    budget, usage = builder.state.settings.budget, builder.state.usage
     if budget is None or usage is None:
         return False
     return (usage.input_tokens or 0) + (usage.output_tokens or 0) >= budget
 
 
-def _rejecting(selection: Selection, reason: str) -> Selection:
-    """Return the selection with all kept calls rejected for this reason."""
-    refused = [replace(ref, reason=reason) for ref in selection.kept]
-    rejected = sorted([*selection.rejected, *refused], key=lambda ref: (ref.choice, ref.block))
-    return replace(selection, kept=[], rejected=rejected)
-
-
-def _unlooped(work: StepBuilder, selection: Selection, choice: Choice) -> Selection:
+def _without_loops(builder: StepBuilder, selection: Selection, choice: Choice) -> Selection:
     """Return the selection without calls beyond ``loop_limit``. Report repeated calls (REQ: report, do not drop)."""
-    settings = work.state.settings
-    repeats = dict(work.state.repeats)
-    stopped: dict[int, str] = {}
+    settings = builder.state.settings
+    repeats = dict(builder.state.repeats)
+    reasons: dict[int, str] = {}
     for ref in selection.kept:
-        call = choice.blocks[ref.block]
-        assert isinstance(call, ToolCall)
-        alike = fingerprint(call)
-        times = repeats[alike] = repeats.get(alike, 0) + 1
+        same = fingerprint(_call_at(choice, ref.block))
+        times = repeats[same] = repeats.get(same, 0) + 1
         if settings.loop_limit is not None and times > settings.loop_limit:
-            stopped[ref.block] = f"the same call was made {times} times in this turn"
-        if ref.block in stopped or times >= settings.loop_after:
-            work.tell(LoopSuspected, work.round.round_number, ref.id, ref.name, times, ref.block in stopped)
-    work.set(repeats=repeats)
-    if not stopped:
+            reasons[ref.block] = f"the same call was made {times} times in this turn"
+        if ref.block in reasons or times >= settings.loop_after:
+            builder.emit(LoopSuspected, builder.round.round_number, ref.id, ref.name, times, ref.block in reasons)
+    builder.set(repeats=repeats)
+    return _rejecting(selection, reasons)
+
+
+def _reject_all(builder: StepBuilder, selection: Selection, reason: str) -> None:
+    """Reject and answer all calls. ``reason`` appears in their results."""
+    record_selection(builder, _rejecting(selection, {ref.block: reason for ref in selection.kept}), [])
+
+
+def _rejecting(selection: Selection, reasons: dict[int, str]) -> Selection:
+    """Return the selection with the kept calls in these blocks rejected. ``reasons``: index of the block -> reason."""
+    if not reasons:
         return selection
-    kept = [ref for ref in selection.kept if ref.block not in stopped]
-    rejected = [replace(ref, reason=stopped[ref.block]) for ref in selection.kept if ref.block in stopped]
-    return replace(selection, kept=kept, rejected=sorted([*selection.rejected, *rejected], key=_place))
+    kept = [ref for ref in selection.kept if ref.block not in reasons]
+    rejected = [replace(ref, reason=reasons[ref.block]) for ref in selection.kept if ref.block in reasons]
+    in_order = sorted([*selection.rejected, *rejected], key=lambda ref: (ref.choice, ref.block))
+    return replace(selection, kept=kept, rejected=in_order)
 
 
-def _place(ref: Ref) -> tuple[int, int]:
-    return ref.choice, ref.block
+def _call_at(choice: Choice, index: int) -> ToolCall:
+    call = choice.blocks[index]
+    assert isinstance(call, ToolCall)
+    return call
 
 
-def _calls(work: StepBuilder, selection: Selection, choice: Choice, input: AnswerReceived) -> list[CallState]:
-    made: list[CallState] = []
-    for ref in selection.kept:
-        call = choice.blocks[ref.block]
-        assert isinstance(call, ToolCall)
-        key = key_of(work.state.id, work.round.round_number, call)
-        status: Status = "waiting_approval" if ref.id in input.needs_approval else "approved"
-        made.append(CallState(ref.id, ref.name, ref.block, key, status, deferred=ref.id in input.deferred))
-    if any(call.deferred for call in made):
-        work.set(version=VERSION)
-    return made
-
-
-def _asked(block: ApprovalRequest) -> CallState:
-    return CallState(block.id, block.name, -1, "", "waiting_approval", server=block.server)
+def _block(builder: StepBuilder, input: BlockEnded | BlockRevised) -> Any:
+    return builder.block(builder.round.first_block + input.key, input.block_type, input.text_content, input.content)

@@ -1,4 +1,4 @@
-"""Transitions between rounds: asking the model, asking it a last time, and ending the turn."""
+"""Transitions of rounds: begin, resume, send a request, retry it, and end the turn."""
 
 from __future__ import annotations
 
@@ -7,85 +7,141 @@ from msgspec.structs import replace
 from ...conversation import Request, ToolChoice
 from ...model import Error
 from ...requests import with_policy
-from ..events import RoundFinished, RoundStarted, TurnComplete, TurnFailed
+from ..events import Acknowledged, Noted, RoundFinished, RoundStarted, TurnComplete, TurnFailed, TurnStarted
 from .effects import Ask, StopTasks
-from .history import closed, note, without_result, words
-from .state import RoundState, Termination, TurnState
+from .history import answer_text, messages_of_round, summary
+from .inputs import AcknowledgementReady, AddNote, Begin, Cancel, Finalize, Resume, Retry
+from .state import Note, RoundState, Termination, TurnState, add_usage
 from .step_builder import StepBuilder
 
 #: Termination reasons without an answer of the model.
 _FAILURES = ("provider_failed", "cancelled")
 
 
-def start_round(work: StepBuilder, ending: Termination | None = None) -> None:
+def begin(builder: StepBuilder, input: Begin | Resume) -> None:
+    """Start the first round."""
+    emit_turn_started(builder)
+    start_round(builder, "max_rounds_reached" if builder.state.settings.max_rounds == 0 else None)
+
+
+def resume_round(builder: StepBuilder, input: Resume) -> None:
+    """Ask again for the answer that had not arrived when the process ended."""
+    emit_turn_started(builder, resumed=True)
+    retry(builder, Retry())
+
+
+def retry(builder: StepBuilder, input: Retry) -> None:
+    """Send the request of the open round again. The blocks so far are void, but their tokens count."""
+    state, round = builder.state, builder.round
+    builder.set_round(attempt=round.attempt + 1, last=round.last or state.ending is not None)
+    builder.set(block=round.first_block, usage=add_usage(state.usage, input.usage))
+    _send_request(builder)
+
+
+def finalize(builder: StepBuilder, input: Finalize) -> None:
+    """Make the next round the last one, unless an earlier input did."""
+    if builder.state.ending is None:
+        builder.set(ending=input.ending)
+
+
+def add_note(builder: StepBuilder, input: AddNote) -> None:
+    """Emit a note, and keep it if requested."""
+    if input.keep:
+        builder.set(notes=[*builder.state.notes, Note(input.round, input.note, input.data)])
+    builder.emit(Noted, input.round, input.note, input.data)
+
+
+def acknowledge(builder: StepBuilder, input: AcknowledgementReady) -> None:
+    """Emit the acknowledgement, unless its round is over."""
+    if input.round in (0, builder.round.round_number):
+        builder.emit(Acknowledged, builder.round.round_number, input.text, input.spoken)
+
+
+def cancel(builder: StepBuilder, input: Cancel) -> None:
+    """End a turn that has not begun."""
+    end_turn(builder, "cancelled")
+
+
+def emit_turn_started(builder: StepBuilder, *, resumed: bool = False) -> None:
+    """Emit the event that a turn starts."""
+    state = builder.state
+    builder.emit(TurnStarted, state.id, state.wire, state.settings.policy, resumed)
+
+
+def start_round(builder: StepBuilder, ending: Termination | None = None) -> None:
     """Start a round. ``ending``: makes it the last one, in which the model may not call tools, for this reason."""
-    state = work.state
     if ending is not None:
-        work.set(ending=ending)
-    last = ending is not None or state.ending is not None
-    round = RoundState(len(state.rounds) + 1, last=last, first_block=state.block)
-    work.set(rounds=[*state.rounds, round], phase="asking")
-    send_request(work)
+        builder.set(ending=ending)
+    state = builder.state
+    round = RoundState(len(state.rounds) + 1, last=state.ending is not None, first_block=state.block)
+    builder.set(rounds=[*state.rounds, round], phase="asking")
+    _send_request(builder)
 
 
-def send_request(work: StepBuilder) -> None:
-    """Send the request of the open round, for the first time or as a retry."""
-    round = work.round
-    work.tell(RoundStarted, round.round_number, round.attempt, round.first_block, round.last)
-    work.save()
-    work.do(Ask(request_of(work.state), round.round_number, round.last))
+def next_round(builder: StepBuilder) -> None:
+    """Start the next round. It is the last one if ``max_rounds`` rounds had calls."""
+    state = builder.state
+    acted = sum(bool(round.calls or round.rejected or round.dropped) for round in state.rounds)
+    start_round(builder, "max_rounds_reached" if acted >= state.settings.max_rounds else None)
 
 
-def request_of(state: TurnState) -> Request:
-    """Return the request of the open round. It always declares the tools, but the last one forbids to call them.
+def close_round(builder: StepBuilder, termination: Termination | None = None) -> None:
+    """Close the open round: compute the messages that it adds to the history, and emit `round_finished`.
+
+    The messages contain the results of its calls and its answer, so the round drops its copies of these. Only an answer
+    that the messages do not contain unchanged stays.
+    """
+    round = builder.round
+    messages = messages_of_round(builder.state)
+    response = round.response
+    in_history = response is not None and response.complete and response.error is None and bool(messages)
+    builder.set_round(
+        messages=messages,
+        response=None if in_history else response,
+        termination_reason=termination,
+        calls=[replace(call, result=None) for call in round.calls],
+    )
+    builder.emit(RoundFinished, round.round_number, round.tools_used, round.usage, termination)
+
+
+def end_turn(
+    builder: StepBuilder, termination: Termination, error: Error | None = None, *, is_closed: bool = False
+) -> None:
+    """End the turn: close its round unless ``is_closed``, set its text, and emit the final event."""
+    if is_closed:
+        builder.set_round(termination_reason=termination)
+    elif builder.state.rounds:
+        close_round(builder, termination)
+    builder.set(phase="over", termination=termination, error=error)
+    state = builder.state
+    only_beside_calls = termination == "all_tools_failed" and not builder.round.last
+    text = "" if termination in _FAILURES or only_beside_calls else answer_text(state)
+    written, text = bool(text), text or summary(state, termination)
+    builder.set(text=text, written=written)
+    if termination in _FAILURES or (not written and termination in ("all_tools_failed", "incomplete")):
+        builder.emit(TurnFailed, termination, text, error, state.usage)
+    else:
+        builder.emit(TurnComplete, termination, text, written, state.usage)
+    builder.save()
+    builder.do(StopTasks())
+
+
+def _send_request(builder: StepBuilder) -> None:
+    round = builder.round
+    builder.emit(RoundStarted, round.round_number, round.attempt, round.first_block, round.last)
+    builder.save()
+    builder.do(Ask(_request_of(builder.state), round.round_number, round.last))
+
+
+def _request_of(state: TurnState) -> Request:
+    """Return the request of the open round. It always declares the tools, but the last one forbids calls.
 
     A tool choice that forces a call applies to the first round only. Otherwise the turn could never end.
     """
     request = with_policy(state.request, state.settings.policy)
-    round, choice = state.rounds[-1], request.tool_choice
-    if round.last:
+    choice = request.tool_choice
+    if state.rounds[-1].last:
         choice = ToolChoice("none") if request.tools else None
     elif len(state.rounds) > 1 and choice is not None and choice.mode in ("required", "named", "raw"):
         choice = None
     return replace(request, messages=state.history(), tool_choice=choice)
-
-
-def close_round(work: StepBuilder, termination: Termination | None = None) -> None:
-    """Close the open round: compute the messages that it adds to the history, and emit `round_finished`."""
-    round = work.round
-    turns = closed(round, work.state.settings)
-    response = round.response
-    stands = response is not None and response.complete and response.error is None and bool(turns)
-    work.set_round(messages=turns, response=None if stands else response, termination_reason=termination)
-    work.set(rounds=[*work.state.rounds[:-1], without_result(work.round)])
-    work.tell(RoundFinished, round.round_number, round.tools_used, round.usage, termination)
-
-
-def next_round(work: StepBuilder) -> None:
-    """Ask the next round. It is the last one if ``max_rounds`` rounds had calls."""
-    state = work.state
-    acted = sum(bool(round.calls or round.rejected or round.dropped) for round in state.rounds)
-    start_round(work, "max_rounds_reached" if acted >= state.settings.max_rounds else None)
-
-
-def end_turn(
-    work: StepBuilder, termination: Termination, error: Error | None = None, *, is_closed: bool = False
-) -> None:
-    """End the turn: close its round unless ``is_closed``, set its text, and emit the final event."""
-    if work.state.rounds and not is_closed:
-        close_round(work, termination)
-    elif work.state.rounds:
-        work.set_round(termination_reason=termination)
-    work.set(phase="over", termination=termination, error=error)
-    text = "" if termination in _FAILURES else words(work.state)
-    if termination == "all_tools_failed" and not work.round.last:
-        text = ""  # text besides calls is not an answer
-    state = work.state
-    work.set(text=text or note(state, termination), written=bool(text))
-    state = work.state
-    if termination in _FAILURES or (not state.written and termination in ("all_tools_failed", "incomplete")):
-        work.tell(TurnFailed, termination, state.text, error, state.usage)
-    else:
-        work.tell(TurnComplete, termination, state.text, state.written, state.usage)
-    work.save()
-    work.do(StopTasks())

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from ... import json_codec
 from ...conversation import Assistant, Message, Request, ToolResult, ToolResults
 from ...errors import PolicyError
-from ...model import Block, Error, Policy, Response, ToolCall, Usage
+from ...model import ApprovalRequest, Block, Choice, Error, Policy, Response, ToolCall, Usage
 from ...policies import Ref, policy_name
 from ..errors import InvalidState
 
@@ -96,9 +96,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         """Raises PolicyError for an unknown policy or a negative number."""
         policy_name(self.policy)
         for name in ("max_rounds", "limit", "budget", "loop_after", "loop_limit", "max_pauses"):
-            given = getattr(self, name)
-            if given is not None and given < 0:
-                raise PolicyError(f"{name} of {given}", hint="give a number, 0 or more")
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise PolicyError(f"{name} must be >= 0, got {value}")
 
 
 class CallState(Struct, frozen=True, omit_defaults=True):
@@ -176,9 +176,9 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     @property
     def tool_results(self) -> list[ToolResult]:
         """The tool results in call order. While the round is open, only the results known so far."""
-        for turn in self.messages:
-            if isinstance(turn, ToolResults):
-                return turn.results
+        for message in self.messages:
+            if isinstance(message, ToolResults):
+                return message.results
         return [call.result for call in self.calls if call.result is not None]
 
     @property
@@ -239,16 +239,35 @@ class TurnState(Struct, frozen=True):
         """The calls that wait for approval or for a result from outside (see their ``status``)."""
         return [call for call in self.rounds[-1].calls if call.waits] if self.rounds else []
 
+    def choice_of(self, response: Response | None) -> Choice | None:
+        """Return the choice that the turn acts on, None if the response does not contain it."""
+        choices = response.choices if response is not None else ()
+        return next((choice for choice in choices if choice.index == self.settings.choice), None)
+
+    def block_of(self, call: CallState) -> tuple[int, ToolCall | ApprovalRequest]:
+        """Return the block of a call of the last round, and its number among the blocks that get a result.
+
+        Results are in the order of the client calls, followed by the approval requests.
+        """
+        choice = self.choice_of(self.rounds[-1].answer)
+        blocks = choice.blocks if choice is not None else []
+        kinds = ToolCall, ApprovalRequest
+        numbered = enumerate(block for kind in kinds for block in blocks if isinstance(block, kind))
+        wanted = ToolCall if call.server is None else ApprovalRequest
+        return next((number, block) for number, block in numbered if type(block) is wanted and block.id == call.id)
+
+    def tool_call(self, call: CallState) -> ToolCall:
+        """Return the block of a client call of the last round."""
+        _, block = self.block_of(call)
+        assert isinstance(block, ToolCall)
+        return block
+
     def history(self) -> list[Message]:
         """Return the conversation up to the last round that is over. Every call in it has a result.
 
         Each call returns the same message objects, so that `normalizer.requests.RequestWriter` encodes only new ones.
         """
-        return [*self.request.messages, *(turn for round in self.rounds for turn in round.messages)]
-
-
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(TurnState)
+        return [*self.request.messages, *(message for round in self.rounds for message in round.messages)]
 
 
 def dump(state: TurnState) -> bytes:
@@ -286,8 +305,8 @@ def fingerprint(call: ToolCall) -> str:
 
     It ignores the id and, for parsed arguments, spelling and key order.
     """
-    said: Any = call.arguments if call.arguments is not None else call.arguments_text
-    text = json_codec.text([call.name, msgspec.to_builtins(said, order="deterministic")])
+    arguments: Any = call.arguments if call.arguments is not None else call.arguments_text
+    text = json_codec.text([call.name, msgspec.to_builtins(arguments, order="deterministic")])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -297,6 +316,6 @@ def add_usage(before: Usage | None, more: Usage | None) -> Usage | None:
         return before if more is None else msgspec.structs.replace(more, raw=None)
     sums: dict[str, int | None] = {}
     for name in Usage.__struct_fields__[:-1]:
-        one, other = getattr(before, name), getattr(more, name)
-        sums[name] = (one or 0) + (other or 0) if one is not None or other is not None else None
+        counts = [count for count in (getattr(before, name), getattr(more, name)) if count is not None]
+        sums[name] = sum(counts) if counts else None
     return Usage(**sums)

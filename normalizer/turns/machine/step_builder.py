@@ -14,36 +14,40 @@ from .state import CallState, RoundState, TurnState
 class StepBuilder:
     """Collects one step. ``state`` is replaced and never mutated, so that the previous state stays valid."""
 
-    __slots__ = ("_done", "_kept", "_told", "state")
+    __slots__ = ("_actions", "_emits", "_saves", "state")
 
     def __init__(self, state: TurnState) -> None:
         self.state = state
-        self._told: list[Emit] = []
-        self._kept = False
-        self._done: list[Ask | Execute | Approve | StopTasks | Wait] = []
+        self._emits: list[Emit] = []
+        self._saves = False
+        self._actions: list[Ask | Execute | Approve | StopTasks | Wait] = []
 
     @property
     def effects(self) -> list[Effect]:
         """The effects in order: events, then at most one `Save` of the state after them, then actions."""
-        return [*self._told, *([Save(self.state)] if self._kept else []), *self._done]
+        return [*self._emits, *([Save(self.state)] if self._saves else []), *self._actions]
 
     @property
     def round(self) -> RoundState:
         """The current round."""
         return self.state.rounds[-1]
 
-    def tell(self, event: type[TurnEvent], *members: Any, **named: Any) -> None:
+    def call(self, id: str) -> CallState:
+        """Return the call of the current round with this id."""
+        return next(call for call in self.round.calls if call.id == id)
+
+    def emit(self, event: type[TurnEvent], *members: Any) -> None:
         """Emit an event with the next number. ``members``: its fields after ``seq``."""
-        self._told.append(Emit(event(self.state.seq, *members, **named)))
+        self._emits.append(Emit(event(self.state.seq, *members)))
         self.state = replace(self.state, seq=self.state.seq + 1)
 
     def save(self) -> None:
         """Save the final state of the step before its actions."""
-        self._kept = True
+        self._saves = True
 
-    def do(self, effect: Ask | Execute | Approve | StopTasks | Wait) -> None:
+    def do(self, action: Ask | Execute | Approve | StopTasks | Wait) -> None:
         """Add an action."""
-        self._done.append(effect)
+        self._actions.append(action)
 
     def set(self, **members: Any) -> None:
         """Replace fields of the state."""
@@ -57,7 +61,7 @@ class StepBuilder:
         """Replace fields of a call of the current round, and return the new call."""
         calls = [replace(call, **members) if call.id == id else call for call in self.round.calls]
         self.set_round(calls=calls)
-        return next(call for call in calls if call.id == id)
+        return self.call(id)
 
     def block(self, sequence: int, block_type: str, text_content: str | None, content: Any) -> TurnBlock:
         """Return a block with this number. Blocks without a number yet get later ones."""

@@ -49,7 +49,6 @@ from ..machine.inputs import (
     Resume,
     Retry,
 )
-from ..machine.lookup import chosen
 from ..machine.state import TurnState
 from ..machine.table import step
 from ..model_call import Prepare
@@ -113,7 +112,7 @@ class Limits(Struct, frozen=True):
         for name in self.__struct_fields__:
             given = getattr(self, name)
             if given is not None and given < 0:
-                raise PolicyError(f"{name} of {given}", hint="give a number, 0 or more")
+                raise PolicyError(f"{name} must be >= 0, got {given}")
 
 
 class Coordinator:
@@ -402,7 +401,7 @@ def _trouble(input: AnswerFailed | AnswerReceived, state: TurnState) -> Error | 
     if isinstance(input, AnswerFailed):
         return input.error
     response = input.response
-    choice = chosen(response, state.settings)
+    choice = state.choice_of(response)
     if response.error is not None:
         return response.error
     if not response.complete or choice is None:

@@ -79,7 +79,7 @@ def test_a_step_that_cannot_follow_is_told_as_a_difference() -> None:
     difference = replay(b"\n".join([head, first, first, *rest])).difference
     assert difference is not None
     assert (difference.step, difference.place) == (2, "happening")
-    assert "begun before" in difference.found
+    assert "already begun" in difference.found
 
 
 def test_a_turn_without_a_coordinator_is_recorded_too_and_one_that_goes_on_from_its_state() -> None:

@@ -1,0 +1,119 @@
+"""The table of the state machine: every pair is decided, transitions stay in it, and nothing leads out of `over`."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from tests.turns.test_machine import done, new, said, supplied
+from toolparity import Error
+from toolparity.normalizer.turns.errors import TurnMisused
+from toolparity.normalizer.turns.machine import inputs
+from toolparity.normalizer.turns.machine.effects import StopTasks
+from toolparity.normalizer.turns.machine.inputs import Input
+from toolparity.normalizer.turns.machine.state import Phase, Status, TurnState
+from toolparity.normalizer.turns.machine.table import CALL_STATUSES, IGNORED, INVALID, TABLE, is_invalid, step
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PHASES: tuple[Phase, ...] = get_args(Phase)
+
+_ids = st.sampled_from(["c0", "c1", "c2", "unknown"])
+_answers = st.builds(
+    said,
+    *[st.sampled_from(["look", "post", "look!"])] * 2,
+    stop=st.sampled_from(["tool_calls", "max_tokens", "pause", "refusal", "error"]),
+    complete=st.sampled_from([True, True, True, False]),
+) | st.builds(said, text=st.just("Done."), stop=st.sampled_from(["end_turn", "pause", "refusal"]))
+_lists = st.lists(_ids, max_size=2)
+_outcomes = st.sampled_from(["returned", "raised", "denied"])
+
+#: One strategy for each type of input.
+INPUTS: dict[type[Struct], st.SearchStrategy[Any]] = {
+    inputs.Begin: st.just(inputs.Begin()),
+    inputs.Resume: st.builds(inputs.Resume, _lists),
+    inputs.Retry: st.just(inputs.Retry()),
+    inputs.Finalize: st.just(inputs.Finalize("incomplete")),
+    inputs.AddNote: st.builds(inputs.AddNote, st.just(1), st.just("note"), st.just({}), st.booleans()),
+    inputs.Cancel: st.builds(inputs.Cancel, st.none(), st.none() | _answers),
+    inputs.BlockStarted: st.just(inputs.BlockStarted(0, "text")),
+    inputs.BlockExtended: st.just(inputs.BlockExtended(0, "a")),
+    inputs.BlockReplaced: st.just(inputs.BlockReplaced(0, "b")),
+    inputs.BlockEnded: st.just(inputs.BlockEnded(0, "text", "b")),
+    inputs.BlockRevised: st.just(inputs.BlockRevised(0, "text", "c")),
+    inputs.AnswerReceived: st.builds(inputs.AnswerReceived, _answers, _lists, _lists),
+    inputs.AnswerFailed: st.builds(inputs.AnswerFailed, st.just(Error("gone", "gone")), st.none() | _answers),
+    inputs.AcknowledgementReady: st.just(inputs.AcknowledgementReady("One moment.")),
+    inputs.CallDecided: st.builds(inputs.CallDecided, _ids, st.booleans()),
+    inputs.CallStarting: st.builds(inputs.CallStarting, _ids),
+    inputs.CallProgressed: st.builds(inputs.CallProgressed, _ids),
+    inputs.CallEnded: st.builds(done, _ids, how=_outcomes),
+    inputs.ResultSupplied: st.builds(supplied, _ids, how=_outcomes),
+}
+_settings = st.fixed_dictionaries(
+    {
+        "policy": st.sampled_from(["first", "all", "batch"]),
+        "max_rounds": st.integers(0, 3),
+        "on_error": st.sampled_from(["stop", "continue"]),
+        "on_all_failed": st.sampled_from(["stop", "answer", "continue"]),
+    }
+)
+#: Inputs that make a turn advance, so that all phases are reached, and then any.
+_sequences = st.lists(
+    st.one_of(INPUTS[inputs.AnswerReceived], INPUTS[inputs.CallStarting], INPUTS[inputs.CallEnded], *INPUTS.values()),
+    max_size=15,
+)
+
+
+def steps(state: TurnState, sequence: Iterable[Input]) -> Iterable[tuple[TurnState, Input, TurnState, list[Any]]]:
+    """Yield each step that is not invalid: the state before, the input, the state after, and the effects."""
+    for input in sequence:
+        if is_invalid(state, input):
+            with pytest.raises(TurnMisused):
+                step(state, input)
+            continue
+        after, effects = step(state, input)
+        yield state, input, after, effects
+        state = after
+
+
+def test_every_pair_of_an_input_and_a_phase_is_decided() -> None:
+    assert set(TABLE) == set(INPUTS) == set(get_args(Input))
+    for row in TABLE.values():
+        assert tuple(row) == PHASES
+        for cell in row.values():
+            assert (cell is IGNORED or cell is INVALID) == (cell.apply is None)
+            assert bool(cell.leads_to) == (cell.apply is not None)
+    assert all("call_id" in kind.__struct_fields__ for kind in CALL_STATUSES)
+    assert {kind for kind in TABLE if "call_id" in kind.__struct_fields__} == set(CALL_STATUSES)
+    assert {status for statuses in CALL_STATUSES.values() for status in statuses} <= set(get_args(Status))
+
+
+def test_nothing_leads_out_of_over() -> None:
+    assert all(row["over"].apply is None for row in TABLE.values())
+
+
+@given(settings=_settings, sequence=_sequences)
+def test_a_step_leads_only_where_the_table_says(settings: dict[str, Any], sequence: list[Input]) -> None:
+    ended = 0
+    for before, input, after, effects in steps(new(**settings), [inputs.Begin(), *sequence]):
+        cell = TABLE[type(input)][before.phase]
+        if cell is IGNORED or (before.phase == "over"):
+            assert after is before
+            assert effects == []
+        else:
+            assert after.phase in cell.leads_to or after is before
+        ended += sum(isinstance(effect, StopTasks) for effect in effects)
+    assert ended <= 1
+
+
+def test_the_architecture_page_has_the_diagram_of_the_table() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    assert runpy.run_path(str(DOCS / "state_diagram.py"))["page"](text) == text
+    assert "acting --> over" in text
