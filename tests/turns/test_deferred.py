@@ -450,7 +450,7 @@ def test_an_answer_that_was_not_taken_because_the_turn_broke_can_be_given_again(
 
 @pytest.mark.parametrize("options", [{"parallel": False}, {"fallback": "look"}, {"fallback": Fallback("look")}])
 def test_a_tool_without_a_function_can_be_neither_alone_nor_helped_out(options: Any) -> None:
-    with pytest.raises(InvalidTool, match="it has no function"):
+    with pytest.raises(InvalidTool, match="without a function"):
         Tools([Tool(name="post", **options)])
 
 
