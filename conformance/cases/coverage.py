@@ -24,8 +24,8 @@ FOLDER = resources.files(__package__)
 HEAD = """\
 # Trace
 
-Every failure that somebody met in the field has scenarios that guard against it, or a reason why none does. This page
-is written by `python -m toolparity.conformance.cases.coverage > docs/trace.md`, from the `guards` of the scenarios
+Each known failure has scenarios that guard against it, or a reason why no scenario does. `python -m
+toolparity.conformance.cases.coverage > docs/trace.md` writes this page from the `guards` of the scenarios
 (`cassettes/scenarios/*.toml`) and from `conformance/cases/left_out.toml`.
 
 """
@@ -88,7 +88,7 @@ def page() -> str:
     guarding = {scenario for names in found.guards.values() for scenario in names}
     told = (
         f"{len(found.ids)} failures: {len(found.guards)} guarded by {len(guarding)} of {len(scenarios())} scenarios, "
-        f"{len(found.left_out)} left out. The other scenarios hold what nobody was seen to fail yet.\n\n"
+        f"{len(found.left_out)} left out. The other scenarios guard against failures that were not observed yet.\n\n"
     )
     rows = "".join(
         f"| {id} | {', '.join(f'`{name}`' for name in found.guards[id])} |\n" for id in found.ids if id in found.guards
@@ -96,7 +96,7 @@ def page() -> str:
     reasons = "".join(f"| {id} | {found.left_out[id]} |\n" for id in found.ids if id in found.left_out)
     return (
         f"{HEAD}{told}| failure | scenarios |\n|---|---|\n{rows}"
-        f"\n## Left out\n\n| failure | why no scenario shows it |\n|---|---|\n{reasons}"
+        f"\n## Left out\n\n| failure | reason |\n|---|---|\n{reasons}"
     )
 
 
