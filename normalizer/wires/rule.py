@@ -1,15 +1,19 @@
-"""Request rules as data: why a provider refuses a request, and a check that finds the violation before sending.
+"""Request rules: why a provider refuses a request, and a check that finds the violation before sending.
 
-Each wire lists its rules in the table ``RULES`` of `normalizer/wires/<wire>/rules.py`. The tests check the request
-writers against them, and emulated providers use them to refuse requests.
+Each wire lists its rules as ``RULES`` in `normalizer/wires/<wire>/rules.py`. A rule is a function with the decorator
+`rule`. The tests check the request writers against the rules, and emulated providers use them to refuse requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
+
+#: The path and the message of each violation.
+Violations = Iterator[tuple[str, str]]
+Check = Callable[[Any], Violations]
 
 
 class Violation(Struct, frozen=True, gc=False):
@@ -32,11 +36,26 @@ class Rule(Struct, frozen=True):
     id: str
     reason: str
     source: str
-    check: Callable[[Any], Iterator[tuple[str, str]]]
+    check: Check
     providers: frozenset[str] | None = None
+    unless: frozenset[str] = frozenset()
     status: int = 400
     error_type: str = "invalid_request_error"
-    unless: frozenset[str] = frozenset()
+
+
+def rule(id: str, source: str, providers: Iterable[str] | None = None, **more: Any) -> Callable[[Check], Rule]:
+    """Make a rule of the decorated check, whose docstring is the reason. ``more``: other members of `Rule`."""
+
+    def decorated(check: Check) -> Rule:
+        enforcing = None if providers is None else frozenset(providers)
+        return Rule(id, " ".join((check.__doc__ or "").split()), source, check, enforcing, **more)
+
+    return decorated
+
+
+def rules_in(namespace: dict[str, Any]) -> tuple[Rule, ...]:
+    """Return the rules of a module, given its ``globals()``, in the order of their definition."""
+    return tuple(value for value in namespace.values() if isinstance(value, Rule))
 
 
 def violations(body: Any, rules: tuple[Rule, ...], provider: str | None = None) -> list[Violation]:

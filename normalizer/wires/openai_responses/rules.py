@@ -1,118 +1,401 @@
-"""Request rules of the Responses endpoints, as data.
+"""Request rules of the Responses endpoints.
 
 Sources are the API references and error messages of OpenAI and xAI, and failures reported from the field by id. A rule
-without ``providers`` applies to every provider of the wire.
+without providers applies to every provider of the wire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterator
 from typing import Any
 
-from ..rule import Rule
-from . import checks
-from .checks import Broken
+from msgspec.structs import replace
 
-_OPENAI = frozenset(("openai", "azure"))
+from ..rule import Rule, Violations, rule, rules_in
+from ..strict_schema import lacking_for_strict
+from ..traverse import items, member, objects, text
+from ..xai_tools import RESERVED_ON_RESPONSES
+from .results import OUTPUTS
+from .write import SMALLEST_LIMIT
+from .write_assistant import LONGEST_ID, PREFIXES
+
+_OPENAI = ("openai", "azure")
 _XAI = frozenset(("xai",))
-
-
-def _rule(
-    id: str, check: Callable[[Any], Broken], reason: str, source: str, providers: Any = None, status: int = 400
-) -> Rule:
-    return Rule(id, reason, source, check, providers, status)
-
-
-def _unless_xai_made_it(id: str, check: Callable[[Any], Broken], reason: str, source: str) -> tuple[Rule, Rule]:
-    """Return a rule on calls for all providers, with a variant for xAI that ignores xAI's own calls."""
-    return (
-        Rule(id, reason, source, check, unless=_XAI),
-        Rule(id, reason, source, checks.of_xai(check), _XAI),
-    )
-
-
 _API = "the API's reference: create a response"
-RULES: tuple[Rule, ...] = (
-    _rule(
-        "input-present",
-        checks.nothing,
-        "One of input, previous_response_id, prompt or conversation is required.",
-        _API,
-    ),
-    _rule("one-anchor", checks.two_anchors, "previous_response_id cannot be used together with conversation.", _API),
-    _rule("role", checks.roles, "The role of a message is user, assistant, system or developer, not tool.", _API),
-    _rule("item-type", checks.items, "The input is a list of items of documented types.", _API, _OPENAI),
-    _rule(
-        "part-type",
-        checks.part_types,
-        "Assistant messages have output_text and refusal parts, other messages input_… parts.",
-        _API,
-        _OPENAI,
-    ),
-    *_unless_xai_made_it(
-        "call-id", checks.call_ids, "A call and its output have a call_id of 1 to 64 characters.", "failure ID-13"
-    ),
-    _rule(
-        "item-id",
-        checks.item_ids,
-        "An item's id is issued by the provider and has the prefix of its type.",
-        "failure ID-18",
-        _OPENAI,
-    ),
-    _rule(
-        "item-once",
-        checks.repeated_items,
-        "Item ids are unique in the input.",
-        _API,
-        _OPENAI,
-    ),
-    _rule("call-text", checks.call_texts, "The arguments of a call are a string, not an object.", _API),
-    _rule("output-present", checks.outputs, "Every output item has an output, even if it is empty.", "failure RES-05"),
-    _rule("output-parts", checks.output_parts, "Outputs consist of text, images and files.", _API, _OPENAI),
-    *_unless_xai_made_it(
-        "call-answered", checks.unanswered, "No tool output was found for a function call.", "failure HIST-06"
-    ),
-    _rule("output-asked-for", checks.orphans, "No tool call was found for a function call output.", "failure HIST-07"),
-    _rule("answered-once", checks.answered_twice, "A call has one output.", "failure HIST-04"),
-    _rule("approval-asked-for", checks.approvals, "An approval names the request that it answers.", "failure RSP-06"),
-    _rule(
-        "reasoning-summary",
-        checks.summaries,
-        "A reasoning item has a summary, even if it is empty.",
-        "failure THINK-07",
-    ),
-    _rule(
-        "reasoning-stored",
-        checks.lost_reasoning,
-        "With store=false no item is stored, so a reasoning item needs its encrypted_content.",
-        "failure THINK-08",
-        _OPENAI,
-        404,
-    ),
-    _rule(
-        "reasoning-followed",
-        checks.alone,
-        "A reasoning item precedes its message or call.",
-        "failure THINK-07",
-        _OPENAI,
-    ),
-    _rule(
-        "media-source", checks.media, "An image or file has exactly one source, and file data has a file name.", _API
-    ),
-    _rule(
-        "tool-name", checks.names, "Names of tools and calls consist of letters, digits, _ and -.", "failure NAME-04"
-    ),
-    _rule("tool-name-free", checks.reserved, "The names of hosted tools are reserved.", "failure XAI-08", _XAI),
-    _rule("tool-name-once", checks.same_names, "Tool names are unique.", "failure NAME-07"),
-    _rule("tool-schema", checks.schemas, "The parameters of a function are an object.", _API),
-    _rule(
-        "tool-strict",
-        checks.strict_schemas,
-        "A strict schema requires every property and allows no additional ones.",
-        _API,
-        _OPENAI,
-    ),
-    _rule("tool-choice", checks.choice, "A forced tool is declared.", _API),
-    _rule("tool-choice-form", checks.choices, "tool_choice is none, auto, required, or an object with a type.", _API),
-    _rule("output-limit", checks.limits, "The minimum of max_output_tokens is 16.", _API, _OPENAI),
-)
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_ROLES = ("user", "assistant", "system", "developer")
+#: Call that the client may have to answer -> type of its output.
+_CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
+_CALLS["tool_search_call"] = "tool_search_output"
+#: Items that only the client writes. They cannot be the item that has to follow reasoning.
+_BY_CLIENT = frozenset((*OUTPUTS, "mcp_approval_response", "additional_tools", "item_reference"))
+#: Types of items (`openai.types.responses.ResponseInputItemParam`), except for calls, which end with `_call`.
+_ITEMS = _BY_CLIENT | {
+    *("message", "reasoning", "compaction", "compaction_trigger", "configuration_update", "program", "program_output"),
+    *("mcp_list_tools", "mcp_approval_request", "additional_tools", "multi_agent_call_output"),
+}
+#: Outputs that may be a list of parts.
+_OF_PARTS = ("function_call_output", "custom_tool_call_output")
+
+
+def _items(body: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield path, item and type of every item that is an object."""
+    for path, item in objects(body, "input"):
+        yield path, item, text(item.get("type", "message"))
+
+
+def _declared(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((path, tool) for path, tool in objects(body, "tools") if tool.get("type") in ("function", "custom"))
+
+
+def _is_client_call(item: dict[str, Any], kind: str) -> bool:
+    if kind == "tool_search_call":
+        return item.get("execution") == "client"
+    return kind in _CALLS and member(item.get("environment"), "type") in (None, "local")
+
+
+def _call_id(item: dict[str, Any]) -> str | None:
+    id = item.get("call_id")
+    id = item.get("id") if id is None and item.get("type") == "local_shell_call_output" else id
+    return id if isinstance(id, str) else None
+
+
+def _is_chained(body: Any) -> bool:
+    """Whether the provider stores items that this body does not contain."""
+    stored = any(member(body, name) is not None for name in ("previous_response_id", "conversation", "prompt"))
+    return stored or any(kind == "item_reference" for _, _, kind in _items(body))
+
+
+def _without_calls_of_xai(general: Rule) -> Rule:
+    """Return the variant of a rule for xAI. It ignores xAI's calls: custom calls of undeclared tools (SRV-09)."""
+
+    def check(body: Any) -> Violations:
+        declared = [tool.get("name") for _, tool in objects(body, "tools") if tool.get("type") == "custom"]
+
+        def is_of_xai(item: Any) -> bool:
+            name = member(item, "name")
+            return member(item, "type") == "custom_tool_call" and isinstance(name, str) and name not in declared
+
+        if not any(map(is_of_xai, items(body, "input"))):
+            return general.check(body)
+        return general.check({**body, "input": [{} if is_of_xai(item) else item for item in body["input"]]})
+
+    return replace(general, check=check, providers=_XAI, unless=frozenset())
+
+
+@rule("input-present", _API)
+def input_present(body: Any) -> Violations:
+    """One of input, previous_response_id, prompt or conversation is required."""
+    if isinstance(body, dict) and body.get("input") in (None, [], "") and not _is_chained(body):
+        yield "input", "neither an input nor a stored history"
+
+
+@rule("one-anchor", _API)
+def one_anchor(body: Any) -> Violations:
+    """previous_response_id cannot be used together with conversation."""
+    if member(body, "previous_response_id") and member(body, "conversation"):
+        yield "conversation", "cannot be combined with previous_response_id"
+
+
+@rule("role", _API)
+def role(body: Any) -> Violations:
+    """The role of a message is user, assistant, system or developer, not tool."""
+    for path, item, kind in _items(body):
+        if kind == "message" and item.get("role") not in _ROLES:
+            yield path, f"unknown role: {item.get('role')!r}"
+
+
+@rule("item-type", _API, _OPENAI)
+def item_type(body: Any) -> Violations:
+    """The input is a list of items of documented types."""
+    for number, item in enumerate(items(body, "input")):
+        kind = item.get("type", "message") if isinstance(item, dict) else None
+        known = isinstance(kind, str) and (kind in _ITEMS or kind.endswith("_call"))
+        # An unknown item with an id is the provider's, of a type newer than this table, and goes back (law `unknown`).
+        if not known and not (isinstance(kind, str) and isinstance(item.get("id"), str)):
+            yield f"input[{number}]", f"unknown item type: {kind!r}"
+        elif kind == "message" and not isinstance(item.get("content"), (str, list)):
+            yield f"input[{number}].content", "must be a string or a list of parts"
+
+
+@rule("part-type", _API, _OPENAI)
+def part_type(body: Any) -> Violations:
+    """Assistant messages have output_text and refusal parts, other messages input_… parts."""
+    for path, item, kind in _items(body):
+        for number, part in enumerate(items(item, "content") if kind == "message" else ()):
+            type = text(member(part, "type"))
+            by_model = item.get("role") == "assistant"
+            if not (type in ("output_text", "refusal") if by_model else type.startswith("input_")):
+                role = item.get("role")
+                yield f"{path}.content[{number}]", f"a part of type {member(part, 'type')!r} in a message of {role!r}"
+
+
+@rule("call-id", "failure ID-13", unless=_XAI)
+def call_id(body: Any) -> Violations:
+    """A call and its output have a call_id of 1 to 64 characters."""
+    for path, item, kind in _items(body):
+        if _is_client_call(item, kind) or (kind in OUTPUTS and kind != "tool_search_output"):
+            id = _call_id(item)
+            if not id:
+                yield f"{path}.call_id", "missing"
+            elif len(id) > LONGEST_ID:
+                yield f"{path}.call_id", f"{len(id)} characters, at most {LONGEST_ID} are allowed"
+
+
+call_id_on_xai = _without_calls_of_xai(call_id)
+
+
+@rule("item-id", "failure ID-18", _OPENAI)
+def item_id(body: Any) -> Violations:
+    """An item's id is issued by the provider and has the prefix of its type."""
+    for path, item, kind in _items(body):
+        id, prefix = item.get("id"), PREFIXES.get(kind)
+        if isinstance(id, str) and prefix and item.get("role") in (None, "assistant") and not id.startswith(prefix):
+            yield f"{path}.id", f"{id!r} does not begin with {prefix!r}"
+
+
+@rule("item-once", _API, _OPENAI)
+def item_once(body: Any) -> Violations:
+    """Item ids are unique in the input."""
+    seen: set[str] = set()
+    for path, item, kind in _items(body):
+        id = item.get("id")
+        if isinstance(id, str) and kind != "local_shell_call_output":
+            if id in seen:
+                yield f"{path}.id", f"{id!r} occurs twice"
+            seen.add(id)
+
+
+@rule("call-text", _API)
+def call_text(body: Any) -> Violations:
+    """The arguments of a call are a string, not an object."""
+    for path, item, kind in _items(body):
+        name = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
+        if name and not isinstance(item.get(name), str):
+            yield f"{path}.{name}", "must be a string"
+
+
+@rule("output-present", "failure RES-05")
+def output_present(body: Any) -> Violations:
+    """Every output item has an output, even if it is empty."""
+    for path, item, kind in _items(body):
+        if kind not in OUTPUTS or kind in ("apply_patch_call_output", "tool_search_output"):
+            continue
+        output = item.get("output")
+        if output is None:
+            yield f"{path}.output", "missing"
+        elif kind in _OF_PARTS and not isinstance(output, (str, list)):
+            yield f"{path}.output", "must be a string or a list of parts"
+        elif kind == "computer_call_output" and not isinstance(output, dict):
+            yield f"{path}.output", "must be a screenshot"
+
+
+@rule("output-parts", _API, _OPENAI)
+def output_parts(body: Any) -> Violations:
+    """Outputs consist of text, images and files."""
+    for path, item, kind in _items(body):
+        for number, part in enumerate(items(item, "output") if kind in _OF_PARTS else ()):
+            if member(part, "type") not in ("input_text", "input_image", "input_file"):
+                yield f"{path}.output[{number}]", f"a part of type {member(part, 'type')!r} in an output"
+
+
+@rule("call-answered", "failure HIST-06", unless=_XAI)
+def call_answered(body: Any) -> Violations:
+    """No tool output was found for a function call."""
+    unanswered: dict[tuple[str, str], list[str]] = {}
+    for path, item, kind in _items(body):
+        id = _call_id(item)
+        if id is not None and _is_client_call(item, kind):
+            unanswered.setdefault((_CALLS[kind], id), []).append(path)
+        elif id is not None and kind in OUTPUTS:
+            of_any_type = (paths for (_, known), paths in unanswered.items() if known == id and paths)
+            paths = unanswered.get((kind, id)) or next(of_any_type, None)
+            if paths:
+                paths.pop(0)
+    for (_, id), paths in unanswered.items():
+        for path in paths:
+            yield path, f"call {id} has no output"
+
+
+call_answered_on_xai = _without_calls_of_xai(call_answered)
+
+
+@rule("output-asked-for", "failure HIST-07")
+def output_asked_for(body: Any) -> Violations:
+    """No tool call was found for a function call output."""
+    if _is_chained(body):
+        return
+    calls: set[str] = set()
+    for path, item, kind in _items(body):
+        id = _call_id(item)
+        if id is None:
+            continue
+        if kind not in OUTPUTS:
+            calls.add(id)
+        elif id not in calls and not (kind == "tool_search_output" and item.get("execution") != "client"):
+            yield path, f"no preceding call has the id {id}"
+
+
+@rule("answered-once", "failure HIST-04")
+def answered_once(body: Any) -> Violations:
+    """A call has one output."""
+    unanswered: dict[tuple[str, str], int] = {}
+    for path, item, kind in _items(body):
+        id = _call_id(item)
+        if id is None:
+            continue
+        if _is_client_call(item, kind):
+            unanswered[_CALLS[kind], id] = unanswered.get((_CALLS[kind], id), 0) + 1
+        elif (kind, id) in unanswered:
+            unanswered[kind, id] -= 1
+            if unanswered[kind, id] < 0:
+                yield path, f"call {id} has another output"
+
+
+@rule("approval-asked-for", "failure RSP-06")
+def approval_asked_for(body: Any) -> Violations:
+    """An approval names the request that it answers."""
+    if _is_chained(body):
+        return
+    requests: set[str] = set()
+    for path, item, kind in _items(body):
+        if kind == "mcp_approval_request" and isinstance(item.get("id"), str):
+            requests.add(item["id"])
+        elif kind == "mcp_approval_response":
+            id = item.get("approval_request_id")
+            if not isinstance(id, str) or id not in requests:
+                yield path, f"no preceding approval request has the id {id!r}"
+
+
+@rule("reasoning-summary", "failure THINK-07")
+def reasoning_summary(body: Any) -> Violations:
+    """A reasoning item has a summary, even if it is empty."""
+    for path, item, kind in _items(body):
+        if kind == "reasoning" and not isinstance(item.get("summary"), list):
+            yield f"{path}.summary", "missing"
+
+
+@rule("reasoning-stored", "failure THINK-08", _OPENAI, status=404)
+def reasoning_stored(body: Any) -> Violations:
+    """With store=false no item is stored, so a reasoning item needs its encrypted_content."""
+    for path, item, kind in _items(body) if member(body, "store") is False else ():
+        if kind == "reasoning" and item.get("id") and not item.get("encrypted_content"):
+            yield path, f"{item['id']} is not stored and has no encrypted_content"
+
+
+@rule("reasoning-followed", "failure THINK-07", _OPENAI)
+def reasoning_followed(body: Any) -> Violations:
+    """A reasoning item precedes its message or call."""
+    entries = [*_items(body)]
+    from_model = [kind not in _BY_CLIENT and not _is_input(item, kind) for _, item, kind in entries]
+    for (path, item, kind), followed in zip(entries, [*from_model[1:], False], strict=False):
+        if kind == "reasoning" and item.get("id") and not followed:
+            yield path, "no item of the same answer follows it"
+
+
+def _is_input(item: dict[str, Any], kind: str) -> bool:
+    return kind == "message" and item.get("role") in ("user", "system", "developer")
+
+
+@rule("media-source", _API)
+def media_source(body: Any) -> Violations:
+    """An image or file has exactly one source, and file data has a file name."""
+    for path, item, _ in _items(body):
+        for name in ("content", "output"):
+            for place, part in objects(item, name, path):
+                if message := _wrong_source(part):
+                    yield place, message
+
+
+def _wrong_source(part: dict[str, Any]) -> str | None:
+    sources = {"input_image": ("image_url", "file_id"), "input_file": ("file_data", "file_url", "file_id")}
+    names = sources.get(text(part.get("type")), ())
+    used = [name for name in names if part.get(name) is not None]
+    if names and len(used) != 1:
+        return f"must have exactly one of {', '.join(names)}"
+    if used == ["image_url"] and not isinstance(part["image_url"], str):
+        return "image_url must be a string"
+    if used == ["file_data"] and not part.get("filename"):
+        return "file_data without a filename"
+    return None
+
+
+@rule("tool-name", "failure NAME-04")
+def tool_name(body: Any) -> Violations:
+    """Names of tools and calls consist of letters, digits, _ and -."""
+    named = [*_declared(body)]
+    named += [(path, item) for path, item, kind in _items(body) if kind in ("function_call", "custom_tool_call")]
+    for path, holder in named:
+        if not _NAME.fullmatch(text(holder.get("name"))):
+            yield f"{path}.name", f"{holder.get('name')!r} does not match {_NAME.pattern}"
+
+
+@rule("tool-name-free", "failure XAI-08", _XAI)
+def tool_name_free(body: Any) -> Violations:
+    """The names of hosted tools are reserved."""
+    for path, tool in _declared(body):
+        if text(tool.get("name")) in RESERVED_ON_RESPONSES:
+            yield f"{path}.name", f"{tool['name']} is reserved"
+
+
+@rule("tool-name-once", "failure NAME-07")
+def tool_name_once(body: Any) -> Violations:
+    """Tool names are unique."""
+    seen: set[str] = set()
+    for path, tool in _declared(body):
+        name = tool.get("name")
+        if isinstance(name, str):
+            if name in seen:
+                yield f"{path}.name", f"{name!r} is declared twice"
+            seen.add(name)
+
+
+@rule("tool-schema", _API)
+def tool_schema(body: Any) -> Violations:
+    """The parameters of a function are an object."""
+    for path, tool in _declared(body):
+        type = member(tool.get("parameters"), "type")
+        if tool["type"] == "function" and type not in (None, "object"):
+            yield f"{path}.parameters", f"must have type object, got {type!r}"
+
+
+@rule("tool-strict", _API, _OPENAI)
+def tool_strict(body: Any) -> Violations:
+    """A strict schema requires every property and allows no additional ones."""
+    for path, tool in _declared(body):
+        schema = tool.get("parameters")
+        if tool["type"] == "function" and tool.get("strict") is True and isinstance(schema, dict):
+            for message in lacking_for_strict(schema):
+                yield f"{path}.parameters", message
+
+
+@rule("tool-choice", _API)
+def tool_choice(body: Any) -> Violations:
+    """A forced tool is declared."""
+    choice = member(body, "tool_choice")
+    tools = [tool for _, tool in objects(body, "tools")]
+    if choice == "required" and not tools:
+        yield "tool_choice", "a call is required, but no tool is declared"
+    forced = member(choice, "type") in ("function", "custom")
+    if forced and choice.get("name") not in [tool.get("name") for tool in tools]:
+        yield "tool_choice", f"{choice.get('name')!r} is not declared"
+
+
+@rule("tool-choice-form", _API)
+def tool_choice_form(body: Any) -> Violations:
+    """tool_choice is none, auto, required, or an object with a type."""
+    choice = member(body, "tool_choice")
+    if choice not in (None, "none", "auto", "required") and not isinstance(member(choice, "type"), str):
+        yield "tool_choice", f"must be none, auto, required or an object with a type, got {choice!r}"
+
+
+@rule("output-limit", _API, _OPENAI)
+def output_limit(body: Any) -> Violations:
+    """The minimum of max_output_tokens is 16."""
+    limit = member(body, "max_output_tokens")
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit < SMALLEST_LIMIT:
+        yield "max_output_tokens", f"must be at least {SMALLEST_LIMIT}, got {limit}"
+
+
+RULES = rules_in(globals())

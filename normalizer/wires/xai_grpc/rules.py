@@ -8,30 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 from ... import json_codec
 from ...errors import MalformedBody
-from ..rule import Rule
+from ..rule import Check, Rule, Violations, rule, rules_in
 from ..xai_tools import RESERVED_ON_GRPC
-from .schema import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, request_from
+from .schema import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, GetCompletionsRequest, request_from
 
-Found = Iterator[tuple[str, str]]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SDK = "documentation of xai-sdk, xai_sdk/chat.py"
+_SCHEMA = "the protobuf schema"
 _MEANING = "the meaning of the messages; xAI documents no refusal"
-TOOLS_AT_MOST = 128
-
-
-def _rule(id: str, reason: str, source: str, check: Callable[[Any], Found]) -> Rule:
-    def guarded(body: Any) -> Found:
-        try:
-            message = request_from(body)
-        except MalformedBody:
-            return
-        yield from check(message)
-
-    return Rule(id, reason, source, guarded, status=400, error_type="INVALID_ARGUMENT")
+MOST_TOOLS = 128
 
 
 def parsed(body: Any) -> Any:
@@ -42,189 +32,220 @@ def parsed(body: Any) -> Any:
         return body
 
 
-def _readable(body: Any) -> Found:
+def _message_rule(id: str, source: str) -> Callable[[Check], Rule]:
+    """Make a rule whose check gets the message that `parsed` returned, and skips any other body."""
+
+    def decorated(check: Check) -> Rule:
+        @wraps(check)
+        def guarded(body: Any) -> Violations:
+            return check(body) if isinstance(body, GetCompletionsRequest) else iter(())
+
+        return rule(id, source, error_type="INVALID_ARGUMENT")(guarded)
+
+    return decorated
+
+
+def _numbered(entries: Any, path: str) -> Iterator[tuple[str, Any]]:
+    return ((f"{path}[{number}]", entry) for number, entry in enumerate(entries))
+
+
+def _parts(request: Any) -> Iterator[tuple[str, Any]]:
+    for path, message in _numbered(request.messages, "messages"):
+        yield from _numbered(message.content, f"{path}.content")
+
+
+def _functions(request: Any) -> Iterator[tuple[str, Any]]:
+    for path, tool in _numbered(request.tools, "tools"):
+        if tool.WhichOneof("tool") == "function":
+            yield f"{path}.function", tool.function
+
+
+def _is_client_call(call: Any) -> bool:
+    return call.type in (TYPE_CLIENT, TYPE_UNSET)
+
+
+@rule("readable", _SCHEMA)
+def readable(body: Any) -> Violations:
+    """A body must be a GetCompletionsRequest."""
     try:
         request_from(body)
     except MalformedBody as error:
         yield "$", error.what
 
 
-def _model(message: Any) -> Found:
-    if not message.model:
-        yield "model", "no model"
+@_message_rule("model", _SDK)
+def model(request: Any) -> Violations:
+    """A request names its model."""
+    if not request.model:
+        yield "model", "missing"
 
 
-def _messages(message: Any) -> Found:
-    if not message.messages:
-        yield "messages", "no message"
+@_message_rule("messages", _MEANING)
+def messages(request: Any) -> Violations:
+    """A request contains at least one message."""
+    if not request.messages:
+        yield "messages", "at least one message is required"
 
 
-def _roles(message: Any) -> Found:
-    for index, said in enumerate(message.messages):
-        if not said.role:
-            yield f"messages[{index}].role", "no role"
+@_message_rule("roles", f"{_SCHEMA}: 0 is the invalid role")
+def roles(request: Any) -> Violations:
+    """A message has a role."""
+    for path, message in _numbered(request.messages, "messages"):
+        if not message.role:
+            yield f"{path}.role", "missing"
 
 
-def _contents(message: Any) -> Found:
-    for index, said in enumerate(message.messages):
-        if not said.content and not said.encrypted_content:
-            yield f"messages[{index}].content", "no content element, not even an empty text"
+@_message_rule("content-present", "EMPTY-01")
+def content_present(request: Any) -> Violations:
+    """Each message must have at least one content element."""
+    for path, message in _numbered(request.messages, "messages"):
+        if not message.content and not message.encrypted_content:
+            yield f"{path}.content", "must have at least one element, which may be an empty text"
 
 
-def _parts(message: Any) -> Found:
-    for index, said in enumerate(message.messages):
-        for number, part in enumerate(said.content):
-            if part.WhichOneof("content") is None:
-                yield f"messages[{index}].content[{number}]", "neither text nor image nor file"
+@_message_rule("content-known", _SCHEMA)
+def content_known(request: Any) -> Violations:
+    """A content element is text, an image or a file."""
+    for path, part in _parts(request):
+        if part.WhichOneof("content") is None:
+            yield path, "neither text nor image nor file"
 
 
-def _files(message: Any) -> Found:
-    for index, said in enumerate(message.messages):
-        for number, part in enumerate(said.content):
-            if part.WhichOneof("content") == "file":
-                file = part.file
-                given = [n for n in ("file_id", "data", "url") if getattr(file, n)]
-                where = f"messages[{index}].content[{number}].file"
-                if len(given) != 1:
-                    yield where, f"{' and '.join(given) or 'none'} of file_id, data and url"
-                elif given == ["file_id"] and (file.filename or file.mime_type):
-                    yield where, "a filename or mime_type beside a file_id"
+@_message_rule("file-source", _SDK)
+def file_source(request: Any) -> Violations:
+    """A file comes from exactly one of file_id, data and url."""
+    for path, part in _parts(request):
+        if part.WhichOneof("content") == "file":
+            sources = [name for name in ("file_id", "data", "url") if getattr(part.file, name)]
+            if len(sources) != 1:
+                yield f"{path}.file", f"must have one of file_id, data and url, got {', '.join(sources) or 'none'}"
+            elif sources == ["file_id"] and (part.file.filename or part.file.mime_type):
+                yield f"{path}.file", "filename and mime_type cannot be combined with file_id"
 
 
-def _client(call: Any) -> bool:
-    return call.type in (TYPE_CLIENT, TYPE_UNSET)
-
-
-def _calls(message: Any) -> Found:
-    for index, said in enumerate(message.messages):
-        for number, call in enumerate(said.tool_calls):
+@_message_rule("call-named", "XAI-02")
+def call_named(request: Any) -> Violations:
+    """A tool call contains its function."""
+    for path, message in _numbered(request.messages, "messages"):
+        for place, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
             if not call.function.name:
-                yield f"messages[{index}].tool_calls[{number}]", "a call without a name"
+                yield place, "a call without a name"
 
 
-def _ids(message: Any) -> Found:
+@_message_rule("call-ids", "XAI-01")
+def call_ids(request: Any) -> Violations:
+    """Call ids are unique within a turn, because results refer to them."""
     seen: set[str] = set()
-    for index, said in enumerate(message.messages):
-        if said.role != ROLE_ASSISTANT:
+    for path, message in _numbered(request.messages, "messages"):
+        if message.role != ROLE_ASSISTANT:
             seen = set()
             continue
-        for number, call in enumerate(said.tool_calls):
-            if not _client(call):
-                continue
-            if not call.id or call.id in seen:
-                yield f"messages[{index}].tool_calls[{number}].id", f"{call.id or 'no id'}: no answer can name it"
-            seen.add(call.id)
+        for place, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
+            if _is_client_call(call):
+                if not call.id or call.id in seen:
+                    yield f"{place}.id", f"{call.id} occurs twice in one turn" if call.id else "missing"
+                seen.add(call.id)
 
 
-def _answers(message: Any) -> Iterator[tuple[str, str, str]]:
+def _unpaired(request: Any) -> Iterator[tuple[str, str, str]]:
     """Yield (rule, path, message) for every client call and tool message without a counterpart.
 
     A tool message without an id belongs to the first unanswered call.
     """
-    waiting: list[tuple[str, str]] = []  # (id, path)
+    unanswered: list[tuple[str, str]] = []  # (id, path)
     answered: set[str] = set()
-    chained = bool(message.previous_response_id)
-    for index, said in enumerate(message.messages):
-        here = f"messages[{index}]"
-        if said.role == ROLE_TOOL and not any(not _client(call) for call in said.tool_calls):
-            id = said.tool_call_id
-            match = next((one for one in waiting if not id or one[0] == id), None)
+    chained = bool(request.previous_response_id)
+    for path, message in _numbered(request.messages, "messages"):
+        if message.role == ROLE_TOOL and all(map(_is_client_call, message.tool_calls)):
+            id = message.tool_call_id
+            match = next((call for call in unanswered if id in ("", call[0])), None)
             if match is not None:
-                waiting.remove(match)
+                unanswered.remove(match)
                 answered.add(match[0])
             elif id in answered:
-                yield "one-answer", here, f"a second answer to {id}"
+                yield "one-answer", path, f"a second result for {id}"
             elif not chained:
-                yield "answer-asked-for", here, f"an answer to {id or 'no call'}, which nothing before asks for"
-        elif said.role == ROLE_ASSISTANT:
-            if answered or said.tool_calls:
-                for id, path in waiting if answered else ():
-                    yield "calls-answered", path, f"{id} has no answer before the model goes on"
-                if answered:
-                    waiting, answered, chained = [], set(), False
-            waiting += [(call.id, f"{here}.tool_calls[{n}]") for n, call in enumerate(said.tool_calls) if _client(call)]
-    for id, path in waiting:
-        yield "calls-answered", path, f"{id} has no answer"
+                yield "answer-asked-for", path, f"no preceding call has the id {id or '(none)'}"
+        elif message.role == ROLE_ASSISTANT:
+            if answered:
+                for id, place in unanswered:
+                    yield "calls-answered", place, f"{id} has no result before the next assistant message"
+                unanswered, answered, chained = [], set(), False
+            calls = _numbered(message.tool_calls, f"{path}.tool_calls")
+            unanswered += [(call.id, place) for place, call in calls if _is_client_call(call)]
+    for id, place in unanswered:
+        yield "calls-answered", place, f"{id} has no result"
 
 
-def _only(rule: str) -> Callable[[Any], Found]:
-    def check(message: Any) -> Found:
-        for found, path, text in _answers(message):
-            if found == rule:
-                yield path, text
-
-    return check
+@_message_rule("calls-answered", _MEANING)
+def calls_answered(request: Any) -> Violations:
+    """Every client call has a result before the next assistant message."""
+    return ((path, text) for rule, path, text in _unpaired(request) if rule == "calls-answered")
 
 
-def _functions(message: Any) -> Iterator[tuple[str, Any]]:
-    for index, tool in enumerate(message.tools):
-        if tool.WhichOneof("tool") == "function":
-            yield f"tools[{index}].function", tool.function
+@_message_rule("one-answer", _MEANING)
+def one_answer(request: Any) -> Violations:
+    """A call has one result."""
+    return ((path, text) for rule, path, text in _unpaired(request) if rule == "one-answer")
 
 
-def _names(message: Any) -> Found:
-    for path, function in _functions(message):
+@_message_rule("answer-asked-for", "HIST-07")
+def answer_asked_for(request: Any) -> Violations:
+    """A tool message refers to an earlier call."""
+    return ((path, text) for rule, path, text in _unpaired(request) if rule == "answer-asked-for")
+
+
+@_message_rule("name-form", "REST documentation")
+def name_form(request: Any) -> Violations:
+    """A function name has letters, digits, - and _, at most 64."""
+    for path, function in _functions(request):
         if not _NAME.fullmatch(function.name):
-            yield f"{path}.name", f"{function.name!r} is no name"
+            yield f"{path}.name", f"{function.name!r} does not match {_NAME.pattern}"
 
 
-def _reserved(message: Any) -> Found:
-    for path, function in _functions(message):
+@_message_rule("name-reserved", "XAI-08")
+def name_reserved(request: Any) -> Violations:
+    """Names of xAI's hosted tools are reserved."""
+    for path, function in _functions(request):
         if function.name in RESERVED_ON_GRPC:
-            yield f"{path}.name", f"the function name {function.name} is reserved"
+            yield f"{path}.name", f"{function.name} is reserved"
 
 
-def _once(message: Any) -> Found:
+@_message_rule("name-once", "NAME-08")
+def name_once(request: Any) -> Violations:
+    """Function names are unique."""
     seen: set[str] = set()
-    for path, function in _functions(message):
+    for path, function in _functions(request):
         if function.name in seen:
             yield f"{path}.name", f"{function.name} is declared twice"
         seen.add(function.name)
 
 
-def _schemas(message: Any) -> Found:
-    for path, function in _functions(message):
+@_message_rule("parameters", _SDK)
+def parameters(request: Any) -> Violations:
+    """Parameters are a JSON Schema as a JSON object."""
+    for path, function in _functions(request):
         try:
-            fine = isinstance(json_codec.decode(function.parameters), dict)
+            valid = isinstance(json_codec.decode(function.parameters), dict)
         except ValueError:
-            fine = False
-        if not fine:
-            yield f"{path}.parameters", "no JSON object"
+            valid = False
+        if not valid:
+            yield f"{path}.parameters", "must be a JSON object"
 
 
-def _tools(message: Any) -> Found:
-    if len(message.tools) > TOOLS_AT_MOST:
-        yield "tools", f"{len(message.tools)} tools"
+@_message_rule("tools-count", _SDK)
+def tools_count(request: Any) -> Violations:
+    """A request has at most 128 tools."""
+    if len(request.tools) > MOST_TOOLS:
+        yield "tools", f"{len(request.tools)} tools, at most {MOST_TOOLS} are allowed"
 
 
-def _choice(message: Any) -> Found:
-    name = message.tool_choice.function_name
-    if name and all(function.name != name for _, function in _functions(message)):
+@_message_rule("choice-declared", _SDK)
+def choice_declared(request: Any) -> Violations:
+    """A forced function is one of the declared ones."""
+    name = request.tool_choice.function_name
+    if name and all(function.name != name for _, function in _functions(request)):
         yield "tool_choice.function_name", f"{name} is not declared"
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("readable", "A body must be a GetCompletionsRequest.", "the protobuf schema", _readable, status=400),
-    _rule("model", "A request names its model.", _SDK, _model),
-    _rule("messages", "A request contains at least one message.", _MEANING, _messages),
-    _rule("roles", "A message has a role.", "the protobuf schema: 0 is the invalid role", _roles),
-    _rule("content-present", "Each message must have at least one content element.", "EMPTY-01", _contents),
-    _rule("content-known", "A content element is text, an image or a file.", "the protobuf schema", _parts),
-    _rule("file-source", "A file comes from exactly one of file_id, data and url.", _SDK, _files),
-    _rule("call-named", "A tool call contains its function.", "XAI-02", _calls),
-    _rule("call-ids", "Call ids are unique within a turn, because results refer to them.", "XAI-01", _ids),
-    _rule(
-        "calls-answered",
-        "Every client call has a result before the next assistant message.",
-        _MEANING,
-        _only("calls-answered"),
-    ),
-    _rule("one-answer", "A call has one result.", _MEANING, _only("one-answer")),
-    _rule("answer-asked-for", "A tool message refers to an earlier call.", "HIST-07", _only("answer-asked-for")),
-    _rule("name-form", "A function name has letters, digits, - and _, at most 64.", "REST documentation", _names),
-    _rule("name-reserved", "Names of xAI's hosted tools are reserved.", "XAI-08", _reserved),
-    _rule("name-once", "Function names are unique.", "NAME-08", _once),
-    _rule("parameters", "Parameters are a JSON Schema as a JSON object.", _SDK, _schemas),
-    _rule("tools-count", f"At most {TOOLS_AT_MOST} tools.", _SDK, _tools),
-    _rule("choice-declared", "A forced function is one of the declared ones.", _SDK, _choice),
-)
+RULES = rules_in(globals())

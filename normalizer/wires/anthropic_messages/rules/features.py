@@ -1,0 +1,188 @@
+"""Rules about tools, thinking, server calls, the tool choice and caching."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ...rule import Violations, rule
+from ...traverse import items, member, objects, text
+from .traverse import SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, repeated, thinks, turns_of
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_CHOICES = ("auto", "any", "tool", "none")
+_UNIONS = ("oneOf", "anyOf", "allOf")
+_MOST_CACHE_MARKS = 4
+
+
+@rule("name-format", "refusal: tools.custom.name should match the pattern; NAME-04")
+def name_format(body: Any) -> Violations:
+    """Names consist of 1 to 128 letters, digits, _ and -."""
+    named = [(path, tool) for path, tool in objects(body, "tools") if _is_custom(tool)]
+    named += [(path, block) for path, block in blocks_of(body) if block.get("type") == "tool_use"]
+    for path, holder in named:
+        if not _NAME.fullmatch(text(holder.get("name"))):
+            yield f"{path}.name", f"{holder.get('name')!r} does not match ^{_NAME.pattern}$"
+
+
+def _is_custom(tool: dict[str, Any]) -> bool:
+    return tool.get("type") in (None, "custom")
+
+
+@rule("unique-names", "refusal: Tool names must be unique; NAME-07, NAME-08")
+def unique_names(body: Any) -> Violations:
+    """Tool names are unique, including those of hosted tools."""
+    return repeated([(p, tool) for p, tool in objects(body, "tools") if "name" in tool], "name", "is declared twice")
+
+
+@rule(
+    "schema",
+    "documented: tools.input_schema; refusal: input_schema does not support oneOf, allOf, or anyOf at its top",
+)
+def schema(body: Any) -> Violations:
+    """A tool's schema has type object and no union at its top level."""
+    for path, tool in objects(body, "tools"):
+        if not _is_custom(tool):
+            continue
+        schema = tool.get("input_schema")
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            yield f"{path}.input_schema", "must be a schema of type object"
+        elif any(union in schema for union in _UNIONS):
+            yield f"{path}.input_schema", f"has one of {', '.join(_UNIONS)} at its top level"
+
+
+@rule("signed", "THINK-02, THINK-03")
+def signed(body: Any) -> Violations:
+    """Thinking includes its signature, and redacted thinking its data."""
+    for path, block in blocks_of(body):
+        if block.get("type") == "thinking" and not text(block.get("signature")):
+            yield f"{path}.signature", "thinking without a signature"
+        elif block.get("type") == "redacted_thinking" and not text(block.get("data")):
+            yield f"{path}.data", "redacted thinking without its data"
+
+
+@rule("thinking-first", "THINK-01")
+def thinking_first(body: Any) -> Violations:
+    """With thinking enabled, a turn with tool calls begins with its thinking."""
+    turn, following = next(reversed([*assistant_turns(body)]), (None, None))
+    if turn and following and following.of("tool_result") and turn.of("tool_use") and thinks(body):
+        path, first = turn.blocks[0]
+        if first.get("type") not in THINKING:
+            yield path, "thinking is enabled, but the turn with the calls does not begin with thinking"
+
+
+@rule("thinking-budget", "refusal: max_tokens must be greater than thinking.budget_tokens")
+def thinking_budget(body: Any) -> Violations:
+    """thinking.budget_tokens is less than max_tokens."""
+    # With tools, interleaved thinking, which a header enables, may exceed the limit.
+    if not thinks(body) or items(body, "tools"):
+        return
+    limit, budget = body.get("max_tokens"), body["thinking"].get("budget_tokens")
+    if type(limit) is int and type(budget) is int and budget >= limit:
+        yield "thinking.budget_tokens", f"{budget} is not less than max_tokens ({limit})"
+
+
+@rule("thinking-temperature", "refusal: temperature may only be set to 1 when thinking is enabled")
+def thinking_temperature(body: Any) -> Violations:
+    """With thinking enabled, temperature is 1."""
+    temperature = body.get("temperature") if thinks(body) else None
+    if temperature is not None and temperature != 1:
+        yield "temperature", f"must be 1 because thinking is enabled, got {temperature!r}"
+
+
+@rule("thinking-last", "refusal: the final block in an assistant message cannot be thinking")
+def thinking_last(body: Any) -> Violations:
+    """An assistant turn does not end with thinking."""
+    for turn, _ in assistant_turns(body):
+        if turn.blocks and turn.blocks[-1][1].get("type") in THINKING:
+            yield turn.blocks[-1][0], "the last block of an assistant turn is thinking"
+
+
+@rule("server-pair", "SRV-01, ORD-03")
+def server_pair(body: Any) -> Violations:
+    """A server call and its result are in the same turn."""
+    for turn, following in assistant_turns(body):
+        if following is None or turn.of("tool_use"):
+            continue  # the turn is paused, or waits for tool results
+        results = [block.get("tool_use_id") for _, block in turn.blocks if is_server_result(block)]
+        for path, block in turn.of(*SERVER_CALLS):
+            if block.get("id") not in results:
+                yield path, f"{block.get('name')} ({block.get('id')}) has no result in its turn"
+
+
+@rule("server-result", "SRV-04")
+def server_result(body: Any) -> Violations:
+    """The result of a server call follows its call."""
+    pending: list[Any] = []
+    for turn, _ in assistant_turns(body):
+        calls: list[Any] = []
+        results: list[Any] = []
+        for path, block in turn.blocks:
+            if block.get("type") in SERVER_CALLS:
+                calls.append(block.get("id"))
+            elif is_server_result(block):
+                id = block["tool_use_id"]
+                results.append(id)
+                if id not in calls and id not in pending:
+                    yield path, f"{block.get('type')} for {id}, which its turn does not call"
+        # code that waits for a client tool gets its result in a later turn
+        pending = [id for id in (*pending, *calls) if id not in results] if turn.of("tool_use") else []
+
+
+@rule("error-result", "refusal: content cannot be empty, and must be text, if is_error is true")
+def error_result(body: Any) -> Violations:
+    """An error result contains text that describes the error."""
+    for path, block in blocks_of(body):
+        if block.get("type") != "tool_result" or block.get("is_error") is not True:
+            continue
+        if not block.get("content"):
+            yield f"{path}.content", "an error result without content"
+        elif any(part.get("type") != "text" for _, part in objects(block, "content")):
+            yield f"{path}.content", "an error result with content that is not text"
+
+
+@rule("tool-choice", "documented: tool_choice; TC-01")
+def tool_choice(body: Any) -> Violations:
+    """The tool choice is a documented one and refers to a declared tool."""
+    choice = member(body, "tool_choice")
+    if choice is None:
+        return
+    kind = member(choice, "type")
+    if kind not in _CHOICES:
+        yield "tool_choice.type", f"must be one of {', '.join(_CHOICES)}, got {kind!r}"
+    elif not items(body, "tools"):
+        yield "tool_choice", "a tool choice without tools"
+    elif kind == "tool" and choice.get("name") not in [tool.get("name") for _, tool in objects(body, "tools")]:
+        yield "tool_choice.name", f"{choice.get('name')!r} is not declared"
+
+
+@rule(
+    "tool-choice-thinking",
+    "refusal: thinking may not be enabled when tool_choice forces tool use; TC-01",
+)
+def tool_choice_thinking(body: Any) -> Violations:
+    """Thinking and a forced tool choice cannot be combined."""
+    if thinks(body) and member(member(body, "tool_choice"), "type") in ("any", "tool"):
+        yield "tool_choice", "must be auto or none because thinking is enabled"
+
+
+@rule("cache-marks", "refusal: a maximum of 4 blocks with cache_control may be provided")
+def cache_marks(body: Any) -> Violations:
+    """At most four blocks have a cache mark."""
+    holders = [*blocks_of(body, system=True, nested=True), *objects(body, "tools")]
+    marked = [path for path, holder in holders if holder.get("cache_control")]
+    if len(marked) > _MOST_CACHE_MARKS:
+        found = f"{len(marked)} cache marks, at most {_MOST_CACHE_MARKS} are allowed"
+        yield f"{marked[_MOST_CACHE_MARKS]}.cache_control", found
+
+
+@rule("container", "refusal: container_id is required; PTC-01")
+def container(body: Any) -> Violations:
+    """Results for calls made by code name the container in which the code runs."""
+    if member(body, "container"):
+        return
+    for turn in turns_of(body)[-2:-1]:
+        for _, block in turn.of("tool_use") if turn.role == "assistant" else ():
+            if text(member(block.get("caller"), "type")).startswith("code_execution"):
+                yield "container", f"{block.get('id')} was called by code; its container must be named"
+                return

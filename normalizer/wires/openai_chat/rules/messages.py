@@ -1,0 +1,384 @@
+"""Rules about the messages: calls, their results, and the content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ...rule import Violations, rule
+from ...traverse import items, member, objects, text
+from ...xai_tools import RESERVED_ON_CHAT
+from ..dialects import USER_AFTER_TOOL
+
+OPENAI = ("openai", "azure")
+#: Providers known to check the pairing of calls and results as strictly as OpenAI.
+_PAIRING = (*OPENAI, "deepseek", "mistral", "xai", "groq")
+_REFERENCE = "OpenAI API reference"
+_REFUSAL = "OpenAI's error message"
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_SHORT_ID = re.compile("[a-zA-Z0-9]{9}")
+_MEMBERS = {
+    "groq": {
+        "assistant": {"role", "content", "tool_calls", "function_call", "name", "reasoning"},
+        "tool": {"role", "content", "tool_call_id", "name"},
+    },
+    "mistral": {
+        "assistant": {"role", "content", "tool_calls", "prefix"},
+        "tool": {"role", "content", "tool_call_id", "name"},
+    },
+}
+
+
+class Round(NamedTuple):
+    """An assistant message with calls, and the tool messages directly after it.
+
+    ``path``: the path of the message, or "" for results that follow no calls. ``ids``: the ids of its calls.
+    ``results``: path and call id of each tool message. An id, of any type, is represented by its `repr`.
+    """
+
+    path: str
+    ids: list[str]
+    results: list[tuple[str, str]]
+
+
+def calls(message: dict[str, Any], path: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return path and value of each call of an assistant message. Its path counts only calls that are objects."""
+    if message.get("role") != "assistant":
+        return []
+    return [(f"{path}.tool_calls[{n}]", call) for n, (_, call) in enumerate(objects(message, "tool_calls"))]
+
+
+def all_calls(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield path and value of each call of the history."""
+    for path, message in objects(body, "messages"):
+        yield from calls(message, path)
+
+
+def function_of(holder: Any) -> dict[str, Any]:
+    """Return the `function` or `custom` object of a call or tool definition, or an empty one."""
+    return next((value for kind in ("function", "custom") if isinstance(value := member(holder, kind), dict)), {})
+
+
+def _rounds(body: Any) -> Iterator[Round]:
+    round = Round("", [], [])
+    for path, message in objects(body, "messages"):
+        if message.get("role") == "tool":
+            round.results.append((path, repr(message.get("tool_call_id"))))
+            continue
+        yield round
+        asked = calls(message, path)
+        round = Round(path if asked else "", [repr(call.get("id")) for _, call in asked], [])
+    yield round
+
+
+def _ids(body: Any) -> Iterator[tuple[str, str]]:
+    for path, message in objects(body, "messages"):
+        holders = [(f"{place}.id", call.get("id")) for place, call in calls(message, path)]
+        if message.get("role") == "tool":
+            holders.append((f"{path}.tool_call_id", message.get("tool_call_id")))
+        yield from ((place, id) for place, id in holders if isinstance(id, str))
+
+
+def _names(body: Any) -> Iterator[tuple[str, Any]]:
+    for path, call in all_calls(body):
+        yield f"{path}.function.name", function_of(call).get("name")
+    for path, tool in objects(body, "tools"):
+        if function := function_of(tool):
+            yield f"{path}.function.name", function.get("name")
+
+
+def _parts(body: Any) -> Iterator[tuple[str, Any]]:
+    for path, message in objects(body, "messages"):
+        for number, part in enumerate(items(message, "content")):
+            yield f"{path}.content[{number}]", part
+
+
+@rule("messages-empty", _REFERENCE)
+def messages_empty(body: Any) -> Violations:
+    """A request contains at least one message."""
+    if not items(body, "messages"):
+        yield "messages", "at least one message is required"
+
+
+@rule("message-object", _REFERENCE)
+def message_object(body: Any) -> Violations:
+    """A message is an object."""
+    for number, message in enumerate(items(body, "messages")):
+        if not isinstance(message, dict):
+            yield f"messages[{number}]", "must be an object"
+
+
+@rule("role-unknown", _REFERENCE)
+def role_unknown(body: Any) -> Violations:
+    """A message's role is one of the documented ones."""
+    for path, message in objects(body, "messages"):
+        if message.get("role") not in _ROLES:
+            yield f"{path}.role", f"unknown role: {message.get('role')!r}"
+
+
+@rule("call-unanswered", f"{_REFUSAL}; HIST-06", _PAIRING)
+def call_unanswered(body: Any) -> Violations:
+    """One tool message for each call directly follows an assistant turn with calls."""
+    for path, ids, results in _rounds(body):
+        answered = {id for _, id in results}
+        for number, id in enumerate(ids):
+            if id not in answered:
+                yield f"{path}.tool_calls[{number}]", f"no tool message with id {id} directly follows the call"
+
+
+@rule("result-orphan", f"{_REFUSAL}; HIST-07, HIST-30", _PAIRING)
+def result_orphan(body: Any) -> Violations:
+    """A tool message refers to a call of the assistant turn directly before it."""
+    for asked, ids, results in _rounds(body):
+        known = set(ids)
+        for path, id in results:
+            if not asked:
+                yield path, "a tool message that follows no assistant message with calls"
+            elif id not in known:
+                yield f"{path}.tool_call_id", f"the preceding assistant message has no call {id}"
+
+
+@rule("result-duplicate", f"{_REFUSAL}; ID-08", _PAIRING)
+def result_duplicate(body: Any) -> Violations:
+    """A call has one tool message."""
+    for _, _, results in _rounds(body):
+        seen = set[str]()
+        for path, id in results:
+            if id in seen:
+                yield f"{path}.tool_call_id", f"a second result for {id}"
+            seen.add(id)
+
+
+@rule("id-missing", _REFERENCE, _PAIRING)
+def id_missing(body: Any) -> Violations:
+    """Calls and their results contain the call's id."""
+    for path, message in objects(body, "messages"):
+        for place, call in calls(message, path):
+            if not text(call.get("id")):
+                yield f"{place}.id", "a call without an id"
+        if message.get("role") == "tool" and not text(message.get("tool_call_id")):
+            yield f"{path}.tool_call_id", "a result without the id of its call"
+
+
+@rule("id-repeated", "ID-09", _PAIRING)
+def id_repeated(body: Any) -> Violations:
+    """Call ids are unique within a turn."""
+    for path, ids, _ in _rounds(body):
+        seen = set[str]()
+        for number, id in enumerate(ids):
+            if id in seen:
+                yield f"{path}.tool_calls[{number}].id", f"{id} occurs twice in one turn"
+            seen.add(id)
+
+
+@rule("id-long", f"{_REFUSAL}; ID-13", OPENAI)
+def id_long(body: Any) -> Violations:
+    """An id has at most 40 characters."""
+    for path, id in _ids(body):
+        if len(id) > 40:
+            yield path, f"{len(id)} characters, at most 40 are allowed"
+
+
+@rule("id-short", "Mistral's error message; ID-13", ["mistral"], error_type="invalid_function_call")
+def id_short(body: Any) -> Violations:
+    """An id consists of exactly 9 letters and digits."""
+    for path, id in _ids(body):
+        if not _SHORT_ID.fullmatch(id):
+            yield path, f"{id!r} does not consist of 9 letters and digits"
+
+
+@rule("name-pattern", f"{_REFERENCE}; NAME-04")
+def name_pattern(body: Any) -> Violations:
+    """A tool's name consists of 1 to 64 letters, digits, _ and -."""
+    for path, name in _names(body):
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            yield path, f"{name!r} does not match {_NAME.pattern}"
+
+
+@rule("name-reserved", "XAI-08", ["xai"])
+def name_reserved(body: Any) -> Violations:
+    """xAI reserves the names of its hosted tools."""
+    for path, name in _names(body):
+        if text(name) in RESERVED_ON_CHAT:
+            yield path, f"{name} is reserved"
+
+
+@rule("arguments-text", _REFERENCE, OPENAI)
+def arguments_text(body: Any) -> Violations:
+    """Arguments are JSON text."""
+    for path, call in all_calls(body):
+        function = call.get("function")
+        if isinstance(function, dict) and not isinstance(function.get("arguments"), str):
+            yield f"{path}.function.arguments", "must be a string"
+
+
+@rule("calls-empty", _REFUSAL, OPENAI)
+def calls_empty(body: Any) -> Violations:
+    """A list of calls is not empty."""
+    for path, message in objects(body, "messages"):
+        if message.get("tool_calls") == []:
+            yield f"{path}.tool_calls", "an empty list of calls"
+
+
+@rule("content-missing", _REFERENCE, OPENAI)
+def content_missing(body: Any) -> Violations:
+    """A message has content, unless it is an assistant message with calls or a refusal."""
+    for path, message in objects(body, "messages"):
+        content = message.get("content")
+        if message.get("role") == "assistant" and not content and not isinstance(content, str):
+            if not any(message.get(name) for name in ("tool_calls", "function_call", "refusal", "audio")):
+                yield f"{path}.content", "neither content nor calls"
+        elif content == []:
+            yield f"{path}.content", "an empty list of parts"
+        elif not isinstance(content, (str, list)):
+            yield f"{path}.content", "must be a string or a list of parts"
+
+
+@rule(
+    "content-text",
+    "EMPTY-01 (an empty list, also reported as refused, was taken by all grok models that were recorded with it)",
+    ["xai"],
+)
+def content_text(body: Any) -> Violations:
+    """xAI requires content next to calls; it may be ''."""
+    for path, message in objects(body, "messages"):
+        if calls(message, path) and message.get("content") is None:
+            yield f"{path}.content", "calls without content"
+
+
+def _unknown_parts(body: Any, known: str) -> Violations:
+    for path, part in _parts(body):
+        kind = member(part, "type")
+        if kind is None:
+            yield path, "a part without a type"
+        elif kind not in known.split():
+            yield path, f"unknown part type: {kind!r}"
+
+
+@rule("part-type", f"{_REFUSAL}s (missing required parameter: type; the supported values)", OPENAI)
+def part_type(body: Any) -> Violations:
+    """A content part has one of the documented types."""
+    return _unknown_parts(body, "text image_url input_audio refusal audio file")
+
+
+@rule("part-type-deepseek", "DeepSeek's error message (unknown variant, expected `text`)", ["deepseek"])
+def part_type_deepseek(body: Any) -> Violations:
+    """DeepSeek accepts only text parts."""
+    return _unknown_parts(body, "text")
+
+
+@rule("part-type-groq", "Groq's SDK", ["groq"])
+def part_type_groq(body: Any) -> Violations:
+    """A content part has one of the documented types."""
+    return _unknown_parts(body, "text image_url document")
+
+
+@rule("part-type-mistral", "Mistral's SDK and API description", ["mistral"], status=422)
+def part_type_mistral(body: Any) -> Violations:
+    """A content part has one of the documented types."""
+    known = "text image_url input_audio document_url file reference thinking resource resource_link tool_reference"
+    return _unknown_parts(body, known)
+
+
+@rule("file-id", "Mistral's SDK", ["mistral"], status=422)
+def file_id(body: Any) -> Violations:
+    """Mistral accepts a file by its id, and file data only in a document_url."""
+    for path, part in _parts(body):
+        if member(part, "type") == "file" and not isinstance(part.get("file_id"), str):
+            yield path, "a file without a file_id"
+
+
+@rule("audio-format", _REFERENCE, OPENAI)
+def audio_format(body: Any) -> Violations:
+    """Audio is wav or mp3."""
+    for path, part in _parts(body):
+        audio = part.get("input_audio") if member(part, "type") == "input_audio" else None
+        if isinstance(audio, dict) and audio.get("format") not in ("wav", "mp3"):
+            yield f"{path}.input_audio.format", f"must be wav or mp3, got {audio.get('format')!r}"
+
+
+@rule("result-text", f"{_REFERENCE}; RES-03", OPENAI)
+def result_text(body: Any) -> Violations:
+    """The parts of a tool message are text."""
+    for path, message in objects(body, "messages"):
+        for number, part in enumerate(items(message, "content") if message.get("role") == "tool" else ()):
+            if member(part, "type") != "text":
+                yield f"{path}.content[{number}]", "a part of a tool message that is not text"
+
+
+@rule("result-members", "RES-02")
+def result_members(body: Any) -> Violations:
+    """A tool message has no error flag."""
+    for path, message in objects(body, "messages"):
+        for name in message if message.get("role") == "tool" else ():
+            if name in ("is_error", "status", "error"):
+                yield f"{path}.{name}", "a tool message has no such member"
+
+
+@rule("function-name", _REFERENCE)
+def function_name(body: Any) -> Violations:
+    """A function message contains the function's name."""
+    for path, message in objects(body, "messages"):
+        if message.get("role") == "function" and not text(message.get("name")):
+            yield f"{path}.name", "a function message without the function's name"
+
+
+@rule("user-after-tool", "Mistral's error message; ORD-04 (mistral-small-latest was recorded to take it)", ["mistral"])
+def user_after_tool(body: Any) -> Violations:
+    """An assistant message separates a tool result from a user message."""
+    if text(member(body, "model")) in USER_AFTER_TOOL:
+        return
+    previous = None
+    for path, message in objects(body, "messages"):
+        role = message.get("role")
+        if previous == "tool" and role in ("user", "system"):
+            yield f"{path}.role", f"a {role} message directly after a tool message"
+        previous = role
+
+
+@rule("content-or-calls", "Mistral's error message", ["mistral"])
+def content_or_calls(body: Any) -> Violations:
+    """An assistant message has content or calls."""
+    for path, message in objects(body, "messages"):
+        if message.get("role") == "assistant" and not message.get("content") and not calls(message, path):
+            yield path, "neither content nor calls"
+
+
+@rule("assistant-last", "Mistral's error message", ["mistral"])
+def assistant_last(body: Any) -> Violations:
+    """The last message is a user or tool message, or an assistant prefix."""
+    for path, message in list(objects(body, "messages"))[-1:]:
+        if message.get("role") == "assistant" and not message.get("prefix") and not calls(message, path):
+            yield f"{path}.role", "the last message is the assistant's"
+
+
+def _undocumented(body: Any, provider: str) -> Violations:
+    for path, message in objects(body, "messages"):
+        known = _MEMBERS[provider].get(text(message.get("role")), message.keys())
+        for name in message:
+            if name not in known:
+                yield f"{path}.{name}", "not supported in this role"
+
+
+@rule("member-groq", "Groq's error message (property is unsupported)", ["groq"])
+def member_groq(body: Any) -> Violations:
+    """Groq rejects undocumented members of a message."""
+    return _undocumented(body, "groq")
+
+
+@rule("member-mistral", "Mistral's error message (extra inputs are not permitted)", ["mistral"], status=422)
+def member_mistral(body: Any) -> Violations:
+    """Mistral rejects undocumented members of a message."""
+    return _undocumented(body, "mistral")
+
+
+@rule("reasoning-missing", "DeepSeek's guide on thinking mode and its error message", ["deepseek"])
+def reasoning_missing(body: Any) -> Violations:
+    """In DeepSeek's thinking mode, turns with calls contain their reasoning_content."""
+    if member(member(body, "thinking"), "type") != "enabled" and member(body, "model") != "deepseek-reasoner":
+        return
+    for path, message in objects(body, "messages"):
+        if calls(message, path) and not isinstance(message.get("reasoning_content"), str):
+            yield f"{path}.reasoning_content", "missing next to calls"
