@@ -130,7 +130,7 @@ class Noted(_Event, tag="noted", frozen=True, gc=False):
     """A note of the turn or of its ``direct`` middleware. ``note``: its name; ``data``: its content.
 
     "retry": the provider is overloaded and is asked again after ``data["seconds"]``. For the other notes, and all of
-    them as structs, see `orchestration.messages`.
+    them as structs, see `orchestration.notes`.
     """
 
     round: int

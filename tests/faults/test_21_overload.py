@@ -23,7 +23,7 @@ from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.inputs import Begin
 from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits
-from toolparity.normalizer.turns.orchestration.messages import Retry, message_of
+from toolparity.normalizer.turns.orchestration.notes import RetryNote, note_of
 from toolparity.normalizer.turns.orchestration.recording import record, replay
 from toolparity.normalizer.turns.retry_after import demanded, retry_after, with_retry_after
 
@@ -167,8 +167,8 @@ def test_an_overloaded_provider_is_asked_again_after_the_seconds_that_it_demands
     assert waits.slept == [7.0, 1.5, 4.0]
     assert isinstance(events[-1], (told.TurnComplete, told.Noted))
     assert counting.names == ["look"]
-    retries = [message_of(one) for one in only(events, told.Noted) if one.note == "retry"]
-    assert [(one.attempt, one.seconds, one.demanded, one.status) for one in retries if isinstance(one, Retry)] == [
+    retries = [note_of(one) for one in only(events, told.Noted) if one.note == "retry"]
+    assert [(one.attempt, one.seconds, one.demanded, one.status) for one in retries if isinstance(one, RetryNote)] == [
         (2, 7.0, 7.0, 429),
         (3, 1.5, 1.5, 503),
         (4, 4.0, None, 529),

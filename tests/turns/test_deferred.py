@@ -456,7 +456,7 @@ def test_a_tool_without_a_function_can_be_neither_alone_nor_helped_out(options: 
 
 def test_nobody_falls_back_to_a_tool_that_is_run_elsewhere() -> None:
     tools = Tools([Tool(name="look", function=lambda: None, fallback="post"), Tool(name="post")])
-    with pytest.raises(InvalidTool, match="falls back to 'post', which is run elsewhere"):
+    with pytest.raises(InvalidTool, match="its fallback 'post' runs elsewhere"):
         Coordinator(Emulated("openai.chat", ONE), tools)
 
 

@@ -3,15 +3,15 @@
     from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
     orchestrated = await Coordinator(provider, tools, limits=Limits(rounds=4)).run("…")
 
-| part                       | module        | what it does                                             |
-|----------------------------|---------------|----------------------------------------------------------|
-| query coordinator          | `coordinator` | enforces limits, chooses the level of recovery           |
-| reasoning engine           | `engine`      | sends one request to the provider                        |
-| tool execution dispatcher  | `dispatcher`  | applies breakers and fallbacks to each call              |
-| context synthesizer        | `context`     | fits a request into a token budget (`memory`, `summaries`) |
-| response assembler         | `assembler`   | adds a note on uncertainty to the answer                 |
+| part                       | module        | what it does                                              |
+|----------------------------|---------------|-----------------------------------------------------------|
+| query coordinator          | `coordinator` | enforces `limits`, chooses the level of recovery          |
+| reasoning engine           | `engine`      | sends a request if its breaker and the time limit allow   |
+| tool execution dispatcher  | `dispatcher`  | applies breakers and fallbacks to each call               |
+| context synthesizer        | `context`     | fits a request into a token budget (`memory`)             |
+| response assembler         | `assembler`   | adds a note on uncertainty to the answer                  |
 
-The parts communicate through the types in `messages`. `recording` records a turn and replays it.
+`notes` are what a turn reports of its phases and recoveries. `recording` records a turn and replays it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .assembler import Orchestrated
     from .breakers import Breakers
     from .context import Built, ContextBuilder
-    from .coordinator import Coordinator, Limits
+    from .coordinator import Coordinator
+    from .limits import Limits
     from .memory import Session, session_of
     from .recording import Recorder, record, replay
 
@@ -42,7 +43,7 @@ __all__ = [
 
 _HOMES = {
     "Coordinator": "coordinator",
-    "Limits": "coordinator",
+    "Limits": "limits",
     "Orchestrated": "assembler",
     "Breakers": "breakers",
     "ContextBuilder": "context",

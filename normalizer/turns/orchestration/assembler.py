@@ -8,12 +8,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ..outcome import Outcome
-from .memory import Session, session_of
-from .messages import LEVELS, Recovery, RecoveryLevel
-from .summaries import quoted
+from .memory import Session, quoted, session_of
+from .notes import LEVELS, Recovery, RecoveryLevel
 
 #: The most characters that an assembled answer quotes from one result.
-_QUOTED = 500
+_MAX_RESULT = 500
 
 
 class Orchestrated(Struct, frozen=True):
@@ -40,44 +39,46 @@ def assembled(outcome: Outcome, recoveries: list[Recovery]) -> Orchestrated:
     """Return the answer of a turn that is over or waits. A turn that ended without an answer gets an assembled one."""
     session = session_of(outcome.state.history())
     answer, written = outcome.text, outcome.written
-    made = list(recoveries)
+    recoveries = list(recoveries)
     if outcome.termination not in (None, "cancelled") and not written:
-        answer, written = _put_together(outcome, session), False
+        answer, written = _from_results(outcome, session), False
         why = outcome.error.message if outcome.error is not None else outcome.termination.replace("_", " ")
-        if not any(one.level == "assembled" for one in made):
-            made.append(Recovery(len(outcome.state.rounds), "assembled", why))
-    level = max((one.level for one in made), key=LEVELS.index, default=None)
-    note = uncertainty(made) if outcome.termination is not None else ""
+        if not any(recovery.level == "assembled" for recovery in recoveries):
+            recoveries.append(Recovery(len(outcome.state.rounds), "assembled", why))
+    level = max((recovery.level for recovery in recoveries), key=LEVELS.index, default=None)
+    note = uncertainty(recoveries) if outcome.termination is not None else ""
     text = f"{answer}\n\n{note}" if note else answer
-    return Orchestrated(text, answer, note, written, level, made, session, outcome)
+    return Orchestrated(text, answer, note, written, level, recoveries, session, outcome)
 
 
 def uncertainty(recoveries: list[Recovery]) -> str:
     """Return a note for the user that lists the recovery steps, "" if there were none."""
-    said: list[str] = []
-    levels = {one.level for one in recoveries}
-    for one in recoveries:
-        if one.level == "tool":
-            said.append(f"{one.tool} was used in place of a tool that failed ({quoted(one.why, 200)})")
+    notes = [
+        f"{recovery.tool} was used in place of a tool that failed ({quoted(recovery.why, 200)})"
+        for recovery in recoveries
+        if recovery.level == "tool"
+    ]
+    levels = {recovery.level for recovery in recoveries}
     if "assembled" in levels:
-        said.append("it was put together by the program, and not written by the model")
+        notes.append("it was assembled by the program, and not written by the model")
     elif "session" in levels:
-        said.append("it was written from what was known by then, without looking further")
+        notes.append("it was written from the results so far, without further calls")
     elif "round" in levels:
-        said.append("a step failed and was asked again with less context")
-    return f"Note: this answer may be incomplete: {'; '.join(said)}." if said else ""
+        notes.append("a step failed and was repeated with less context")
+    return f"Note: this answer may be incomplete: {'; '.join(notes)}." if notes else ""
 
 
-def _put_together(outcome: Outcome, session: Session) -> str:
-    why = f" ({outcome.error.type}: {quoted(outcome.error.message, 200)})" if outcome.error is not None else ""
-    current = {id(turn) for round in outcome.state.rounds for turn in round.messages}
-    rounds = [round for round in session.rounds if any(id(turn) in current for turn in round.messages)]
-    calls = [call for round in rounds for call in round.calls]
-    lines = [f"The answer could not be finished: {str(outcome.termination).replace('_', ' ')}{why}."]
-    found = [call for call in calls if not call.failed]
-    lines += ["What was found:", *(f"- {call.told}: {quoted(call.text, _QUOTED)}" for call in found)] if found else []
-    missed = [call for call in calls if call.failed]
-    lines += ["What was not:", *(f"- {call.told}: {quoted(call.text, _QUOTED)}" for call in missed)] if missed else []
-    said = [round.said for round in rounds if round.said]
-    lines += ["What the model said on the way:", *(f"- {quoted(one, _QUOTED)}" for one in said)] if said else []
-    return "\n".join(lines if len(lines) > 1 else [*lines, "Nothing was found out before."])
+def _from_results(outcome: Outcome, session: Session) -> str:
+    error = outcome.error
+    why = f" ({error.type}: {quoted(error.message, 200)})" if error is not None else ""
+    current = {id(message) for round in outcome.state.rounds for message in round.messages}
+    rounds = [round for round in session.rounds if any(id(message) in current for message in round.messages)]
+    calls = [(call.failed, f"- {call.label}: {quoted(call.text, _MAX_RESULT)}") for r in rounds for call in r.calls]
+    sections = {
+        "Results:": [line for failed, line in calls if not failed],
+        "Failures:": [line for failed, line in calls if failed],
+        "The model wrote meanwhile:": [f"- {quoted(round.text, _MAX_RESULT)}" for round in rounds if round.text],
+    }
+    lines = [line for title, items in sections.items() if items for line in (title, *items)]
+    reason = str(outcome.termination).replace("_", " ")
+    return "\n".join([f"The answer is unfinished: {reason}{why}.", *(lines or ["There are no results."])])

@@ -4,7 +4,7 @@
     orchestrated = await coordinator.run("Compare the two courses.")
     orchestrated.text, orchestrated.level
 
-    async for event in coordinator.stream("…"): ...        # includes phases and recoveries, as `noted` events
+    async for event in coordinator.stream("…"): ...        # includes phases and recoveries, as `to_input` events
 
 It wraps one `Turn`. Before each input of the machine, it computes the next step (a pure function) and may replace or
 precede the input: with a retry of the round, or with a limit that makes the next answer the last one.
@@ -18,14 +18,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...conversation import Assistant, Request
-from ...errors import PolicyError
-from ...model import Error, ToolCall
+from ...model import Error
 from ..backoff import DEFAULT, Backoff, ran_elsewhere
 from ..errors import TurnMisused
 from ..events import ResultNeeded, TurnEvent
@@ -59,60 +58,33 @@ from .assembler import Orchestrated, assembled
 from .breakers import Breakers
 from .context import Built, ContextBuilder, Level
 from .dispatcher import Dispatcher
-from .engine import Engine
-from .messages import (
-    FinalResponse,
-    Message,
+from .engine import GuardedProvider
+from .limits import OUT_OF_TIME, Limits, Meter
+from .notes import (
+    FinalPhase,
+    OrchestrationNote,
     Phase,
-    Reasoning,
+    ReasoningPhase,
     Recovery,
     RecoveryLevel,
-    Synthesis,
-    noted,
+    SynthesisPhase,
     phases,
     recoveries,
+    to_input,
 )
 
 _log = logging.getLogger("toolparity")
 
 #: HTTP statuses that a retry with another request cannot fix.
-_HOPELESS = (401, 403, 404)
+_PERMANENT = (401, 403, 404)
 #: Errors of this package, which do not count as failures of the provider.
-_OURS = ("CircuitOpen", "OutOfTime")
-
+_OWN_ERRORS = ("CircuitOpen", "OutOfTime")
 #: Inputs that require no decision.
-_GROWING = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallProgressed)
+_PASSED_ON = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallProgressed)
 
-#: Called before each phase, with the phase and the state after it. If it returns False for a `Synthesis`, the next
+#: Called before each phase, with the phase and the state after it. If it returns False for a `SynthesisPhase`, the next
 #: answer is the last one.
 Listener = Callable[[Phase, TurnState], bool | Awaitable[bool | None] | None]
-
-
-class Limits(Struct, frozen=True):
-    """Limits of one turn; None means no limit.
-
-    ``rounds``: answers whose calls are executed. ``calls``: calls in the turn; those that run elsewhere count, but the
-    limit does not stop them. ``tokens``: input plus output; if a provider reports no usage, `ContextBuilder` counts
-    them. ``seconds``: duration of the turn, without the time it waits for decisions.
-
-    When a limit is reached, the model gets one last request without calls, with ``last_seconds`` beyond ``seconds``.
-    ``attempts``: how often a round that fails is requested, and how many consecutive rounds may have only failed tools,
-    before the last request. Retries for an overloaded provider (`backoff.Backoff`) do not count.
-    """
-
-    rounds: int = 8
-    calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    last_seconds: float = 30.0
-    attempts: int = 2
-
-    def __post_init__(self) -> None:
-        """Raises PolicyError for a negative limit."""
-        for name in self.__struct_fields__:
-            given = getattr(self, name)
-            if given is not None and given < 0:
-                raise PolicyError(f"{name} must be >= 0, got {given}")
 
 
 class Coordinator:
@@ -143,34 +115,28 @@ class Coordinator:
     ) -> None:
         for name in ("executor", "max_rounds", "budget", "direct"):
             if name in options:
-                raise TypeError(f"{name} is the coordinator's own")
+                raise TypeError(f"{name} cannot be passed: the coordinator sets it")
         self.limits = limits if limits is not None else Limits()
         self.breakers = breakers if breakers is not None else Breakers(clock=clock)
         self.context = context if context is not None else ContextBuilder()
         self._listeners = tuple(listeners)
-        self._clock = clock
-        self._untold: list[Message] = []
+        self._meter = Meter(self.limits, clock, self._cancel_calls)
+        self._pending: list[OrchestrationNote] = []
         self._built: tuple[Request, Built] | None = None
         backoff: Backoff | None = options.pop("backoff", DEFAULT)
-        self._backoff = replace(backoff, left=self._left) if backoff is not None else None
-        self._bounds_failures = "on_all_failed" not in options
-        self._then: Prepare | None = options.pop("prepare", None)
+        self._backoff = replace(backoff, left=self._seconds_left) if backoff is not None else None
+        self._limits_failures = "on_all_failed" not in options
+        self._caller_prepare: Prepare | None = options.pop("prepare", None)
         self._level: Level = "whole"
-        self._began: float | None = None
-        self._used = 0.0
-        self._waits: float | None = None  # since when the turn waits for a decision or a result from outside
-        self._timer: asyncio.TimerHandle | None = None
-        self._tries: Counter[int] = Counter()
-        self._ran = 0
-        self._estimated = 0  # tokens of answers without usage
-        own = tools if isinstance(tools, Tools) else Tools(tools)
-        dispatcher = Dispatcher(own, self.breakers, self._forbidden, self._substituted)
-        self._engine = Engine(provider, self.breakers, self._left)
+        self._attempts: Counter[int] = Counter()
+        declared = tools if isinstance(tools, Tools) else Tools(tools)
+        dispatcher = Dispatcher(declared, self.breakers, self._meter.forbid, self._on_substitution)
+        self._provider = GuardedProvider(provider, self.breakers, self._seconds_left)
         self.turn = Turn(
-            self._engine,
-            own,
+            self._provider,
+            declared,
             direct=self._direct,
-            executor=Executor(own, most=most, admit=dispatcher.admit, around=dispatcher.around),
+            executor=Executor(declared, most=most, admit=dispatcher.admit, around=dispatcher.around),
             prepare=self._prepare,
             backoff=self._backoff,
             max_rounds=self.limits.rounds,
@@ -196,207 +162,168 @@ class Coordinator:
         return assembled(self.turn.outcome, self.recoveries)
 
     async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
-        """Run the turn like `run`, and yield its events. A step's messages (`messages.message_of`) come first."""
-        self._began, self._waits = self._clock() - self._used, None
-        self._watch()
+        """Run the turn like `run`, and yield its events. A step's notes (`notes.note_of`) come first."""
+        self._meter.start()
         events = self.turn.stream(message)
         try:
             async for event in events:
                 yield event
         finally:
-            self._used = (self._clock() if self._waits is None else self._waits) - self._began
-            self._unwatch()
+            self._meter.stop()
             await events.aclose()  # type: ignore[attr-defined]
 
     # inputs of the machine
 
     async def _direct(self, state: TurnState, input: Input) -> list[Input]:
-        if isinstance(input, _GROWING):
+        if isinstance(input, _PASSED_ON):
             return [input]
-        if self._waits is not None and self._began is not None:
-            self._began, self._waits = self._began + self._clock() - self._waits, None
-            self._watch()
-        told = self._recovered(state, input)
-        after, effects = _ahead(state, told)
+        self._meter.resume()
+        inputs = self._recovered(state, input)
+        after, effects = _ahead(state, inputs)
         ask = next((effect for effect in effects if isinstance(effect, Ask)), None)
-        ended = [one for one in phases(after, effects) if not isinstance(one, Reasoning)]
-        wanted = [await self._heard(message, after) for message in ended]
-        if ask is not None and not ask.last and (not all(wanted) or self._spent(after)):
-            told = [Finalize("budget_exceeded"), *told]
-            after, effects = _ahead(state, told)
-        elif ask is not None and not ask.last and self._all_failed(after):
-            told = [Finalize("all_tools_failed"), *told]
-            after, effects = _ahead(state, told)
-        for message in phases(after, effects):
-            if isinstance(message, Reasoning):
-                await self._heard(message, after)
+        ended = [phase for phase in phases(after, effects) if not isinstance(phase, ReasoningPhase)]
+        wants_more = all([await self._notify(phase, after) for phase in ended])
+        if ask is not None and not ask.last:
+            if not wants_more or self._meter.is_spent(after.usage):
+                inputs = [Finalize("budget_exceeded"), *inputs]
+            elif self._all_failed(after):
+                inputs = [Finalize("all_tools_failed"), *inputs]
+            after, effects = _ahead(state, inputs)
+        found = phases(after, effects)
+        for phase in found:
+            if isinstance(phase, ReasoningPhase):
+                await self._notify(phase, after)
         if after.ending == "all_tools_failed" and state.ending is None:
             self._recover(len(state.rounds), "session", "all tools failed, round after round")
-        begun = [self._final(one, after) if isinstance(one, FinalResponse) else one for one in phases(after, effects)]
-        notes = [noted(one) for one in (*self._untold, *begun)]
-        self._untold.clear()
+        current = [self._final(phase, after) if isinstance(phase, FinalPhase) else phase for phase in found]
+        notes = [to_input(note) for note in (*self._pending, *current)]
+        self._pending.clear()
         for effect in effects:
             if isinstance(effect, Emit) and isinstance(effect.event, ResultNeeded):
-                self._ran += 1  # it runs elsewhere, so `_forbidden` does not count it
+                self._meter.calls += 1  # it runs elsewhere, so `Meter.forbid` does not count it
             elif isinstance(effect, Wait):
-                self._waits = self._clock()
-                self._unwatch()
+                self._meter.pause()
             elif isinstance(effect, Ask):
                 self._built = effect.request, await self._build(effect.request)
         begins = isinstance(input, (Begin, Resume))  # these must be the first input, also in the log
-        return [*told, *notes] if begins else [*notes, *told]
+        return [*inputs, *notes] if begins else [*notes, *inputs]
 
     def _recovered(self, state: TurnState, input: Input) -> list[Input]:
         """Return the inputs that replace a failed answer: a retry, the last request, or the same input."""
         if not isinstance(input, (AnswerFailed, AnswerReceived)) or state.phase != "asking" or state.round is None:
             return [input]
-        error, response = _trouble(input, state), input.response
+        error, response = _failure(input, state), input.response
         usage = response.usage if response is not None else None
         if response is not None and usage is None and self.built is not None:
-            self._estimated += self.built.tokens + self.context.weight_of(Assistant(response))
+            self._meter.estimated_tokens += self.built.tokens + self.context.weight_of(Assistant(response))
         if error is None:
-            self.breakers.succeeded("provider", self._engine.circuit)
+            self.breakers.succeeded("provider", self._provider.circuit)
             if self._level == "simplified":
                 self._level = "whole"
             return [input]
-        if error.type not in _OURS and error.retryable is not False:
-            self.breakers.failed("provider", self._engine.circuit)
-        why = f"{error.type}: {error.message}"
+        if error.type not in _OWN_ERRORS and error.retryable is not False:
+            self.breakers.failed("provider", self._provider.circuit)
         demanded = input.retry_after
         if demanded is not None and self._backoff is not None and not self._backoff.allows(demanded):
             return [input]  # a retry would come before the delay that the provider demands
-        if error.type == "CircuitOpen" or error.status in _HOPELESS or self._level == "session":
+        if error.type == "CircuitOpen" or error.status in _PERMANENT or self._level == "session":
             return [input]
-        self._tries[state.round.round_number] += 1
+        round, why = state.round.round_number, f"{error.type}: {error.message}"
+        self._attempts[round] += 1
         may_repeat = error.type != "OutOfTime" and not (response is not None and ran_elsewhere(response))
-        if may_repeat and self._tries[state.round.round_number] < self.limits.attempts:
+        if may_repeat and self._attempts[round] < self.limits.attempts:
             self._level = "simplified"
-            self._recover(state.round.round_number, "round", why)
+            self._recover(round, "round", why)
             return [Retry(usage)]
         self._level = "session"
-        self._recover(state.round.round_number, "session", why)
+        self._recover(round, "session", why)
         return [Finalize("incomplete"), Retry(usage)]
 
     def _prepare(self, request: Request) -> Request:
         """Return the request that `_direct` built before this step, because this method cannot await summaries."""
         if self._built is not None and self._built[0] is not self._built[1].request:
             request = self._built[1].request  # else keep the object, so that the writer can reuse its messages
-        return self._then(request) if self._then is not None else request
+        return self._caller_prepare(request) if self._caller_prepare is not None else request
 
     async def _build(self, request: Request) -> Built:
         try:
-            async with asyncio.timeout(self._left()):
+            async with asyncio.timeout(self._seconds_left()):
                 return await self.context.build(request, self._level)
         except TimeoutError:
-            _log.warning("the summaries took all the time that was left")
-            plain = ContextBuilder(self.context.tokens, count=self.context.count)
-            return await plain.build(request, self._level)
+            _log.warning("the summaries took longer than the time left: the request quotes the rounds instead")
+            without_model = ContextBuilder(self.context.tokens, count=self.context.count)
+            return await without_model.build(request, self._level)
 
     # limits
 
-    def _spent(self, state: TurnState) -> str | None:
-        """Return which limit is reached, None if the turn may continue with calls."""
-        limit, usage = self.limits.tokens, state.usage
-        used = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage is not None else 0
-        used += self._estimated
-        if limit is not None and used >= limit:
-            return f"the limit of {limit} tokens is used up"
-        return self._forbidden(None)
-
     def _all_failed(self, state: TurnState) -> bool:
         """Return whether all tools failed in the last ``limits.attempts`` rounds."""
-        closed = state.rounds[:-1]
-        failed = [round.all_failed for round in closed[-max(self.limits.attempts, 1) :]]
-        return self._bounds_failures and len(failed) >= max(self.limits.attempts, 1) and all(failed)
-
-    def _forbidden(self, call: ToolCall | None) -> str | None:
-        """Return why a call must not run. If it may, count it and return None."""
-        limit, left = self.limits.calls, self._seconds_left()
-        if limit is not None and self._ran >= limit:
-            return f"the limit of {limit} calls in this turn is used up"
-        if left is not None and left <= 0:
-            return "the time of this turn is over"
-        self._ran += call is not None
-        return None
+        attempts = max(self.limits.attempts, 1)
+        failed = [round.all_failed for round in state.rounds[:-1][-attempts:]]
+        return self._limits_failures and len(failed) >= attempts and all(failed)
 
     def _seconds_left(self) -> float | None:
-        if self.limits.seconds is None or self._began is None:
-            return None
-        return self._began + self.limits.seconds - (self._clock() if self._waits is None else self._waits)
-
-    def _left(self) -> float | None:
         """Return the seconds left for the current answer, None for no limit. The last answer has more."""
-        left = self._seconds_left()
+        left = self._meter.seconds_left()
         if left is None:
             return None
         round = self.turn.state.round
         return left + self.limits.last_seconds if round is not None and round.last else left
 
-    def _watch(self) -> None:
-        left = self._seconds_left()
-        if left is not None:
-            self._timer = asyncio.get_running_loop().call_later(max(left, 0), self._overdue)
-
-    def _unwatch(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _overdue(self) -> None:
+    def _cancel_calls(self) -> None:
         """Cancel the running calls when the time is over, so that the last request follows."""
         round = self.turn.state.round
         for call in round.calls if round is not None else ():
             if call.status == "started":
-                try:
-                    self.turn.cancel("the time of this turn is over", call_id=call.id)
-                except TurnMisused:
-                    continue  # it has just ended
+                with suppress(TurnMisused):  # it has just ended
+                    self.turn.cancel(OUT_OF_TIME, call_id=call.id)
 
-    # messages
+    # notes
 
     def _recover(
         self, round: int, level: RecoveryLevel, why: str, call: str | None = None, tool: str | None = None
     ) -> None:
         recovery = Recovery(round, level, why, call, tool)
         self.recoveries.append(recovery)
-        self._untold.append(recovery)
+        self._pending.append(recovery)
 
-    def _final(self, message: FinalResponse, state: TurnState) -> FinalResponse:
-        """Return the message with the answer, so that readers of a log get the same answer as the caller."""
-        done = assembled(outcome_of(state), self.recoveries)
-        for recovery in done.recoveries[len(self.recoveries) :]:
-            self.recoveries.append(recovery)
-            self._untold.append(recovery)
-        return replace(message, text=done.text, uncertainty=done.uncertainty)
+    def _final(self, phase: FinalPhase, state: TurnState) -> FinalPhase:
+        """Return the phase with the answer, so that readers of a log get the same answer as the caller."""
+        orchestrated = assembled(outcome_of(state), self.recoveries)
+        added = orchestrated.recoveries[len(self.recoveries) :]
+        self.recoveries += added
+        self._pending += added
+        return replace(phase, text=orchestrated.text, uncertainty=orchestrated.uncertainty)
 
-    def _substituted(self, call_id: str, tool: str, why: str) -> None:
+    def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
         self._recover(len(self.turn.state.rounds), "tool", why, call_id, tool)
 
-    async def _heard(self, message: Phase, state: TurnState) -> bool:
-        """Call the listeners. Return False if one of them returned False for a `Synthesis`."""
-        wanted = True
+    async def _notify(self, phase: Phase, state: TurnState) -> bool:
+        """Call the listeners. Return False if one of them returned False for a `SynthesisPhase`."""
+        wants_more = True
         for listener in self._listeners:
             try:
-                said = listener(message, state)
-                said = await said if inspect.isawaitable(said) else said
+                result = listener(phase, state)
+                result = await result if inspect.isawaitable(result) else result
             except BaseException as error:
                 if not is_failure(error):
                     raise
                 _log.warning("a listener failed", exc_info=True)
                 continue
-            wanted = wanted and (said is not False or not isinstance(message, Synthesis))
-        return wanted
+            wants_more = wants_more and (result is not False or not isinstance(phase, SynthesisPhase))
+        return wants_more
 
 
 def _ahead(state: TurnState, inputs: list[Input]) -> tuple[TurnState, list[Effect]]:
     """Return the state and the effects after these inputs. A step is pure, so it can be computed in advance."""
     effects: list[Effect] = []
     for input in inputs:
-        state, more = step(state, input)
-        effects += more
+        state, added = step(state, input)
+        effects += added
     return state, effects
 
 
-def _trouble(input: AnswerFailed | AnswerReceived, state: TurnState) -> Error | None:
+def _failure(input: AnswerFailed | AnswerReceived, state: TurnState) -> Error | None:
     """Return the error of a failed answer, None for a usable one."""
     if isinstance(input, AnswerFailed):
         return input.error
@@ -407,5 +334,5 @@ def _trouble(input: AnswerFailed | AnswerReceived, state: TurnState) -> Error | 
     if not response.complete or choice is None:
         return Error("Incomplete", "the answer broke off")
     if choice.stop.reason in ("malformed_call", "error"):
-        return Error("Incomplete", f"the answer ended with {choice.stop.reason}")
+        return Error("Incomplete", f"the answer ended with stop reason {choice.stop.reason}")
     return None

@@ -22,12 +22,13 @@ from ..execution.tool_results import failure
 from ..execution.tools import Fallback, Tool
 from ..machine.state import TOOL_FAILURES
 from .breakers import Breakers
+from .memory import quoted
 
 #: Called with the call id, the name of the fallback that ran, and the reason.
-Substituted = Callable[[str, str, str], None]
+OnSubstitution = Callable[[str, str, str], None]
 #: Called before a call runs. It returns why the call must not run, or None.
-Forbidden = Callable[[ToolCall], str | None]
-_QUOTED = 500
+Forbid = Callable[[ToolCall], str | None]
+_MAX_QUOTE = 500
 
 
 def check_fallbacks(tools: Mapping[str, Tool]) -> None:
@@ -38,13 +39,13 @@ def check_fallbacks(tools: Mapping[str, Tool]) -> None:
             continue
         other = tools.get(fallback.tool)
         if other is None:
-            raise InvalidTool(f"{tool.name!r} falls back to {fallback.tool!r}, which is not there", where=tool.name)
+            raise InvalidTool(f"its fallback {fallback.tool!r} is not declared", where=tool.name)
         if other.function is None:
-            said = f"{tool.name!r} falls back to {other.name!r}, which is run elsewhere"
-            raise InvalidTool(said, where=tool.name, hint="fall back to a tool with a function")
+            what = f"its fallback {other.name!r} runs elsewhere"
+            raise InvalidTool(what, where=tool.name, hint="use a fallback with a function")
         if tool.parallel and not other.parallel:
-            said = f"{tool.name!r} may run beside others, and {other.name!r}, its fallback, may not"
-            raise InvalidTool(said, where=tool.name, hint="declare both with parallel=False")
+            what = f"it is parallel, but its fallback {other.name!r} is not"
+            raise InvalidTool(what, where=tool.name, hint="declare both with parallel=False")
 
 
 def fallback_of(tool: Tool) -> Fallback | None:
@@ -55,80 +56,79 @@ def fallback_of(tool: Tool) -> Fallback | None:
 class Dispatcher:
     """Provides ``admit`` and ``around`` for an executor.
 
-    ``forbidden``: enforces the limits, and counts each call that may run. ``substituted``: called when a fallback has
+    ``forbid``: enforces the limits, and counts each call that may run. ``on_substitution``: called when a fallback has
     replaced a call. Raises InvalidTool, see `check_fallbacks`.
     """
 
     def __init__(
-        self, tools: Mapping[str, Tool], breakers: Breakers, forbidden: Forbidden, substituted: Substituted
+        self, tools: Mapping[str, Tool], breakers: Breakers, forbid: Forbid, on_substitution: OnSubstitution
     ) -> None:
         check_fallbacks(tools)
         self._tools = tools
         self._breakers = breakers
-        self._forbidden = forbidden
-        self._substituted = substituted
-        self._open: dict[str, str] = {}  # call id -> why its own tool is not tried, but only its fallbacks
+        self._forbid = forbid
+        self._on_substitution = on_substitution
+        self._refusals: dict[str, str] = {}  # call id -> why its own tool is not tried, but only its fallbacks
 
     def admit(self, call: ToolCall) -> FinishedCall | None:
         """Return a result if neither the call nor a fallback may run. Otherwise count the call and return None."""
         refusal = self._breakers.refusal("tool", call.name)
         if refusal is not None:
             troubles = [refusal]
-            for other in self._substitutes(call, troubles):
-                why = self._breakers.refusal("tool", other.name)
+            for substitute in self._substitutes(call, troubles):
+                why = self._breakers.refusal("tool", substitute.name)
                 if why is None:
                     break
                 troubles.append(why)
             else:
-                return FinishedCall(call, failure(call, "\n".join(troubles)), "failed")
-        forbidden = self._forbidden(call)
+                return _failed(call, "\n".join(troubles))
+        forbidden = self._forbid(call)
         if forbidden is not None:
             return FinishedCall(call, failure(call, f"This call was not executed: {forbidden}."), "skipped")
         if refusal is not None:
-            self._open[call.id] = refusal
+            self._refusals[call.id] = refusal
         else:
             self._breakers.admit("tool", call.name)
         return None
 
     async def around(self, call: ToolCall, run: RunCall) -> FinishedCall:
         """Run a call, or a fallback if it fails, and return one result, which names the fallback that ran."""
-        refusal = self._open.pop(call.id, None)
-        first = (
-            await self._heard(call, run) if refusal is None else FinishedCall(call, failure(call, refusal), "failed")
-        )
+        refusal = self._refusals.pop(call.id, None)
+        first = await self._run(call, run) if refusal is None else _failed(call, refusal)
         if first.outcome not in TOOL_FAILURES:
             return first
-        ran, troubles = first, list[str]()
-        for other in self._substitutes(call, troubles):
-            if ran.outcome == "cancelled":
+        last, troubles = first, list[str]()
+        for substitute in self._substitutes(call, troubles):
+            if last.outcome == "cancelled":
                 break
-            why = _said(ran)
-            ran = await self._instead(other, run)
-            if ran.outcome == "returned":
-                self._substituted(call.id, other.name, why)
-                note = f"[{call.name} failed: {why}. {other.name}({other.arguments_text}) was run in its place.]"
-                return replace(ran, result=replace(ran.result, parts=[TextPart(note), *ran.result.parts], plain=False))
-            troubles.append(f"{other.name}, tried in its place, failed: {_said(ran)}")
+            why = _summary(last)
+            last = await self._run_substitute(substitute, run)
+            if last.outcome == "returned":
+                self._on_substitution(call.id, substitute.name, why)
+                instead = f"{substitute.name}({substitute.arguments_text})"
+                note = TextPart(f"[{call.name} failed: {why}. {instead} was run in its place.]")
+                return replace(last, result=replace(last.result, parts=[note, *last.result.parts], plain=False))
+            troubles.append(f"{substitute.name}, tried in its place, failed: {_summary(last)}")
         if not troubles:
             return first
         parts: list[Part] = [*first.result.parts, TextPart("\n" + "\n".join(troubles))]
         return replace(first, result=replace(first.result, parts=parts, plain=False))
 
-    async def _instead(self, call: ToolCall, run: RunCall) -> FinishedCall:
+    async def _run_substitute(self, call: ToolCall, run: RunCall) -> FinishedCall:
         try:
             self._breakers.admit("tool", call.name)
         except CircuitOpen as error:
-            return FinishedCall(call, failure(call, error.what), "failed")
-        return await self._heard(call, run)
+            return _failed(call, error.what)
+        return await self._run(call, run)
 
-    async def _heard(self, call: ToolCall, run: RunCall) -> FinishedCall:
+    async def _run(self, call: ToolCall, run: RunCall) -> FinishedCall:
         """Run a call and report success or failure to its breaker."""
-        ran = await run(call)
-        if ran.outcome in ("raised", "timeout", "unsayable"):
+        finished = await run(call)
+        if finished.outcome in ("raised", "timeout", "unsayable"):
             self._breakers.failed("tool", call.name)
-        elif ran.outcome in ("returned", "failed"):  # a tool that reports its own failure works
+        elif finished.outcome in ("returned", "failed"):  # a tool that reports its own failure works
             self._breakers.succeeded("tool", call.name)
-        return ran
+        return finished
 
     def _substitutes(self, call: ToolCall, troubles: list[str]) -> Iterator[ToolCall]:
         """Yield the fallback calls in order, each with arguments derived from the call before.
@@ -150,16 +150,19 @@ class Dispatcher:
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                troubles.append(f"{fallback.tool} has no arguments to be tried with: {described(error)}")
+                troubles.append(f"{fallback.tool} was not tried in its place: no arguments: {described(error)}")
                 return
             if self._tools[fallback.tool].needs_approval(arguments):
-                troubles.append(f"{fallback.tool} was not tried in its place: it has to be allowed")
+                troubles.append(f"{fallback.tool} was not tried in its place: it needs approval")
                 return
             before = replace(before, name=fallback.tool, arguments=arguments, arguments_text=text)
             yield before
 
 
-def _said(ran: FinishedCall) -> str:
-    content = result_content(ran.result)
-    text = " ".join((content if isinstance(content, str) else json_codec.text(content)).split()).rstrip(".")
-    return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
+def _failed(call: ToolCall, text: str) -> FinishedCall:
+    return FinishedCall(call, failure(call, text), "failed")
+
+
+def _summary(finished: FinishedCall) -> str:
+    content = result_content(finished.result)
+    return quoted((content if isinstance(content, str) else json_codec.text(content)).rstrip().rstrip("."), _MAX_QUOTE)

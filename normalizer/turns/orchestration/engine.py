@@ -10,23 +10,23 @@ from ..errors import OutOfTime
 from ..model_call import close
 from ..provider import Provider
 from .breakers import Breakers
+from .limits import OUT_OF_TIME
 
 
-class Engine:
-    """A provider that wraps another one. ``left``: returns the seconds left for an answer, None for no limit."""
+class GuardedProvider:
+    """A provider that sends requests only if its breaker and the time limit allow it.
 
-    def __init__(self, provider: Provider, breakers: Breakers, left: Callable[[], float | None]) -> None:
+    ``seconds_left``: returns the seconds left for an answer, None for no limit. ``circuit``: the name of the breaker.
+    """
+
+    def __init__(self, provider: Provider, breakers: Breakers, seconds_left: Callable[[], float | None]) -> None:
         self.wire = provider.wire
         self.name = provider.name
         self.model = provider.model
+        self.circuit = provider.name or provider.wire
         self._provider = provider
         self._breakers = breakers
-        self._left = left
-
-    @property
-    def circuit(self) -> str:
-        """The name of the provider's breaker."""
-        return self.name or self.wire
+        self._seconds_left = seconds_left
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         """Send one request and yield the chunks of its answer.
@@ -34,22 +34,22 @@ class Engine:
         Raises CircuitOpen, OutOfTime, and the exceptions of the provider.
         """
         self._breakers.admit("provider", self.circuit)
-        pieces = self._provider.ask(body)
+        chunks = self._provider.ask(body)
         try:
             while True:
-                left = self._left()
+                left = self._seconds_left()
                 if left is not None and left <= 0:
-                    raise OutOfTime("the time of this turn is over")
+                    raise OutOfTime(OUT_OF_TIME)
                 limit = asyncio.timeout(left)
                 try:
                     async with limit:
-                        piece = await anext(pieces)
+                        chunk = await anext(chunks)
                 except StopAsyncIteration:
                     return
                 except TimeoutError:
                     if limit.expired():
-                        raise OutOfTime("the time of this turn is over") from None
+                        raise OutOfTime(OUT_OF_TIME) from None
                     raise  # the provider raised it
-                yield piece
+                yield chunk
         finally:
-            await close(pieces)
+            await close(chunks)

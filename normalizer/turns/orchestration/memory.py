@@ -1,20 +1,25 @@
-"""Memory of a conversation in four layers: facts, tool usage, intent and reasoning. It derives from the messages.
+"""Memory of a conversation in four layers (facts, tool usage, intent, reasoning), and summaries of its rounds.
 
-session = session_of(request.turns)
-session.discovered_facts      # results of the calls that succeeded
-session.search_coverage       # all calls, with "ok" or the error of each attempt
-session.evolving_intent       # the user's messages, oldest first
-session.reasoning_trace       # the model's text and reasoning, by round
+    session = session_of(request.messages)
+    session.discovered_facts      # results of the calls that succeeded
+    session.search_coverage       # all calls, with "ok" or the error of each attempt
+    session.evolving_intent       # the user's messages, oldest first
+    session.reasoning_trace       # the model's text and reasoning, by round
+    digest(session.rounds[0], 200)  # the round in at most 200 tokens
+
+`digest`, the default summary, only quotes and truncates: first the calls with their results, then the model's text,
+then its reasoning. A `Summarise` function of the caller may ask a model; the turn waits for it between two rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from ... import json_codec
-from ...conversation import Assistant, Message, RawItem, System, TextPart, ToolResult, ToolResults, User
+from ...conversation import Assistant, Message, RawItem, TextPart, ToolResult, ToolResults, User
 from ...model import Block, Reasoning, Refusal, Text, ToolCall
 from ...pairing import paired
 from ..block_rows import result_content
@@ -30,7 +35,7 @@ class CallMemory(Struct, frozen=True):
     failed: bool
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The call as "name(arguments)", with at most 200 characters of the arguments."""
         arguments = self.arguments_text if len(self.arguments_text) <= 200 else self.arguments_text[:200] + "…"
         return f"{self.name}({arguments})"
@@ -39,13 +44,13 @@ class CallMemory(Struct, frozen=True):
 class RoundMemory(Struct, frozen=True):
     """One answer of the model with the results of its calls.
 
-    ``number``: from 1, over the whole conversation. ``said``, ``thought``: its text and its reasoning. ``turns``: its
+    ``number``: from 1, over the whole conversation. ``text``, ``reasoning``: what the model wrote. ``messages``: its
     messages in order; a request must contain all of them or none.
     """
 
     number: int
-    said: str
-    thought: str
+    text: str
+    reasoning: str
     calls: list[CallMemory]
     messages: list[Message]
 
@@ -63,7 +68,7 @@ class Session(Struct, frozen=True):
     @property
     def discovered_facts(self) -> dict[str, str]:
         """The results of the calls that succeeded, by call. An identical later call replaces the result."""
-        return {call.told: call.text for round in self.rounds for call in round.calls if not call.failed}
+        return {call.label: call.text for round in self.rounds for call in round.calls if not call.failed}
 
     @property
     def search_coverage(self) -> dict[str, list[str]]:
@@ -71,22 +76,21 @@ class Session(Struct, frozen=True):
         tried: dict[str, list[str]] = {}
         for round in self.rounds:
             for call in round.calls:
-                tried.setdefault(call.told, []).append(call.text if call.failed else "ok")
+                tried.setdefault(call.label, []).append(call.text if call.failed else "ok")
         return tried
 
     @property
     def evolving_intent(self) -> list[str]:
         """The texts of the user's messages, in order."""
-        return [words for item in self.items if isinstance(item, User) and (words := words_of(item))]
+        return [text for item in self.items if isinstance(item, User) and (text := _text_of(item))]
 
     @property
     def reasoning_trace(self) -> list[tuple[int, str]]:
         """The model's reasoning and text, each with the number of its round."""
-        said = [(round.number, text) for round in self.rounds for text in (round.thought, round.said)]
-        return [(number, text) for number, text in said if text]
+        return [(round.number, text) for round in self.rounds for text in (round.reasoning, round.text) if text]
 
 
-def session_of(turns: Sequence[Message]) -> Session:
+def session_of(messages: Sequence[Message]) -> Session:
     """Return the session of a conversation. It first moves tool results behind their calls, if they are elsewhere."""
     items: list[Message | RoundMemory] = []
     open_round: list[Message] = []
@@ -99,43 +103,105 @@ def session_of(turns: Sequence[Message]) -> Session:
             items.append(_round(number, list(open_round)))
             open_round.clear()
 
-    for turn in paired(turns, lambda code, message, place: None):
-        if isinstance(turn, Assistant):
+    for message in paired(messages, lambda code, text, position: None):
+        if isinstance(message, Assistant):
             if open_round and not isinstance(open_round[-1], Assistant):
                 close()  # consecutive assistant messages belong to one round: the provider paused in between
-            open_round.append(turn)
-        elif isinstance(turn, (ToolResults, RawItem)) and open_round:
-            open_round.append(turn)
+            open_round.append(message)
+        elif isinstance(message, (ToolResults, RawItem)) and open_round:
+            open_round.append(message)
         else:
             close()
-            items.append(turn)
+            items.append(message)
     close()
     return Session(items)
 
 
-def words_of(turn: User | System) -> str:
-    """Return the text parts of a message, one per line."""
-    return "\n".join(part.text for part in turn.parts if isinstance(part, TextPart))
-
-
-def blocks_of(turn: Message) -> list[Block]:
+def blocks_of(message: Message) -> list[Block]:
     """Return the blocks of the first choice, an empty list for messages other than answers."""
-    choices = turn.response.choices if isinstance(turn, Assistant) else []
+    choices = message.response.choices if isinstance(message, Assistant) else []
     return choices[0].blocks if choices else []
 
 
-def _round(number: int, turns: list[Message]) -> RoundMemory:
-    blocks = [block for turn in turns for block in blocks_of(turn)]
-    results = {one.call_id: one for turn in turns if isinstance(turn, ToolResults) for one in turn.results}
-    said = "".join(block.text for block in blocks if isinstance(block, (Text, Refusal)))
-    thought = "".join(block.text for block in blocks if isinstance(block, Reasoning))
+def _text_of(message: User) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _round(number: int, messages: list[Message]) -> RoundMemory:
+    blocks = [block for message in messages for block in blocks_of(message)]
+    results = {
+        result.call_id: result for message in messages if isinstance(message, ToolResults) for result in message.results
+    }
+    text = "".join(block.text for block in blocks if isinstance(block, (Text, Refusal)))
+    reasoning = "".join(block.text for block in blocks if isinstance(block, Reasoning))
     calls = [_call(block, results.get(block.id)) for block in blocks if isinstance(block, ToolCall)]
-    return RoundMemory(number, said.strip(), thought.strip(), calls, turns)
+    return RoundMemory(number, text.strip(), reasoning.strip(), calls, messages)
 
 
 def _call(call: ToolCall, result: ToolResult | None) -> CallMemory:
     if result is None:
-        return CallMemory(call.id, call.name, call.arguments_text, "there is no answer", True)
+        return CallMemory(call.id, call.name, call.arguments_text, "there is no result", True)
     content = result_content(result)
     text = content if isinstance(content, str) else json_codec.text(content)
     return CallMemory(call.id, call.name, call.arguments_text, text, result.is_error)
+
+
+#: Returns the number of tokens of a text.
+Counter = Callable[[str], int]
+#: Returns a summary of a round in a number of tokens.
+Summarise = Callable[[RoundMemory, int], str | Awaitable[str]]
+
+
+def estimated(text: str) -> int:
+    """Estimate the tokens of a text at four characters each, which is too low for scripts other than Latin."""
+    return -(-len(text) // 4)
+
+
+def quoted(text: str, length: int) -> str:
+    """Return the text on one line, truncated to ``length`` characters and an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[:length].rstrip() + "…"
+
+
+def fitting(text: str, tokens: int, count: Counter) -> str:
+    """Return the longest beginning of a text that fits into ``tokens``, "" if none fits."""
+    if count(text) <= tokens:
+        return text
+    length = _longest(len(text), partial(quoted, text), tokens, count)
+    return quoted(text, length) if length else ""
+
+
+def digest(round: RoundMemory, tokens: int, count: Counter = estimated) -> str:
+    """Return the round in at most ``tokens`` tokens, "" if not even the names of its calls fit.
+
+    All results and texts are truncated to one common length. If that is too short, the reasoning and the text of the
+    model are left out, and then everything but the names of the calls.
+    """
+    longest = max([len(call.text) for call in round.calls] + [len(round.text), len(round.reasoning), 1])
+    for with_texts in (True, False):
+        excerpt = partial(_excerpt, round, with_texts)
+        length = _longest(longest, excerpt, tokens, count)
+        if length >= min(40, longest):  # shorter excerpts carry no information
+            return excerpt(length)
+    outcomes = ", ".join(f"{call.name} {'failed' if call.failed else 'ok'}" for call in round.calls)
+    return fitting(f"Round {round.number}: {outcomes or 'no calls'}", tokens, count)
+
+
+def _longest(high: int, render: Callable[[int], str], tokens: int, count: Counter) -> int:
+    """Return the largest length up to ``high`` at which the rendered text fits into ``tokens``, 0 if none does."""
+    low = 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(render(middle)) <= tokens else (low, middle - 1)
+    return low
+
+
+def _excerpt(round: RoundMemory, with_texts: bool, length: int) -> str:
+    lines = [f"Round {round.number}:"]
+    for call in round.calls:
+        lines.append(f"  {call.label} {'failed' if call.failed else 'returned'}: {quoted(call.text, length)}")
+    if with_texts and round.text:
+        lines.append(f"  the model wrote: {quoted(round.text, length)}")
+    if with_texts and round.reasoning:
+        lines.append(f"  the model reasoned: {quoted(round.reasoning, length)}")
+    return "\n".join(lines)

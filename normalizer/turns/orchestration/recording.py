@@ -29,7 +29,7 @@ from ..machine.inputs import Begin, Finalize, Input
 from ..machine.state import TurnState, dump, load
 from ..machine.table import step
 from ..observer import Observer
-from .messages import Phase, phases
+from .notes import Phase, phases
 
 VERSION = 1
 

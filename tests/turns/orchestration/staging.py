@@ -16,7 +16,7 @@ from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.events import Noted, TurnEvent
 from toolparity.normalizer.turns.orchestration import Coordinator
-from toolparity.normalizer.turns.orchestration.messages import message_of
+from toolparity.normalizer.turns.orchestration.notes import note_of
 
 _M = TypeVar("_M")
 
@@ -103,7 +103,7 @@ def messages(told: list[TurnEvent]) -> list[str]:
 
 def spoken(told: list[TurnEvent], kind: type[_M]) -> list[_M]:
     """The messages of a type."""
-    found = [message_of(one) for one in told if isinstance(one, Noted)]
+    found = [note_of(one) for one in told if isinstance(one, Noted)]
     return [one for one in found if isinstance(one, kind)]
 
 

@@ -13,8 +13,7 @@ from toolparity.normalizer.conversation import Message, Request, System, TextPar
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
 from toolparity.normalizer.turns.orchestration.context import HEAD, Built
-from toolparity.normalizer.turns.orchestration.memory import RoundMemory
-from toolparity.normalizer.turns.orchestration.summaries import digest, estimated
+from toolparity.normalizer.turns.orchestration.memory import RoundMemory, digest, estimated
 from toolparity.normalizer.turns.request import opening
 
 from .staging import said, words

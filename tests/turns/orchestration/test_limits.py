@@ -73,7 +73,7 @@ def test_where_the_time_is_over_the_model_is_asked_a_last_time() -> None:
     coordinator = Coordinator(provider, counting.tools(), limits=limits, clock=clock, policy="batch")
     directed(coordinator)
     assert counting.names == ["look"]
-    assert "the time of this turn is over" in coordinator.orchestrated.session.rounds[0].calls[1].text
+    assert "the time limit of this turn is reached" in coordinator.orchestrated.session.rounds[0].calls[1].text
     assert len(provider.bodies) == 2
     assert coordinator.turn.state.rounds[-1].last
 
@@ -177,7 +177,7 @@ def test_what_runs_when_somebody_has_decided_is_given_up_in_time() -> None:
 def test_a_limit_below_nothing_is_refused(limit: dict[str, Any]) -> None:
     from toolparity.normalizer.errors import PolicyError
 
-    with pytest.raises(PolicyError, match="must be >= 0, got"):
+    with pytest.raises(PolicyError, match="must be >= 0, got -"):
         Limits(**limit)
 
 

@@ -16,7 +16,7 @@ from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import Coordinator, replay
-from toolparity.normalizer.turns.orchestration.messages import FinalResponse, Recovery, message_of
+from toolparity.normalizer.turns.orchestration.notes import FinalPhase, Recovery, note_of
 
 from .staging import LONG, Counting, Sequenced, assert_answered
 
@@ -58,10 +58,10 @@ def test_whoever_follows_the_log_reads_what_failed_what_was_done_and_the_answer_
 
     coordinator, kept, streamed = asyncio.run(run())
     done = coordinator.orchestrated
-    notes = [message_of(event) for event in kept if isinstance(event, Noted)]
+    notes = [note_of(event) for event in kept if isinstance(event, Noted)]
     assert [one.level for one in done.recoveries] == ["round", "session", "assembled"]
     assert [one for one in notes if isinstance(one, Recovery)] == done.recoveries
-    assert isinstance(notes[-1], FinalResponse)
+    assert isinstance(notes[-1], FinalPhase)
     assert (notes[-1].text, notes[-1].uncertainty) == (done.text, done.uncertainty)
     frames = streamed.split("\n\n")
     assert sum("\nevent: noted\n" in frame for frame in frames) == len(notes)

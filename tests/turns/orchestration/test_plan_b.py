@@ -18,13 +18,13 @@ from toolparity.normalizer.turns.execution.tools import Fallback
 from toolparity.normalizer.turns.machine.state import TurnState
 from toolparity.normalizer.turns.machine.table import step
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from toolparity.normalizer.turns.orchestration.messages import (
-    FinalResponse,
-    Message,
-    Reasoning,
+from toolparity.normalizer.turns.orchestration.notes import (
+    FinalPhase,
+    OrchestrationNote,
+    ReasoningPhase,
     Recovery,
-    Synthesis,
-    ToolExecution,
+    SynthesisPhase,
+    ToolExecutionPhase,
 )
 
 from .comparing import compared
@@ -77,12 +77,12 @@ def test_003_alternative_api_call_loop_structure() -> None:
     heard = directed(coordinator)
     done = coordinator.orchestrated
     # Query Coordinator: the limit of rounds holds, and the last question may not be answered with calls.
-    reasoned = spoken(heard, Reasoning)
+    reasoned = spoken(heard, ReasoningPhase)
     assert [one.last for one in reasoned] == [False, False, True]
     # Reasoning Engine: a question each, the context whole in every one.
     assert len(provider.bodies) == 3
     # Tool Execution Dispatcher: what was asked for was run, and told by call.
-    executed = spoken(heard, ToolExecution)
+    executed = spoken(heard, ToolExecutionPhase)
     assert [[name for _, name in one.calls] for one in executed] == [["look"], ["look"]]
     # Context Synthesizer: what was found is there by call.
     assert list(done.session.discovered_facts.values()) == list(COURSES.values())
@@ -127,7 +127,7 @@ def test_003_error_handling_strategy() -> None:
         # User Feedback Loop: whoever reads the answer sees that something was recovered from.
         assert ("Note: this answer may be incomplete" in coordinator.orchestrated.text) == bool(failing)
         assert spoken(heard, Recovery) == coordinator.orchestrated.recoveries
-        [final] = spoken(heard, FinalResponse)
+        [final] = spoken(heard, FinalPhase)
         assert (final.text, final.uncertainty) == (coordinator.orchestrated.text, coordinator.orchestrated.uncertainty)
         if name == "assembled":  # Partial Response Assembly: of the rounds that went well
             assert COURSES["MCP"] in coordinator.orchestrated.answer
@@ -225,13 +225,13 @@ def test_003_key_differentiators() -> None:
     heard: list[str] = []
     lasts: list[bool] = []
 
-    def enough(message: Message, state: TurnState) -> bool | None:
+    def enough(message: OrchestrationNote, state: TurnState) -> bool | None:
         heard.append(str(message.__struct_config__.tag))
-        if isinstance(message, Reasoning):
+        if isinstance(message, ReasoningPhase):
             lasts.append(message.last)
-        return False if isinstance(message, Synthesis) and message.found else None
+        return False if isinstance(message, SynthesisPhase) and message.found else None
 
-    async def raises(message: Message, state: TurnState) -> None:
+    async def raises(message: OrchestrationNote, state: TurnState) -> None:
         raise RuntimeError("a listener of no use")
 
     provider = Sequenced("openai.chat", script([call("look", course="MCP")], [Say("One is enough."), call("look")]))

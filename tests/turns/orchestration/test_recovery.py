@@ -34,7 +34,7 @@ def test_a_provider_that_fails_once_is_asked_again_whatever_had_arrived(
     done = coordinator.orchestrated
     assert (done.answer, done.level, done.written) == ("All done.", "round", True)
     assert done.outcome.termination == "natural_completion"
-    assert "asked again" in done.uncertainty
+    assert "repeated with less context" in done.uncertainty
     assert done.text == f"All done.\n\n{done.uncertainty}"
     assert counting.names == ["look", "count", "post", "look"]
     assert messages(told).count("recovery") == 1
@@ -53,7 +53,7 @@ def test_a_round_that_fails_twice_becomes_one_answer_without_tools_from_what_is_
     done = coordinator.orchestrated
     assert (done.answer, done.level, done.outcome.termination) == ("It is noon.", "session", "incomplete")
     assert [one.level for one in done.recoveries] == ["round", "session"]
-    assert "without looking further" in done.uncertainty
+    assert "without further calls" in done.uncertainty
     asked = provider.asked()
     assert asked.tools == []
     assert {type(turn) for turn in asked.messages} == {User}
@@ -72,7 +72,7 @@ def test_where_nothing_helps_the_answer_is_put_together_of_what_was_found(wire: 
     assert 'look({"at":1}): noon' in done.answer
     assert "no such luck" in done.answer
     assert "not written by the model" in done.uncertainty
-    assert "without looking further" not in done.uncertainty
+    assert "without further calls" not in done.uncertainty
     assert len(provider.bodies) == 4  # once, again with less, once without tools, and no more
     assert messages(told)[-2:] == ["recovery", "final_response"]
 
@@ -81,7 +81,7 @@ def test_where_nothing_was_found_at_all_the_answer_says_so() -> None:
     provider = Sequenced("openai.chat", LONG, fails={number: RuntimeError("gone") for number in range(9)})
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
-    assert "Nothing was found out before." in coordinator.orchestrated.answer
+    assert "There are no results." in coordinator.orchestrated.answer
     assert "RuntimeError: gone" in coordinator.orchestrated.answer
 
 
@@ -260,5 +260,5 @@ def test_ones_own_preparation_gets_what_the_context_made() -> None:
     assert len(prepared) == 3
     assert coordinator.built is not None
     assert prepared[-1] is coordinator.built.request
-    with pytest.raises(TypeError, match="executor is the coordinator's own"):
+    with pytest.raises(TypeError, match="executor cannot be passed"):
         Coordinator(provider, executor=None)

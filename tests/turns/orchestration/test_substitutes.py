@@ -69,7 +69,7 @@ def test_a_substitute_that_has_to_be_allowed_is_not_run_unasked() -> None:
     coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
     directed(coordinator)
     assert counting.names == ["look"]
-    assert "it has to be allowed" in coordinator.orchestrated.session.rounds[0].calls[0].text
+    assert "it needs approval" in coordinator.orchestrated.session.rounds[0].calls[0].text
 
 
 def test_arguments_that_cannot_be_adapted_leave_the_failure_as_it_is() -> None:
@@ -79,7 +79,8 @@ def test_arguments_that_cannot_be_adapted_leave_the_failure_as_it_is() -> None:
     directed(coordinator)
     assert counting.names == ["look"]
     assert (
-        "post has no arguments to be tried with: KeyError" in coordinator.orchestrated.session.rounds[0].calls[0].text
+        "post was not tried in its place: no arguments: KeyError"
+        in coordinator.orchestrated.session.rounds[0].calls[0].text
     )
 
 
@@ -129,7 +130,7 @@ def test_a_call_of_which_nothing_may_be_run_is_a_failure_that_never_started(fall
     [tried] = coordinator.orchestrated.session.rounds[0].calls
     assert "'look' failed 1 times in a row" in tried.text
     assert ("'count' failed 1 times in a row" in tried.text) == (fallback == "count")
-    assert ("it has to be allowed" in tried.text) == (fallback == "post")
+    assert ("it needs approval" in tried.text) == (fallback == "post")
     assert coordinator.orchestrated.outcome.termination == "natural_completion"  # the model knows, and says so
 
 
@@ -146,10 +147,10 @@ def test_a_tool_that_says_itself_what_it_could_not_do_does_not_open_its_breaker(
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
-        ([Tool(name="a", function=_raises, fallback="b")], "which is not there"),
+        ([Tool(name="a", function=_raises, fallback="b")], "its fallback 'b' is not declared"),
         (
             [Tool(name="a", function=_raises, fallback="b"), Tool(name="b", function=_raises, parallel=False)],
-            "may run beside others",
+            "it is parallel, but its fallback",
         ),
     ],
 )

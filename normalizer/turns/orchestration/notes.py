@@ -3,7 +3,7 @@
     Reasoning -> ToolExecution -> Synthesis -> Reasoning -> … -> FinalResponse
 
 The phases follow from the steps of the machine alone: the same steps yield the same phases. The turn's stream and its
-log contain the messages as `noted` events.
+log contain the messages as `to_input` events.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ RecoveryLevel = Literal["tool", "round", "session", "assembled"]
 LEVELS: tuple[RecoveryLevel, ...] = ("tool", "round", "session", "assembled")
 
 
-class _Message(Struct, tag_field="type", frozen=True, gc=False):
+class _Note(Struct, tag_field="type", frozen=True, gc=False):
     round: int
 
 
-class Reasoning(_Message, tag="reasoning", frozen=True, gc=False):
+class ReasoningPhase(_Note, tag="reasoning", frozen=True, gc=False):
     """A request to the model. ``attempt``: from 1, in its round. ``last``: the model may not call tools any more."""
 
     attempt: int
     last: bool
 
 
-class ToolExecution(_Message, tag="tool_execution", frozen=True, gc=False):
+class ToolExecutionPhase(_Note, tag="tool_execution", frozen=True, gc=False):
     """Calls are about to run. ``calls``: the id and the tool name of each."""
 
     calls: list[tuple[str, str]]
 
 
-class Synthesis(_Message, tag="synthesis", frozen=True, gc=False):
+class SynthesisPhase(_Note, tag="synthesis", frozen=True, gc=False):
     """The results of a round are complete. ``found`` and ``failed``: ids of the calls that succeeded and failed."""
 
     found: list[str]
     failed: list[str]
 
 
-class FinalResponse(_Message, tag="final_response", frozen=True, gc=False):
+class FinalPhase(_Note, tag="final_response", frozen=True, gc=False):
     """The turn is over. ``text`` and ``uncertainty``: see `Orchestrated`."""
 
     termination: str
@@ -58,7 +58,7 @@ class FinalResponse(_Message, tag="final_response", frozen=True, gc=False):
     uncertainty: str = ""
 
 
-class Recovery(_Message, tag="recovery", frozen=True, gc=False):
+class Recovery(_Note, tag="recovery", frozen=True, gc=False):
     """A recovery step. ``why``: the failure. ``call_id``: the call that failed. ``tool``: the fallback that ran."""
 
     level: RecoveryLevel
@@ -67,7 +67,7 @@ class Recovery(_Message, tag="recovery", frozen=True, gc=False):
     tool: str | None = None
 
 
-class Retry(_Message, tag="retry", frozen=True, gc=False):
+class RetryNote(_Note, tag="retry", frozen=True, gc=False):
     """The provider is overloaded: the same request is sent again after ``seconds``, as the ``attempt``-th of its round.
 
     ``demanded``: the seconds that the provider demands, None if it demands none. ``status``: the HTTP status, if any.
@@ -80,44 +80,43 @@ class Retry(_Message, tag="retry", frozen=True, gc=False):
     status: int | None = None
 
 
-Phase = Reasoning | ToolExecution | Synthesis | FinalResponse
-Message = Phase | Recovery | Retry
+Phase = ReasoningPhase | ToolExecutionPhase | SynthesisPhase | FinalPhase
+OrchestrationNote = Phase | Recovery | RetryNote
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
     """Return the phases that one step of the machine ends and begins. ``state``: the state after the step."""
     found: list[Phase] = []
     for effect in effects:
-        if isinstance(effect, Emit) and isinstance(effect.event, CallsKnown) and effect.event.kept:
-            known = effect.event
-            found.append(ToolExecution(known.round, [(ref.id, ref.name) for ref in known.kept]))
-        elif isinstance(effect, Emit) and isinstance(effect.event, RoundFinished):
-            results = state.rounds[effect.event.round - 1].tool_results
+        event = effect.event if isinstance(effect, Emit) else None
+        if isinstance(event, CallsKnown) and event.kept:
+            found.append(ToolExecutionPhase(event.round, [(ref.id, ref.name) for ref in event.kept]))
+        elif isinstance(event, RoundFinished):
+            results = state.rounds[event.round - 1].tool_results
             if results:
-                failed = [one.call_id for one in results if one.is_error]
-                fine = [one.call_id for one in results if not one.is_error]
-                found.append(Synthesis(effect.event.round, fine, failed))
+                succeeded = [result.call_id for result in results if not result.is_error]
+                failed = [result.call_id for result in results if result.is_error]
+                found.append(SynthesisPhase(event.round, succeeded, failed))
         elif isinstance(effect, Ask) and state.round is not None:
-            found.append(Reasoning(effect.round, state.round.attempt, effect.last))
+            found.append(ReasoningPhase(effect.round, state.round.attempt, effect.last))
         elif isinstance(effect, StopTasks) and state.termination is not None:
-            found.append(FinalResponse(len(state.rounds), state.termination))
+            found.append(FinalPhase(len(state.rounds), state.termination))
     return found
 
 
-def noted(message: Message) -> AddNote:
-    """Return a message as an input of the machine. The state keeps recoveries for the note in the final answer."""
-    data: dict[str, Any] = json_codec.decode(json_codec.encode(message))  # equal to what a log returns
-    note, round = data.pop("type"), data.pop("round")
-    return AddNote(round, note, data, isinstance(message, Recovery))
+def to_input(note: OrchestrationNote) -> AddNote:
+    """Return a note as an input of the machine. The state keeps recoveries for the note in the final answer."""
+    data: dict[str, Any] = json_codec.decode(json_codec.encode(note))  # equal to what a log returns
+    return AddNote(data.pop("round"), data.pop("type"), data, isinstance(note, Recovery))
 
 
-def message_of(event: events.Noted) -> Message:
-    """Return the message that a `noted` event contains."""
-    return cast(Message, msgspec.convert({**event.data, "type": event.note, "round": event.round}, Message))
+def note_of(event: events.Noted) -> OrchestrationNote:
+    """Return the note that a `noted` event contains."""
+    data = {**event.data, "type": event.note, "round": event.round}
+    return cast(OrchestrationNote, msgspec.convert(data, OrchestrationNote))
 
 
 def recoveries(state: TurnState) -> list[Recovery]:
     """Return the recoveries that a turn's state contains, those of earlier coordinators included."""
-    return [
-        msgspec.convert({**one.data, "round": one.round}, Recovery) for one in state.notes if one.note == "recovery"
-    ]
+    kept = [note for note in state.notes if note.note == "recovery"]
+    return [msgspec.convert({**note.data, "round": note.round}, Recovery) for note in kept]
