@@ -1,13 +1,20 @@
-"""Surfaces: one provider on one wire, reached through its official SDK. To add one, list it here.
+"""Surfaces: one provider on one wire, reached through its official SDK.
 
-A surface is more than a wire: xAI answers Chat Completions and Responses in its own dialects.
+A surface is more than a wire: xAI answers Chat Completions and Responses in its own dialects. The surfaces of the
+built-in wires are listed here. A third party's wire lists its own in ``SURFACES`` of its part ``surfaces`` (see
+`toolparity.normalizer.wires.registry`). The part ``emulation`` of a wire emulates the provider of its surfaces (see
+`toolparity.cassettes.emulated`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from toolparity.normalizer.model import Wire
+from toolparity.normalizer.wires.registry import WIRES, WireSpec, names, spec
 
 from .errors import UnknownSurface
 from .scripts import Script
@@ -32,72 +39,106 @@ class Surface(NamedTuple):
         """Return whether the surface supports everything that the script needs."""
         return script.needs <= self.able
 
+    @property
+    def spec(self) -> WireSpec:
+        """The spec of the wire."""
+        return spec(self.wire)
 
-#: HTTP wire -> the path that the SDKs append to their base URL.
-PATHS = {
-    "openai.chat": "/chat/completions",
-    "openai.responses": "/responses",
-    "anthropic.messages": "/v1/messages",
-}
+    @property
+    def by_messages(self) -> bool:
+        """Whether requests and responses are gRPC messages instead of HTTP bodies."""
+        return self.spec.framing == "messages"
+
+    @property
+    def base_path(self) -> str:
+        """The path of the base URL on our HTTP servers, which serve all providers on one port."""
+        return f"/{self.provider}{self.spec.base_path}"
+
+    @property
+    def emulation(self) -> Any:
+        """The module that emulates the provider on this surface."""
+        if self.wire not in WIRES:
+            return self.spec.part("emulation")
+        return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
+
 
 _CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
 
-SURFACES: dict[str, Surface] = {
-    surface.name: surface
-    for surface in (
-        Surface(
-            "openai.chat",
-            "openai",
-            "openai.chat",
-            "openai",
-            "https://api.openai.com/v1",
-            "OPENAI_API_KEY",
-            "gpt-5-mini",
-            _CHAT | {"custom"},
-        ),
-        Surface(
-            "openai.responses",
-            "openai",
-            "openai.responses",
-            "openai",
-            "https://api.openai.com/v1",
-            "OPENAI_API_KEY",
-            "gpt-5-mini",
-            _CHAT | {"custom", "server:web_search", "server:code_execution"},
-        ),
-        Surface(
-            "anthropic.messages",
-            "anthropic",
-            "anthropic.messages",
-            "anthropic",
-            "https://api.anthropic.com",
-            "ANTHROPIC_API_KEY",
-            "claude-haiku-4-5",
-            frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
-        ),
-        Surface(
-            "xai.grpc",
-            "xai",
-            "xai.grpc",
-            "xai-sdk",
-            "https://api.x.ai",
-            "XAI_API_KEY",
-            "grok-4-fast",
-            frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
-        ),
-        Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
-        Surface(
-            "xai.responses",
-            "xai",
-            "openai.responses",
-            "openai",
-            "https://api.x.ai/v1",
-            "XAI_API_KEY",
-            "grok-4-fast",
-            frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
-        ),
-    )
-}
+_BUILT_IN = (
+    Surface(
+        "openai.chat",
+        "openai",
+        "openai.chat",
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "gpt-5-mini",
+        _CHAT | {"custom"},
+    ),
+    Surface(
+        "openai.responses",
+        "openai",
+        "openai.responses",
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "gpt-5-mini",
+        _CHAT | {"custom", "server:web_search", "server:code_execution"},
+    ),
+    Surface(
+        "anthropic.messages",
+        "anthropic",
+        "anthropic.messages",
+        "anthropic",
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+        "claude-haiku-4-5",
+        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+    ),
+    Surface(
+        "xai.grpc",
+        "xai",
+        "xai.grpc",
+        "xai-sdk",
+        "https://api.x.ai",
+        "XAI_API_KEY",
+        "grok-4-fast",
+        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+    ),
+    Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
+    Surface(
+        "xai.responses",
+        "xai",
+        "openai.responses",
+        "openai",
+        "https://api.x.ai/v1",
+        "XAI_API_KEY",
+        "grok-4-fast",
+        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+    ),
+)
+
+
+class _Surfaces(Mapping[str, Surface]):
+    """The surfaces of all wires by name. Third parties' wires are loaded on first use."""
+
+    @cached_property
+    def _table(self) -> dict[str, Surface]:
+        specs = (spec(name) for name in names() if name not in WIRES)
+        others = (wire.part("surfaces").SURFACES for wire in specs if wire.has_part("surfaces"))
+        return {surface.name: surface for listed in (_BUILT_IN, *others) for surface in listed}
+
+    def __getitem__(self, name: str) -> Surface:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+SURFACES = _Surfaces()
 
 
 def surface(name: str) -> Surface:

@@ -15,8 +15,8 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Refuse, Say, ServerCall, Think
-from . import sse
 from .anthropic_blocks import BASE58, blocks, identity, thinks
+from .encoding import named_event
 from .script_player import Play, Refused, Reset, Usage
 
 #: Alias of a model -> its dated snapshot. Newer models have one name only.
@@ -86,7 +86,7 @@ def events(play: Play) -> Iterator[bytes]:
     elif fault.kind == "reset":
         raise Reset
     elif fault.kind != "cut":
-        yield sse.named(error(Refused(fault.kind, play.script.id))[2])
+        yield named_event(error(Refused(fault.kind, play.script.id))[2])
 
 
 def _event(pad: int, type: str, **members: Any) -> bytes:
@@ -106,6 +106,23 @@ def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
         headers["retry-after"] = str(refused.retry_after)
     told = {"type": refused.error_type or type, "message": _words(refused)}
     return status, headers, {"type": "error", "error": told, "request_id": request}
+
+
+def wrap_error(error: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of an error response."""
+    return {"type": "error", "error": error}
+
+
+def model_entry(model: str, provider: str) -> dict[str, Any]:
+    """Return the description of a model."""
+    return {"type": "model", "id": model, "display_name": model, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def model_list(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the list of models."""
+    ids = [entry["id"] for entry in entries]
+    ends = {"first_id": ids[0], "last_id": ids[-1]} if ids else {"first_id": None, "last_id": None}
+    return {"data": entries, "has_more": False, **ends}
 
 
 def _words(refused: Refused) -> str:

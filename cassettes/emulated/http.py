@@ -1,11 +1,10 @@
-"""HTTP endpoints of the emulated providers: the table of paths, and the request handling that all of them share."""
+"""HTTP endpoints of the emulated providers, and the request handling that all of them share."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from importlib import import_module
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -20,7 +19,8 @@ from toolparity.normalizer import json_codec
 
 from .. import emulation_marker
 from ..scripts import Script
-from ..surfaces import SURFACES
+from ..surfaces import SURFACES, Surface
+from .encoding import Encoding
 from .script_player import Held, Play, Refused, Reset, play
 
 #: The emulated providers reject an API key with this prefix, and accept every other one.
@@ -37,82 +37,46 @@ _SHAPES: dict[str, type] = {
 }
 
 
-class Spelling(Protocol):
-    """The functions of a module that encodes the answers of one surface."""
-
-    def answer(self, play: Play) -> dict[str, Any]:
-        """Return the body of an answer that is not streamed."""
-
-    def events(self, play: Play) -> Iterator[bytes]:
-        """Yield the chunks of the streamed body. Raises Reset at the point where the script breaks the connection."""
-
-    def error(self, refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
-        """Return the status, additional headers and body of an error response."""
-
-    def headers(self, play: Play) -> dict[str, str]:
-        """Return the provider's headers of an answer."""
-
-
-class Endpoint(NamedTuple):
-    """A path of the HTTP server.
-
-    ``module``: the module of this package that encodes the answers (see `Spelling`). ``streamed``: the content type of
-    a stream. ``indented``: the provider indents the JSON of bodies that are not streamed. ``keeps``: the provider
-    stores answers, and GET returns them by id.
-    """
-
-    path: str
-    surface: str
-    module: str
-    streamed: str = "text/event-stream; charset=utf-8"
-    indented: bool = False
-    keeps: bool = False
-
-    @property
-    def spelling(self) -> Spelling:
-        return cast(Spelling, import_module(f".{self.module}", __package__))
-
-
-ENDPOINTS = (
-    Endpoint("/openai/v1/chat/completions", "openai.chat", "openai_chat", indented=True),
-    Endpoint("/openai/v1/responses", "openai.responses", "openai_responses", indented=True, keeps=True),
-    Endpoint("/xai/v1/chat/completions", "xai.chat", "xai_chat", "text/event-stream"),
-    Endpoint("/xai/v1/responses", "xai.responses", "xai_responses", "text/event-stream", keeps=True),
-    Endpoint("/anthropic/v1/messages", "anthropic.messages", "anthropic_messages"),
-)
-
-
 def application(library: Mapping[str, Script] | None = None) -> Starlette:
     """Return the ASGI application of all endpoints. ``library``: scripts by id, by default those of this package."""
     held = Held()
     routes = []
-    for endpoint in ENDPOINTS:
-        routes.append(Route(endpoint.path, _asked(endpoint, held, library), methods=["POST"]))
-        if endpoint.keeps:
-            routes.append(Route(endpoint.path + "/{id}", _asked_again(endpoint, held), methods=["GET"]))
+    for surface in _surfaces():
+        path = surface.base_path + surface.spec.path
+        routes.append(Route(path, _asked(surface, held, library), methods=["POST"]))
+        if _encoding(surface).stores:
+            routes.append(Route(path + "/{id}", _asked_again(surface, held), methods=["GET"]))
     return Starlette(
-        routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[Middleware(_SayingWhoAnswers)]
+        routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[Middleware(_MarksEmulation)]
     )
 
 
-def _asked(endpoint: Endpoint, held: Held, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
+def _surfaces() -> list[Surface]:
+    return [surface for surface in SURFACES.values() if not surface.by_messages]
+
+
+def _encoding(surface: Surface) -> Encoding:
+    return getattr(surface.emulation, "ENCODING", Encoding())
+
+
+def _asked(surface: Surface, held: Held, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
     async def respond(request: Request) -> Response:
-        spelling = endpoint.spelling
+        emulation = surface.emulation
         try:
             _check_key(request)
             body = _parsed(request.headers.get("content-type", ""), await request.body())
-            found = play(SURFACES[endpoint.surface], body, held, library)
+            found = play(surface, body, held, library)
             stream = body.get("stream") is True
             if not stream:
                 _no_plain_answer(found)
         except Refused as refused:
-            return _refusal(endpoint, refused)
-        if endpoint.keeps and body.get("store") is not False:
-            held.keep(spelling.answer(found)["id"], found)
-        headers = spelling.headers(found)
+            return _refusal(surface, refused)
+        if _encoding(surface).stores and body.get("store") is not False:
+            held.keep(emulation.answer(found)["id"], found)
+        headers = emulation.headers(found)
         if stream:
-            return _Pieces(spelling.events(found), {**headers, "content-type": endpoint.streamed})
-        data = _json(spelling.answer(found), endpoint.indented)
+            return _Pieces(emulation.events(found), {**headers, "content-type": _encoding(surface).stream_type})
+        data = _json(surface, emulation.answer(found))
         if found.fault() is not None:
             return _Pieces(_half(data), {**headers, "content-type": "application/json"})
         return Response(data, headers=headers, media_type="application/json")
@@ -120,19 +84,19 @@ def _asked(endpoint: Endpoint, held: Held, library: Mapping[str, Script] | None)
     return respond
 
 
-def _asked_again(endpoint: Endpoint, held: Held) -> Callable[[Request], Any]:
+def _asked_again(surface: Surface, held: Held) -> Callable[[Request], Any]:
     async def respond(request: Request) -> Response:
-        spelling = endpoint.spelling
+        emulation = surface.emulation
         id = request.path_params["id"]
         try:
             _check_key(request)
             found = held.answer(id)
-            if found is None or found.surface.name != endpoint.surface:
+            if found is None or found.surface.name != surface.name:
                 raise Refused("not_found", f"Response with id '{id}' not found.")
         except Refused as refused:
-            return _refusal(endpoint, refused)
-        data = _json(spelling.answer(found), endpoint.indented)
-        return Response(data, headers=spelling.headers(found), media_type="application/json")
+            return _refusal(surface, refused)
+        data = _json(surface, emulation.answer(found))
+        return Response(data, headers=emulation.headers(found), media_type="application/json")
 
     return respond
 
@@ -140,16 +104,17 @@ def _asked_again(endpoint: Endpoint, held: Held) -> Callable[[Request], Any]:
 async def nowhere(request: Request, error: Exception) -> Response:
     """Answer a request for an unknown path or method with the 404 or 405 response of the provider that owns the path.
 
-    Paths under no provider get the error of the first endpoint.
+    Paths under no provider get the error of the first surface.
     """
     asked = request.url.path
     if asked.startswith("/scenario/"):  # a path of the replay server
         asked = "/" + asked.removeprefix("/scenario/").partition("/")[2]
-    endpoint = next((e for e in ENDPOINTS if e.path.split("/")[1] == asked.split("/")[1]), ENDPOINTS[0])
-    path = asked.removeprefix("/" + endpoint.path.split("/")[1])
+    provider = asked.split("/")[1]
+    surface = next((surface for surface in _surfaces() if surface.provider == provider), _surfaces()[0])
+    path = asked.removeprefix(f"/{surface.provider}")
     status = error.status_code if isinstance(error, HTTPException) else 404
     words = f"Invalid URL ({request.method} {path})"
-    return _refusal(endpoint, Refused("not_found", words, status=status))
+    return _refusal(surface, Refused("not_found", words, status=status))
 
 
 def _check_key(request: Request) -> None:
@@ -194,13 +159,13 @@ def _no_plain_answer(found: Play) -> None:
         raise Refused(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
 
 
-def _refusal(endpoint: Endpoint, refused: Refused) -> Response:
-    status, headers, body = endpoint.spelling.error(refused)
-    return Response(_json(body, endpoint.indented), status, headers, "application/json")
+def _refusal(surface: Surface, refused: Refused) -> Response:
+    status, headers, body = surface.emulation.error(refused)
+    return Response(_json(surface, body), status, headers, "application/json")
 
 
-def _json(body: dict[str, Any], indented: bool) -> bytes:
-    if indented:
+def _json(surface: Surface, body: dict[str, Any]) -> bytes:
+    if _encoding(surface).indented:
         try:
             return json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n"
         except UnicodeEncodeError:  # scripts may put lone surrogates into arguments
@@ -213,19 +178,19 @@ def _half(data: bytes) -> Iterator[bytes]:
     raise Reset
 
 
-class _SayingWhoAnswers:
+class _MarksEmulation:
     """Middleware that adds the emulation header to every response, also to error responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def saying(message: Message) -> None:
+        async def mark(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)[emulation_marker.HEADER] = emulation_marker.EMULATED
             await send(message)
 
-        await self._app(scope, receive, saying)
+        await self._app(scope, receive, mark)
 
 
 class _Pieces(Response):

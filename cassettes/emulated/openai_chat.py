@@ -12,11 +12,13 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, Think
-from . import sse
+from .encoding import DONE, Encoding, event
 from .openai_rest import body, error, headers, offered, snapshot
 from .script_player import Play, Refused, Reset
 
-__all__ = ("answer", "error", "events", "headers")
+__all__ = ("ENCODING", "answer", "error", "events", "headers")
+
+ENCODING = Encoding(indented=True)
 
 _ENDINGS = {"length": "length", "content_filter": "content_filter"}
 
@@ -51,12 +53,12 @@ def events(play: Play) -> Iterator[bytes]:
         if fault.kind == "reset":
             raise Reset
         if fault.kind != "cut":
-            yield sse.data({"error": body(Refused(fault.kind, "", retry_after=fault.retry_after))})
+            yield event({"error": body(Refused(fault.kind, "", retry_after=fault.retry_after))})
         return
     yield stream.chunk({}, _finish(play))
     if stream.counts:
         yield stream.usage()
-    yield sse.DONE
+    yield DONE
 
 
 class _Stream:
@@ -94,7 +96,7 @@ class _Stream:
         if self._padded:
             self._sent += 1
             chunk["obfuscation"] = self._play.id(f"pad {self._sent}", room)
-        return sse.data(chunk)
+        return event(chunk)
 
 
 def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:

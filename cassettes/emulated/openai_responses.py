@@ -12,7 +12,7 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sse
+from .encoding import Encoding, named_event
 from .openai_rest import body, headers, offered, snapshot
 from .openai_rest import error as rest_error
 from .responses_items import (
@@ -31,7 +31,9 @@ from .responses_items import (
 )
 from .script_player import Play, Refused, Reset
 
-__all__ = ("answer", "error", "events", "headers")
+__all__ = ("ENCODING", "answer", "error", "events", "headers")
+
+ENCODING = Encoding(indented=True, stores=True)
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Models that mark each message as the final answer or as commentary before calls.
@@ -86,7 +88,7 @@ def events(play: Play) -> Iterator[bytes]:
 
     padded = (play.body.get("stream_options") or {}).get("include_obfuscation") is not False
     for event in streamed(items, opening, closing):
-        yield sse.named(_padded(play, event) if padded else event)
+        yield named_event(_padded(play, event) if padded else event)
 
 
 def error(refused: Refused) -> tuple[int, dict[str, str], Json]:

@@ -20,7 +20,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResults, User
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import check_request, read_request
-from toolparity.normalizer.wires.registry import spec
+from toolparity.normalizer.wires.registry import spec, specs
 from toolparity.normalizer.wires.rule import Violation
 
 from ..scripts import Call, Fault, Part, Round, Script, scripts
@@ -29,8 +29,6 @@ from ..surfaces import Surface
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #: 2026-01-01T00:00:00Z: the timestamps of emulated answers start here.
 EPOCH = 1_767_225_600
-#: Provider -> prefixes of its model names.
-_MODELS = {"anthropic": ("claude-",), "openai": ("gpt-", "chatgpt-", "codex-", "o1", "o3", "o4"), "xai": ("grok-",)}
 _TOKEN = re.compile(r"\s?[^\W_]{1,6}|\s+|.", re.DOTALL)
 
 
@@ -202,7 +200,7 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
         request = read_request(body, surface.wire, provider=surface.provider)
     except ToolparityError as error:
         raise Refused("invalid_request", error.what) from None
-    if request.model is not None and not request.model.startswith(_MODELS[surface.provider]):
+    if request.model is not None and not _has_model(surface.provider, request.model):
         words = f"The model `{request.model}` does not exist or you do not have access to it."
         raise Refused("not_found", words, status=404, path="model", rule="model-known", value=request.model)
     script, number = _place(request, held, scripts() if library is None else library)
@@ -215,6 +213,12 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
         kind = round.fault.kind
         raise Refused(kind, f"the script {script.id} refuses here: {kind}", retry_after=round.fault.retry_after)
     return Play(surface, script, number, round, request, body)
+
+
+def _has_model(provider: str, model: str) -> bool:
+    """Return whether a provider has a model of this name, by the patterns in the specs of its wires."""
+    patterns = [spec.models for spec in specs() if spec.owner == provider and spec.models]
+    return not patterns or any(re.match(pattern, model) for pattern in patterns)
 
 
 def _refused(surface: Surface, body: Any, violation: Violation) -> Refused:

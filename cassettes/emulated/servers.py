@@ -32,14 +32,6 @@ App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message]
 _LARGEST = 20 << 20
 
 
-def base_path(surface: Surface) -> str:
-    """Return the path of a surface's base URL on the HTTP server, which serves all providers on one port.
-
-    It ends with the API version, except for Anthropic, whose SDK appends that itself.
-    """
-    return f"/{surface.provider}" + ("" if surface.wire == "anthropic.messages" else "/v1")
-
-
 class Servers(NamedTuple):
     """The addresses of the running servers: ``http_url`` like http://127.0.0.1:4711, ``grpc_address`` like
     127.0.0.1:4712.
@@ -50,9 +42,7 @@ class Servers(NamedTuple):
 
     def base(self, surface: Surface) -> str:
         """Return the ``base_url`` for the surface's official SDK, or the ``api_host`` for gRPC."""
-        if surface.wire == "xai.grpc":
-            return self.grpc_address
-        return self.http_url + base_path(surface)
+        return self.grpc_address if surface.by_messages else self.http_url + surface.base_path
 
 
 @contextmanager

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..scripts import Call, Part, Refuse, Say, Think
-from . import sse
+from .encoding import DONE, Encoding, event
 from .script_player import Play, Refused, Reset
 from .xai_rest import answering, body, error, headers
 
-__all__ = ("answer", "error", "events", "headers")
+__all__ = ("ENCODING", "answer", "error", "events", "headers")
+
+ENCODING = Encoding("text/event-stream")
 
 _ENDINGS = {"length": "length", "content_filter": "content_filter"}
 
@@ -48,11 +50,11 @@ def events(play: Play) -> Iterator[bytes]:
         if fault.kind == "reset":
             raise Reset
         if fault.kind != "cut":
-            yield sse.data(body(Refused(fault.kind, "", retry_after=fault.retry_after)))
+            yield event(body(Refused(fault.kind, "", retry_after=fault.retry_after)))
         return
     if (play.body.get("stream_options") or {}).get("include_usage") is True:
         yield _chunk(play, [], _usage(play))
-    yield sse.DONE
+    yield DONE
 
 
 def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
@@ -83,7 +85,7 @@ def _chunk(play: Play, choices: list[Any], usage: dict[str, Any] | None = None) 
     if usage is not None:
         chunk["usage"] = usage
     chunk["system_fingerprint"] = _fingerprint(play)
-    return sse.data(chunk)
+    return event(chunk)
 
 
 def _message(play: Play) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
-from . import sse
+from .encoding import Encoding, named_event
 from .openai_responses import code_of
 from .responses_items import (
     Item,
@@ -33,7 +33,9 @@ from .responses_items import (
 from .script_player import Play, Refused, Reset
 from .xai_rest import answering, body, error, headers
 
-__all__ = ("answer", "error", "events", "headers")
+__all__ = ("ENCODING", "answer", "error", "events", "headers")
+
+ENCODING = Encoding("text/event-stream", stores=True)
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Server tool -> the member of usage that counts its calls.
@@ -63,7 +65,7 @@ def events(play: Play) -> Iterator[bytes]:
             yield {"type": "error", **body(Refused(fault.kind, "", retry_after=fault.retry_after))}
 
     for event in streamed(items, opening, closing):
-        yield sse.named(event)
+        yield named_event(event)
 
 
 def _items(play: Play, shown: list[Part]) -> list[Item]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
-from toolparity.normalizer.wires.registry import wire_name
+from toolparity.normalizer.wires.registry import spec, wire_name
 
 from ..errors import UnreadableSource
 from ..sources import Exchange
@@ -33,10 +33,11 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
     Raises UnreadableSource if it cannot be replayed or its response is empty, MalformedBody if the body does not fit
     its wire, MissingExtra if reading it needs an extra that is not installed.
     """
-    call = exchange.wire == "xai.grpc"
+    wire = wire_name(exchange.wire or "")
+    call = spec(wire).framing == "messages"
     if not call and not exchange.address:
         raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
-    if _is_hollow(exchange, response_of(exchange, wire_name(exchange.wire or ""))):
+    if _is_hollow(exchange, response_of(exchange, wire)):
         raise UnreadableSource(f"the response holds no answer of {exchange.wire}", where=exchange.place)
     return _call(exchange) if call else _http(exchange)
 

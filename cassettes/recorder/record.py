@@ -85,7 +85,7 @@ def emulated(at: Surface, base: str, timeout: float = 30.0) -> Way:
     The recording contains the real provider's address.
     """
     places = {base: at.base}
-    if at.wire == "xai.grpc":
+    if at.by_messages:
         places = {f"grpc://{base}": "grpc://" + at.base.removeprefix("https://")}
     return Way("emulated", Link(base, EMULATED_KEY, secure=False, timeout=timeout), places)
 

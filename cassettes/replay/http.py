@@ -28,15 +28,11 @@ from toolparity.normalizer import json_codec
 from .. import emulation_marker
 from ..chunking import CHUNKINGS
 from ..emulated.http import nowhere
-from ..emulated.servers import base_path
 from ..errors import RequestNotRecorded
-from ..surfaces import PATHS, Surface
+from ..surfaces import Surface
 from .response_index import PLACE_HEADER, Deck, Track
 
 SCENARIO_HEADER = "x-toolparity-scenario"
-
-#: Wire -> the path that the SDKs append to a base URL for the list of models.
-MODELS = {"openai.chat": "/models", "openai.responses": "/models", "anthropic.messages": "/v1/models"}
 
 #: Origins of pages that this machine serves.
 _LOCAL_PAGE = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
@@ -52,9 +48,9 @@ def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, ori
     """
     routes = []
     for surface in deck.surfaces:
-        if surface.wire not in PATHS:
+        if surface.by_messages:
             continue
-        path, models = base_path(surface) + PATHS[surface.wire], base_path(surface) + MODELS[surface.wire]
+        path, models = surface.base_path + surface.spec.path, surface.base_path + surface.spec.models_path
         for start in ("", "/scenario/{scenario}"):
             routes.append(Route(start + path, _respond(deck, surface, chunking, delay), methods=["POST"]))
             routes.append(Route(start + models, _list(deck, surface), methods=["GET"]))
@@ -72,29 +68,43 @@ def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, ori
 
 def _list(deck: Deck, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint that lists the recorded models, or the model in the path, in the provider's format."""
-    anthropic = surface.wire == "anthropic.messages"
-
-    def entry(model: str) -> dict[str, Any]:
-        if anthropic:
-            return {"type": "model", "id": model, "display_name": model, "created_at": "1970-01-01T00:00:00Z"}
-        return {"id": model, "object": "model", "created": 0, "owned_by": surface.provider}
 
     async def respond(request: Request) -> Response:
         models, named = deck.models(surface.provider), request.path_params.get("model")
         if named is not None and named not in models:
             what = f"no recorded request names the model {named!r}; there are {', '.join(models)}"
             return _refusal(surface, RequestNotRecorded(what, where=surface.name))
-        listed: dict[str, Any] = {"data": [entry(model) for model in models]}
-        if anthropic:
-            ends = {"first_id": models[0], "last_id": models[-1]} if models else {"first_id": None, "last_id": None}
-            listed |= {"has_more": False, **ends}
+        if named is not None:
+            listed = _format(surface, "model_entry")(named, surface.provider)
         else:
-            listed["object"] = "list"
-        return JSONResponse(
-            listed if named is None else entry(named), headers={emulation_marker.HEADER: emulation_marker.EMULATED}
-        )
+            entries = [_format(surface, "model_entry")(model, surface.provider) for model in models]
+            listed = _format(surface, "model_list")(entries)
+        return JSONResponse(listed, headers={emulation_marker.HEADER: emulation_marker.EMULATED})
 
     return respond
+
+
+class _OpenAI:
+    """OpenAI's format of models and errors, for wires whose emulation does not state another one."""
+
+    @staticmethod
+    def wrap_error(error: dict[str, Any]) -> dict[str, Any]:
+        return {"error": error}
+
+    @staticmethod
+    def model_entry(model: str, provider: str) -> dict[str, Any]:
+        return {"id": model, "object": "model", "created": 0, "owned_by": provider}
+
+    @staticmethod
+    def model_list(entries: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"data": entries, "object": "list"}
+
+
+def _format(surface: Surface, name: str) -> Callable[..., dict[str, Any]]:
+    """Return a function of the emulation of the wire's owner (see `toolparity.cassettes.emulated`)."""
+    emulation = surface.spec.part("emulation", home="toolparity.cassettes.emulated")
+    function: Callable[..., dict[str, Any]] = getattr(emulation, name, None) or getattr(_OpenAI, name)
+    return function
 
 
 def _respond(deck: Deck, surface: Surface, chunking: str, delay: float) -> Callable[[Request], Awaitable[Response]]:
@@ -144,7 +154,4 @@ async def _paced(pieces: Iterable[bytes], delay: float) -> Any:
 
 def _refusal(surface: Surface, error: RequestNotRecorded) -> JSONResponse:
     """Return 404 in a format that the SDKs show as a message."""
-    inner: dict[str, Any] = {"type": "not_recorded", "message": str(error)}
-    if surface.wire == "anthropic.messages":
-        return JSONResponse({"type": "error", "error": inner}, 404)
-    return JSONResponse({"error": inner}, 404)
+    return JSONResponse(_format(surface, "wrap_error")({"type": "not_recorded", "message": str(error)}), 404)

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant
-from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.errors import MalformedBody, ToolparityError
 from toolparity.normalizer.requests import read_request
 
 from .. import emulation_marker
@@ -26,7 +26,7 @@ from ..errors import InvalidProvenance, RequestNotRecorded
 from ..library import Place, find, load
 from ..library.provenance import is_slug
 from ..matching import differences
-from ..surfaces import PATHS, SURFACES, Surface
+from ..surfaces import SURFACES, Surface
 
 #: How many differences from the nearest recorded request a message lists.
 _TOLD = 8
@@ -106,11 +106,17 @@ class Deck:
     def surfaces(self) -> tuple[Surface, ...]:
         """The surfaces with an address: ours, and other providers' with recorded responses on one of our wires."""
         ours = {(surface.provider, surface.wire): surface for surface in SURFACES.values()}
-        alike: dict[str, Surface] = {surface.wire: surface for surface in reversed(SURFACES.values())}
+        alike: dict[str, Surface] = {}
+        for surface in SURFACES.values():
+            alike.setdefault(surface.wire, surface)
         others = [
             alike[wire]._replace(name=f"{provider}/{wire}", provider=provider)
             for provider, wire in self._tracks
-            if (provider, wire) not in ours and wire in PATHS and is_slug(provider) and provider not in _WITHOUT_BASE
+            if (provider, wire) not in ours
+            and wire in alike
+            and not alike[wire].by_messages
+            and is_slug(provider)
+            and provider not in _WITHOUT_BASE
         ]
         return (*ours.values(), *others)
 
@@ -144,7 +150,7 @@ class Deck:
                 raise self._no_scenario(scenario, surface, stream)
         ranked = []
         for track in tracks:
-            found = list(differences(track.body, body, rpc=surface.wire == "xai.grpc"))
+            found = list(differences(track.body, body, rpc=surface.by_messages))
             if not found:
                 return track
             ranked.append((len(found), track.place, track, found))
@@ -178,7 +184,7 @@ def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
     """Return the response of the request's round, which is the number of model messages so far."""
     try:
         value = json_codec.decode(body)
-        value = value["message"] if surface.wire == "xai.grpc" else value
+        value = value["message"] if surface.by_messages else value
         spoken = _spoken(value, surface)
     except (ToolparityError, ValueError, KeyError, TypeError) as error:
         raise RequestNotRecorded(f"the request cannot be read: {error}", where=surface.name) from None
@@ -195,9 +201,12 @@ def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
 
 def _spoken(value: Any, surface: Surface) -> int:
     """Count the model's messages in a request. Raises ToolparityError if its messages cannot be read."""
-    if isinstance(value, dict) and surface.wire != "openai.responses" and value.get("messages") is None:
-        return 0
-    request = read_request(value, surface.wire, provider=surface.provider)
+    try:
+        request = read_request(value, surface.wire, provider=surface.provider)
+    except MalformedBody:
+        if isinstance(value, dict) and value.get("messages") is None:
+            return 0
+        raise
     return sum(isinstance(turn, Assistant) for turn in request.messages)
 
 

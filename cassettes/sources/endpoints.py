@@ -1,22 +1,22 @@
-"""Provider and wire of a request, derived from its address by two tables.
+"""Provider and wire of a request, derived from its address by the specs of the wires and two tables.
 
-The tables also name wires that the normalizer does not support, so that they can be counted.
+The tables name other providers, and wires that the normalizer does not support, so that they can be counted.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-#: Suffix of host or host:port -> provider. The first match counts.
-PROVIDERS: tuple[tuple[str, str], ...] = (
-    ("api.openai.com", "openai"),
+from toolparity.normalizer.wires.registry import specs
+
+#: Suffix of host or host:port -> provider, for providers that own no wire.
+_PROVIDERS = (
     ("openai.azure.com", "azure"),
     ("cognitiveservices.azure.com", "azure"),
     ("services.ai.azure.com", "azure"),
-    ("api.anthropic.com", "anthropic"),
-    ("api.x.ai", "xai"),
     ("amazonaws.com", "bedrock"),
     ("generativelanguage.googleapis.com", "google"),
     ("aiplatform.googleapis.com", "google"),
@@ -37,35 +37,39 @@ PROVIDERS: tuple[tuple[str, str], ...] = (
     (":11434", "ollama"),
 )
 
-#: Pattern for host + path -> wire. The first match counts.
-WIRES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), wire)
-    for pattern, wire in (
-        # addresses that do not serve model answers
-        (r"/embeddings$", "embeddings"),
-        (r"/messages/count_tokens$|:countTokens$", "count_tokens"),
-        (r"/(messages|chat)?/?batches(/|$)", "batches"),
-        (r"/(files|models|moderations|vector_stores|images|audio|traces)(/[^:]*)?$", "other endpoints"),
-        # supported wires
-        (r"/chat/completions$", "openai.chat"),
-        (r"/responses(/resp_[^/]+)?$", "openai.responses"),
-        (r"(/v1|/anthropic)/messages$|^api\.anthropic\.com/.*messages$", "anthropic.messages"),
-        (r"/model/.*anthropic.*/invoke(-with-response-stream)?$", "anthropic.messages"),
-        (r"/publishers/anthropic/models/[^/]+:(stream)?RawPredict$", "anthropic.messages"),
-        (r"/model/.*openai\..*/invoke(-with-response-stream)?$", "openai.chat"),
-        (r"/xai_api\.Chat/Get(Completion|CompletionChunk|StoredCompletion)$", "xai.grpc"),
-        # unsupported wires
-        (r"/xai_api\.\w+/\w+$", "other endpoints"),
-        (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
-        (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
-        (r":(stream)?generateContent$", "google"),
-        (r"/interactions(/[^/]+)?$", "google.interactions"),
-        (r"^api\.cohere\.(com|ai)/.*chat$", "cohere"),
-        (r"/api/(chat|generate)$", "ollama"),
-        (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
-        (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),
-    )
+#: Pattern for host + path -> kind of address, for addresses that serve no answers of a model.
+_NO_ANSWERS = (
+    (r"/embeddings$", "embeddings"),
+    (r"/messages/count_tokens$|:countTokens$", "count_tokens"),
+    (r"/(messages|chat)?/?batches(/|$)", "batches"),
+    (r"/(files|models|moderations|vector_stores|images|audio|traces)(/[^:]*)?$", "other endpoints"),
 )
+#: Pattern for host + path -> unsupported wire.
+_UNSUPPORTED = (
+    (r"/xai_api\.\w+/\w+$", "other endpoints"),
+    (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
+    (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
+    (r":(stream)?generateContent$", "google"),
+    (r"/interactions(/[^/]+)?$", "google.interactions"),
+    (r"^api\.cohere\.(com|ai)/.*chat$", "cohere"),
+    (r"/api/(chat|generate)$", "ollama"),
+    (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
+    (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),
+)
+
+
+@cache
+def _providers() -> tuple[tuple[str, str], ...]:
+    """Return (suffix of the host, provider); the first match counts."""
+    return (*((host, spec.owner) for spec in specs() for host in spec.hosts), *_PROVIDERS)
+
+
+@cache
+def _wires() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return (pattern for host and path, wire); the first match counts."""
+    supported = ((pattern, spec.name) for spec in specs() for pattern in spec.addresses)
+    rows = (*_NO_ANSWERS, *supported, *_UNSUPPORTED)
+    return tuple((re.compile(pattern, re.IGNORECASE), wire) for pattern, wire in rows)
 
 
 class Told(NamedTuple):
@@ -84,6 +88,6 @@ def told_by(url: str) -> Told:
     except ValueError:
         return Told("other", None, url.split("?", 1)[0])
     path = unquote(parts.path).rstrip("/")
-    provider = next((name for end, name in PROVIDERS if host.removesuffix(":443").endswith(end)), "other")
-    wire = next((wire for pattern, wire in WIRES if pattern.search(host + path)), None)
+    provider = next((name for end, name in _providers() if host.removesuffix(":443").endswith(end)), "other")
+    wire = next((wire for pattern, wire in _wires() if pattern.search(host + path)), None)
     return Told(provider, wire, host + parts.path)

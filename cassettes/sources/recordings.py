@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import event_wire, is_error, whole_wire
+from toolparity.normalizer.wires.registry import specs
 
 from ..errors import UnreadableSource
 from . import files, pairs
@@ -165,7 +166,7 @@ def _exchange(source: str, line: int | None, row: Row, wire: str | None) -> Exch
         line=line,
         id=row.id,
         provider=row.provider,
-        wire=row.wire or (wire_of(body) if body else "xai.grpc" if frames else None) or wire,
+        wire=row.wire or (wire_of(body) if body else _framed_wire() if frames else None) or wire,
         stream=stream,
         status=row.status,
         content_type=row.content_type,
@@ -176,3 +177,9 @@ def _exchange(source: str, line: int | None, row: Row, wire: str | None) -> Exch
         chunk_lengths=row.chunk_lengths,
         provenance={key: value for key, value in provenance.items() if value is not None} or None,
     )
+
+
+def _framed_wire() -> str | None:
+    """Return the only wire that is framed as messages, or None if there are several."""
+    framed = [spec.name for spec in specs() if spec.framing == "messages"]
+    return framed[0] if len(framed) == 1 else None

@@ -23,7 +23,7 @@ from .judge import Judge, UnstableAnswer
 #: A scenario with one call and one argument, which every provider can send.
 SCENARIO = "single-call"
 #: The first surface of each wire.
-_HOMES = {surface.wire: name for name, surface in reversed(SURFACES.items())}
+_HOMES = {surface.wire: name for name, surface in reversed(list(SURFACES.items()))}
 
 
 class SmokeResult(Struct, frozen=True):

@@ -19,7 +19,6 @@ from tests.emulated.extra import EXTRA
 from tests.emulated.fidelity import Shape, coverage, real, recorded, shape, strange, typed
 from tests.emulated.sdk_models import sdk_models
 from tests.recorded.rows import Row
-from toolparity.cassettes.emulated.http import ENDPOINTS
 from toolparity.cassettes.emulated.script_player import Held, play
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
@@ -63,7 +62,7 @@ def options(surface: Surface) -> list[dict[str, Any]]:
 
 def answers(surface: Surface) -> Iterator[tuple[bytes, bool]]:
     """Every emulated body of a surface: each script that it plays, round by round, plain and streamed."""
-    spelling = next(endpoint for endpoint in ENDPOINTS if endpoint.surface == surface.name).spelling
+    spelling = surface.emulation
     for script in LIBRARY.values():
         for model in ASKED[surface.name] if surface.plays(script) else ():
             for more in options(surface):

@@ -9,14 +9,14 @@ Each module has these members:
     async_sent                 the asynchronous variant
     REFUSALS, refused(error)   the SDK's exceptions for a provider's error, and the conversion into that error
 
-To add a wire, write such a module and list it in PLAYERS. Retries are off, so a recording holds each request once.
+A third party's wire has such a module as its part ``recorder`` (`toolparity.normalizer.wires.registry`). Retries are
+off, so a recording holds each request once.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -26,13 +26,6 @@ from toolparity.normalizer.model import Response
 
 from ...scripts import Script, Think
 from ...surfaces import Surface
-
-PLAYERS: dict[str, str] = {
-    "openai.chat": "openai_chat",
-    "openai.responses": "openai_responses",
-    "anthropic.messages": "anthropic_messages",
-    "xai.grpc": "xai_grpc",
-}
 
 #: Token limit of a response that the script cuts off.
 CUT_AT = 64
@@ -89,7 +82,7 @@ class Heard(NamedTuple):
 
 def player(surface: Surface) -> Any:
     """Return the module that sends for a surface."""
-    return import_module(f".{PLAYERS[surface.wire]}", __name__)
+    return surface.spec.part("recorder", home=__name__)
 
 
 class Caller:
