@@ -138,7 +138,7 @@ def requests_of(path: Path) -> list[Request]:
         return [Request(one["method"], one["url"], one.get("postData", {}).get("text", ""), {}) for one in entries]
     found = []
     with open(path, "rb") as file:
-        for _, _, item in member_lists.items(file, ("interactions", "http_interactions")):
+        for _, _, item in member_lists.yaml_items(file, ("interactions", "http_interactions")):
             one = item.get("request")
             if one is not None:  # gRPC in a format of its own has no address
                 body = one.get("body")
