@@ -33,7 +33,7 @@ def json_object(data: bytes) -> dict[str, Any] | None:
 
 
 def _shapes(body: dict[str, Any]) -> list[tuple[WireSpec, Shape]]:
-    return [(wire, shape) for wire in specs() if (shape := wire.shape(body)) != Shape()]
+    return [(wire, shape) for wire in specs() if (shape := wire.shape(body)) is not None]
 
 
 def _body_wire(body: dict[str, Any]) -> str:
@@ -68,7 +68,7 @@ def whole_body_wire(body: dict[str, Any], wire: str | None, *, or_error: bool = 
     """
     for candidate in [spec(wire)] if wire is not None else specs():
         shape = candidate.shape(body)
-        if shape.marked and (shape.whole or (or_error and shape.error)):
+        if shape is not None and shape.marked and (shape.whole or (or_error and shape.error)):
             return candidate.name
     return wire if or_error and is_error(body) else None
 

@@ -61,7 +61,7 @@ GROUP = "toolparity.wires"
 
 
 class Shape(NamedTuple):
-    """What a JSON object is on one wire. The default is an object that does not belong to the wire.
+    """What a JSON object is on one wire.
 
     ``body``: it can be a whole body. ``whole``: it is a whole response. ``event``: it is a stream event. ``error``: it
     is an error in this wire's format. ``marked``: a type marker shows this, and not only members that other wires may
@@ -91,8 +91,8 @@ class Boundary(NamedTuple):
     finished: frozenset[int] = frozenset()
 
 
-def _no_shape(body: dict[str, Any]) -> Shape:
-    return Shape()
+def _no_shape(body: dict[str, Any]) -> None:
+    return None
 
 
 def _no_boundary(event: dict[str, Any]) -> Boundary:
@@ -116,7 +116,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     ``sdk_bytes(source, event)``: the bytes of such an object, a whole body or a stream event; empty for an event that
     the SDK derived from others.
 
-    Detection: ``shape(body)``: see `Shape`. ``boundary(event)``: see `Boundary`. ``end_of_stream``: the data of the
+    Detection: ``shape(body)``: see `Shape`; None for an object that does not belong to the wire. ``boundary(event)``: see `Boundary`. ``end_of_stream``: the data of the
     event that ends every stream, if it is not JSON.
 
     ``declared(request)``: the tools that a request declares, as parsed JSON or an object of the SDK; None if
@@ -138,7 +138,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     sdk: str = ""
     sdk_modules: tuple[str, ...] = ()
     sdk_bytes: Callable[[Any, bool], bytes] | None = None
-    shape: Callable[[dict[str, Any]], Shape] = _no_shape
+    shape: Callable[[dict[str, Any]], Shape | None] = _no_shape
     boundary: Callable[[dict[str, Any]], Boundary] = _no_boundary
     end_of_stream: bytes | None = None
     declared: Callable[[Any], Declared] | None = None
@@ -190,9 +190,10 @@ def spec(name: str) -> WireSpec:
         return _load(wire_name(name))
 
 
-def specs() -> list[WireSpec]:
+@cache
+def specs() -> tuple[WireSpec, ...]:
     """Return the specs of all wires, the built-in ones first."""
-    return [spec(name) for name in names()]
+    return tuple(spec(name) for name in names())
 
 
 def names() -> list[str]:

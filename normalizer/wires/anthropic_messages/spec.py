@@ -24,7 +24,7 @@ _OTHER_APIS = frozenset(("choices", "output", "object"))
 _DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json", "compaction"))
 
 
-def shape(body: dict[str, Any]) -> Shape:
+def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. Every object of this wire has a ``type``."""
     kind = body.get("type")
     if kind == "message" and "content" in body:
@@ -33,7 +33,7 @@ def shape(body: dict[str, Any]) -> Shape:
         return Shape(event=True, marked=True)
     if kind == "error" and isinstance(body.get("error"), dict) and "sequence_number" not in body:
         return Shape(event=True, error=True, marked=True)
-    return Shape()
+    return None
 
 
 def boundary(event: dict[str, Any]) -> Boundary:

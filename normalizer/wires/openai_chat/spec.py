@@ -13,14 +13,14 @@ _ADDED = {
 }
 
 
-def shape(body: dict[str, Any]) -> Shape:
+def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. Whole responses occur as stream events too: some servers send one as the only event."""
     kind = body.get("object")
     if isinstance(kind, str) and kind.startswith("chat.completion"):
         return Shape(body=True, whole=kind == "chat.completion", event=True, marked=True)
     choices = body.get("choices")
     if not isinstance(choices, list):
-        return Shape()
+        return None
     with_message = any(isinstance(choice, dict) and "message" in choice for choice in choices)
     return Shape(body=True, whole=with_message and "type" not in body and "object" not in body, event=True)
 

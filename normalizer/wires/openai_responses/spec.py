@@ -13,7 +13,7 @@ _ADDED = {"output": _PARSED, "response": {"output": _PARSED}}
 _ENDS = frozenset(("response.completed", "response.done", "response.incomplete", "response.failed", "error"))
 
 
-def shape(body: dict[str, Any]) -> Shape:
+def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. Events have a ``type``, whole responses the object type "response" or at least an ``output``."""
     kind = body.get("type")
     if isinstance(kind, str) and (kind.startswith("response.") or (kind == "error" and "sequence_number" in body)):
@@ -22,7 +22,7 @@ def shape(body: dict[str, Any]) -> Shape:
         return Shape(body=True, whole=True, marked=True)
     if isinstance(body.get("output"), list):
         return Shape(body=True, whole="type" not in body and "object" not in body and "choices" not in body)
-    return Shape()
+    return None
 
 
 def boundary(event: dict[str, Any]) -> Boundary:
