@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .model import Block, Response, ToolCall, Wire
@@ -158,7 +158,7 @@ class Request(Struct, frozen=True, gc=False):
 
     wire: str
     model: str | None
-    messages: list[Message] = field(name="turns")
+    messages: list[Message]
     tools: list[Tool] = []
     tool_choice: ToolChoice | None = None
     parallel: bool | None = None

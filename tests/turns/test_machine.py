@@ -216,14 +216,6 @@ def test_what_a_batch_hands_out_holds_up_what_is_behind_it() -> None:
     assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c2"]]
 
 
-def test_a_state_of_an_earlier_version_keeps_its_number_until_it_holds_what_that_could_not_read() -> None:
-    for deferred, version in (([], 1), (["c0"], 2)):
-        driven = Driven(replace(new(), version=1))
-        driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look"), [], deferred))
-        assert driven.state.version == version
-    assert new().version == states.VERSION == 2
-
-
 def test_what_a_director_notes_is_told_and_where_he_says_so_kept_with_the_next_state() -> None:
     driven = Driven(new())
     driven.tell(inputs.Begin())
@@ -264,7 +256,7 @@ def _answer(chance: Random) -> Response:
     return said(*names, text=text, stop=stop, complete=complete)
 
 
-def _happening(chance: Random, state: states.TurnState) -> Any:
+def _input(chance: Random, state: states.TurnState) -> Any:
     """Something that may well happen in this state; now and then anything at all."""
     ids = ["c0", "c1", "c2"]
     kind = chance.random()
@@ -324,7 +316,7 @@ def _walk(seed: int) -> tuple[Driven, Counter[Any]]:
     for _ in range(30):
         if driven.state.phase == "over":
             break
-        input = _happening(chance, driven.state)
+        input = _input(chance, driven.state)
         round = len(driven.state.rounds)
         try:
             made = driven.tell(input)

@@ -194,11 +194,11 @@ def test_a_state_keeps_what_strict_json_would_lose() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"{}", "no state of a turn"),
-        (b"[]", "version None"),
-        (b"{", "no JSON"),
-        (b'{"version": 99}', "version 99"),
-        (b'{"version": 1, "id": 3}', "no state of a turn"),
+        (b"{}", "not a turn state"),
+        (b"[]", "version of a turn state: None"),
+        (b"{", "not JSON"),
+        (b'{"version": 99}', "version of a turn state: 99"),
+        (b'{"version": 1, "id": 3}', "not a turn state"),
     ],
 )
 def test_what_is_no_state_is_refused_with_what_is_wrong(text: bytes, said: str) -> None:
@@ -210,10 +210,10 @@ def test_what_happened_can_be_played_again_and_gives_the_same_states_and_effects
     class Recording(Told):
         def __init__(self) -> None:
             super().__init__()
-            self.happenings: list[Any] = []
+            self.inputs: list[Any] = []
 
         async def input(self, input: Any) -> None:
-            self.happenings.append(input)
+            self.inputs.append(input)
 
     for wire in WIRES:
         recording = Recording()
@@ -222,9 +222,9 @@ def test_what_happened_can_be_played_again_and_gives_the_same_states_and_effects
         state = states.TurnState(turn.state.id, wire, turn.state.request, turn.state.settings)
         events: list[Any] = []
         kept: list[bytes] = []
-        for happening in recording.happenings:
+        for input in recording.inputs:
             before = states.dump(state)
-            after, effects = step(state, happening)
+            after, effects = step(state, input)
             assert states.dump(state) == before  # the state before is left as it was
             events += [effect.event for effect in effects if hasattr(effect, "event")]
             kept += [states.dump(effect.state) for effect in effects if hasattr(effect, "state")]

@@ -171,7 +171,7 @@ class Recorder(Observer):
         ``force``: take it even from a runner whose lease has not expired; pass it only if that runner is dead.
         Raises UnknownTurn, TurnHeld, InvalidState for a state that this program cannot load, and LogFailed.
         """
-        found: list[tuple[Any, int, int, TurnState | None]] = []
+        found: list[tuple[Any, int, int, tuple[TurnState, bool] | None]] = []
 
         def write(connection: Connection) -> None:
             now = self._database.now()
@@ -196,9 +196,10 @@ class Recorder(Observer):
             found[:] = [(taken, (number or 0) + 1, last or 0, state_of(connection, turn))]
 
         await self._database.write(write, first=True)
-        self.turn, (taken, number, self._number, state) = turn, found[0]
+        self.turn, (taken, number, self._number, stored) = turn, found[0]
+        state, is_current = stored or (None, True)
         self._next, self._written = taken.seq, taken.written
-        self._kept = state
+        self._kept = state if is_current else None  # the next change is then the whole state
         if state is not None:
             # Clients may have seen events that came after this state, so their numbers are not used again.
             state = replace(state, seq=max(state.seq, taken.seq))

@@ -236,7 +236,8 @@ class Log:
         called = sa.select(calls).where(calls.c.turn_id == turn).order_by(calls.c.round)
         found = connection.execute(blocks).all()
         stored = parts_of(connection, turn, (block.exact for block in found))
-        state = state_of(connection, turn)
+        stored_state = state_of(connection, turn)
+        state = stored_state[0] if stored_state is not None else None
         order = [call.key for round in (state.rounds if state is not None else ()) for call in round.calls]
         known = {row.key: CallRow(*row[1:]) for row in connection.execute(called)}
         return KeptTurn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -36,9 +37,15 @@ def changes_of(connection: Connection, turn: str) -> list[tuple[int, str]]:
     return [(row.number, unpack(row.change, stored)) for row in rows]
 
 
-def state_of(connection: Connection, turn: str) -> TurnState | None:
-    """Return the last stored state, None if there is none. Raises InvalidState if this program cannot load it."""
-    document = None
+def state_of(connection: Connection, turn: str) -> tuple[TurnState, bool] | None:
+    """Return the last stored state, and whether it is stored as a state of this version. None if there is none.
+
+    Raises InvalidState if this program cannot load it.
+    """
+    document: Any = None
     for _, change in changes_of(connection, turn):
         document = applied(document, json_codec.decode(change))
-    return None if document is None else load(json_codec.encode(document))
+    if document is None:
+        return None
+    state = load(json_codec.encode(document))
+    return state, document.get("version") == state.version

@@ -7,9 +7,10 @@ The list of inputs is a recording of a turn: replaying it gives the same states,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Struct
 
 from ...conversation import ToolResult
 from ...model import Error, Response, Usage
@@ -20,11 +21,11 @@ class _Input(Struct, tag_field="type", frozen=True, gc=False, omit_defaults=True
     pass
 
 
-class Begin(_Input, tag="begun", frozen=True, gc=False):
+class Begin(_Input, tag="begin", frozen=True, gc=False):
     """Start the turn."""
 
 
-class Resume(_Input, tag="resumed", frozen=True, gc=False):
+class Resume(_Input, tag="resume", frozen=True, gc=False):
     """Resume the turn from a saved state that no other process runs any more.
 
     ``rerun``: the ids of calls that were started and may run again, because their tool is idempotent.
@@ -33,7 +34,7 @@ class Resume(_Input, tag="resumed", frozen=True, gc=False):
     rerun: list[str] = []
 
 
-class BlockStarted(_Input, tag="opened", frozen=True, gc=False):
+class BlockStarted(_Input, tag="block_started", frozen=True, gc=False):
     """A block of the answer begins. ``key``: its number within the answer, from 0 without a gap."""
 
     key: int
@@ -42,21 +43,21 @@ class BlockStarted(_Input, tag="opened", frozen=True, gc=False):
     name: str | None = None
 
 
-class BlockExtended(_Input, tag="grew", frozen=True, gc=False):
+class BlockExtended(_Input, tag="block_extended", frozen=True, gc=False):
     """A delta of a block."""
 
     key: int
     text: str
 
 
-class BlockReplaced(_Input, tag="replaced", frozen=True, gc=False):
+class BlockReplaced(_Input, tag="block_replaced", frozen=True, gc=False):
     """``text`` replaces everything that was shown of a block."""
 
     key: int
     text: str
 
 
-class BlockEnded(_Input, tag="closed", frozen=True, gc=False):
+class BlockEnded(_Input, tag="block_ended", frozen=True, gc=False):
     """A block is complete, or the answer broke off inside it (``cut``)."""
 
     key: int
@@ -66,7 +67,7 @@ class BlockEnded(_Input, tag="closed", frozen=True, gc=False):
     cut: bool = False
 
 
-class BlockRevised(_Input, tag="settled", frozen=True, gc=False):
+class BlockRevised(_Input, tag="block_revised", frozen=True, gc=False):
     """Replaces a block that was closed before: the whole answer contains more of it."""
 
     key: int
@@ -75,7 +76,7 @@ class BlockRevised(_Input, tag="settled", frozen=True, gc=False):
     content: Any = None
 
 
-class AnswerReceived(_Input, tag="answered", frozen=True, gc=False):
+class AnswerReceived(_Input, tag="answer_received", frozen=True, gc=False):
     """The answer arrived; its ``complete`` and ``error`` state whether it is whole. ``needs_approval``: ids of calls
     that need approval. ``deferred``: ids of calls to hand over. ``retry_after``: the wait that an error response
     demands, in seconds.
@@ -87,7 +88,7 @@ class AnswerReceived(_Input, tag="answered", frozen=True, gc=False):
     retry_after: float | None = None
 
 
-class AnswerFailed(_Input, tag="broke", frozen=True, gc=False):
+class AnswerFailed(_Input, tag="answer_failed", frozen=True, gc=False):
     """The request or the connection failed. ``response``: the partial answer, None if nothing arrived.
 
     ``retry_after``: the wait that the provider demands, in seconds.
@@ -98,7 +99,7 @@ class AnswerFailed(_Input, tag="broke", frozen=True, gc=False):
     retry_after: float | None = None
 
 
-class Retry(_Input, tag="again", frozen=True, gc=False):
+class Retry(_Input, tag="retry", frozen=True, gc=False):
     """Ask the current round again. The blocks of its answer so far are void.
 
     ``usage``: the usage of the discarded answer.
@@ -107,13 +108,13 @@ class Retry(_Input, tag="again", frozen=True, gc=False):
     usage: Usage | None = None
 
 
-class Finalize(_Input, tag="bounded", frozen=True, gc=False):
+class Finalize(_Input, tag="finalize", frozen=True, gc=False):
     """Make the next round the last one. Sent by the ``direct`` middleware. ``ending``: the reason."""
 
     ending: Termination
 
 
-class AddNote(_Input, tag="noted", frozen=True, gc=False):
+class AddNote(_Input, tag="add_note", frozen=True, gc=False):
     """Emit a note, such as one of the ``direct`` middleware. ``keep``: add it to the state's ``notes``, too."""
 
     round: int
@@ -122,7 +123,7 @@ class AddNote(_Input, tag="noted", frozen=True, gc=False):
     keep: bool = False
 
 
-class AcknowledgementReady(_Input, tag="acknowledging", frozen=True, gc=False):
+class AcknowledgementReady(_Input, tag="acknowledgement_ready", frozen=True, gc=False):
     """The acknowledgement of a round's calls is ready. ``spoken``: the model's answer itself contained it.
 
     ``round``: 0 for the current round.
@@ -133,7 +134,7 @@ class AcknowledgementReady(_Input, tag="acknowledging", frozen=True, gc=False):
     round: int = 0
 
 
-class CallDecided(_Input, tag="decided", frozen=True, gc=False):
+class CallDecided(_Input, tag="call_decided", frozen=True, gc=False):
     """A call was approved or denied. ``reason``: the model receives the reason of a denial."""
 
     call_id: str
@@ -141,36 +142,36 @@ class CallDecided(_Input, tag="decided", frozen=True, gc=False):
     reason: str | None = None
 
 
-class CallStarting(_Input, tag="starting", frozen=True, gc=False):
+class CallStarting(_Input, tag="call_starting", frozen=True, gc=False):
     """The executor is about to start a call."""
 
     call_id: str
 
 
-class CallProgressed(_Input, tag="progressed", frozen=True, gc=False):
+class CallProgressed(_Input, tag="call_progressed", frozen=True, gc=False):
     """A running tool reports progress."""
 
     call_id: str
     data: Any = None
 
 
-class CallEnded(_Input, tag="finished", frozen=True, gc=False):
+class CallEnded(_Input, tag="call_ended", frozen=True, gc=False):
     """A call has its result."""
 
     call_id: str
     result: ToolResult
-    outcome: CallOutcome = field(name="how")
+    outcome: CallOutcome
 
 
-class ResultSupplied(_Input, tag="supplied", frozen=True, gc=False):
+class ResultSupplied(_Input, tag="result_supplied", frozen=True, gc=False):
     """A call that was handed over has its result."""
 
     call_id: str
     result: ToolResult
-    outcome: CallOutcome = field(name="how")
+    outcome: CallOutcome
 
 
-class Cancel(_Input, tag="cancelled", frozen=True, gc=False):
+class Cancel(_Input, tag="cancel", frozen=True, gc=False):
     """Cancel the turn. ``reason`` appears in the results of calls that did not start.
 
     ``response``: the partial answer of the current round, None if nothing arrived.
@@ -201,3 +202,35 @@ Input = (
     | ResultSupplied
     | Cancel
 )
+
+#: Tag of an input in recordings and logs of earlier versions -> its tag today.
+_RENAMED = {
+    "begun": "begin",
+    "resumed": "resume",
+    "opened": "block_started",
+    "grew": "block_extended",
+    "replaced": "block_replaced",
+    "closed": "block_ended",
+    "settled": "block_revised",
+    "answered": "answer_received",
+    "broke": "answer_failed",
+    "again": "retry",
+    "bounded": "finalize",
+    "noted": "add_note",
+    "acknowledging": "acknowledgement_ready",
+    "decided": "call_decided",
+    "starting": "call_starting",
+    "progressed": "call_progressed",
+    "finished": "call_ended",
+    "supplied": "result_supplied",
+    "cancelled": "cancel",
+}
+
+
+def load_input(value: Any) -> Input:
+    """Return the input from parsed JSON, also of an earlier version. Raises msgspec.ValidationError."""
+    if isinstance(value, dict) and value.get("type") in _RENAMED:
+        value = {**value, "type": _RENAMED[value["type"]]}
+        if "how" in value:
+            value["outcome"] = value.pop("how")
+    return cast(Input, msgspec.convert(value, Input))

@@ -34,7 +34,7 @@ from .inputs import (
     Cancel,
 )
 from .rounds import close_round, end_turn, next_round, start_round
-from .state import VERSION, CallState, Status, add_usage, fingerprint, key_of
+from .state import CallState, Status, add_usage, fingerprint, key_of
 from .step_builder import StepBuilder
 
 _LAST = "the turn is at its end and runs no more tools"
@@ -155,8 +155,6 @@ def _run_calls(
         calls.append(CallState(ref.id, ref.name, ref.block, key, status, deferred=ref.id in input.deferred))
     for request in approvals:
         calls.append(CallState(request.id, request.name, -1, "", "waiting_approval", server=request.server))
-    if any(call.deferred for call in calls):
-        builder.set(version=VERSION)
     record_selection(builder, selection, calls)
     if calls:
         start_ready_calls(builder)

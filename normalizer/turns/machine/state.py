@@ -10,10 +10,11 @@ finishes (`observer.Observer`), a resumed turn runs no call twice and leaves no 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from ... import json_codec
 from ...conversation import Assistant, Message, Request, ToolResult, ToolResults
@@ -22,9 +23,11 @@ from ...model import ApprovalRequest, Block, Choice, Error, Policy, Response, To
 from ...policies import Ref, policy_name
 from ..errors import InvalidState
 
-#: Version of the JSON. A program reads all earlier versions. A state keeps an earlier number until it holds data that
-#: the earlier version could not read. 2: calls that are handed over (`CallState.deferred`).
-VERSION = 2
+#: Version of the JSON. `load` reads all earlier versions. 2: calls that are handed over (`CallState.deferred`).
+#: 3: the members of `_RENAMED`.
+VERSION = 3
+#: Member of a request, round or call before version 3 -> its name today.
+_RENAMED = {"turns": "messages", "how": "outcome", "given": "submitted"}
 
 Phase = Literal["new", "asking", "acting", "over"]
 OnError = Literal["continue", "stop"]
@@ -106,7 +109,7 @@ class CallState(Struct, frozen=True, omit_defaults=True):
 
     ``server``: the MCP server on which the provider asks to run the call; it does not run here. ``submitted``: the call
     was passed to the executor. ``deferred``: the call is handed over, and its result comes from outside. ``result``:
-    the tool result, until the round is over and the round's ``turns`` hold it.
+    the tool result, until the round is over and the round's ``messages`` hold it.
     """
 
     id: str
@@ -114,10 +117,10 @@ class CallState(Struct, frozen=True, omit_defaults=True):
     block: int
     key: str
     status: Status = "approved"
-    outcome: CallOutcome | None = field(name="how", default=None)
+    outcome: CallOutcome | None = None
     result: ToolResult | None = None
     attempts: int = 0
-    submitted: bool = field(name="given", default=False)
+    submitted: bool = False
     reason: str | None = None
     server: str | None = None
     deferred: bool = False
@@ -137,7 +140,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     """One answer of the model and its calls.
 
     ``response``: the answer while its calls are open. After that it is None, unless the history does not contain the
-    answer unchanged (it was incomplete or had an error). ``turns``: the messages that the round adds to the history,
+    answer unchanged (it was incomplete or had an error). ``messages``: the messages that the round adds to the history,
     empty until it is over. ``first_block``: the sequence number of its first block. ``result_block``: the sequence
     number of the result of its first call.
     """
@@ -151,7 +154,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     calls: list[CallState] = []
     dropped: list[Ref] = []
     rejected: list[Ref] = []
-    messages: list[Message] = field(name="turns", default_factory=list)
+    messages: list[Message] = []
     usage: Usage | None = None
     termination_reason: Termination | None = None
 
@@ -270,25 +273,48 @@ class TurnState(Struct, frozen=True):
         return [*self.request.messages, *(message for round in self.rounds for message in round.messages)]
 
 
-def dump(state: TurnState) -> bytes:
-    """Return the state as JSON."""
+def dump(state: TurnState, version: int = VERSION) -> bytes:
+    """Return the state as JSON. ``version``: write it as a program of this earlier version did."""
+    if version < 3:
+        names = {name: before for before, name in _RENAMED.items()}
+        document = _renamed(json_codec.decode(json_codec.encode(state)), names)
+        return json_codec.encode({**document, "version": version})
     return json_codec.encode(state)
 
 
 def load(data: bytes | str) -> TurnState:
     """Return the state from JSON. Raises InvalidState for invalid JSON, an invalid state, or a later version."""
     try:
-        head = json_codec.decode(data)
-        version = head.get("version", VERSION) if isinstance(head, dict) else None
-        if not isinstance(version, int) or version > VERSION:
-            raise InvalidState(f"version {version!r} of a turn's state", hint=f"this program reads up to {VERSION}")
-        return msgspec.convert(head, TurnState)
-    except msgspec.ValidationError as error:
-        raise InvalidState(f"no state of a turn: {error}") from None
+        document = json_codec.decode(data)
     except ValueError as error:
-        if isinstance(error, InvalidState):
-            raise
-        raise InvalidState(f"no JSON: {error}") from None
+        raise InvalidState(f"not JSON: {error}") from None
+    version = document.get("version", VERSION) if isinstance(document, dict) else None
+    if not isinstance(version, int) or version > VERSION:
+        raise InvalidState(f"unsupported version of a turn state: {version!r}", hint=f"versions up to {VERSION} load")
+    if version < 3:
+        document = {**_renamed(document, _RENAMED), "version": VERSION}
+    try:
+        return msgspec.convert(document, TurnState)
+    except msgspec.ValidationError as error:
+        raise InvalidState(f"not a turn state: {error}") from None
+
+
+def _renamed(document: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the JSON of a state with the members of its request, rounds and calls renamed, in the same order."""
+
+    def rename(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        members = {names.get(name, name): member for name, member in value.items()}
+        if isinstance(members.get("calls"), list):
+            members["calls"] = [rename(call) for call in members["calls"]]
+        return members
+
+    rounds = document.get("rounds")
+    changed = {"request": rename(document.get("request"))}
+    if isinstance(rounds, list):
+        changed["rounds"] = [rename(round) for round in rounds]
+    return {name: changed.get(name, member) for name, member in document.items()}
 
 
 def key_of(turn: str, round: int, call: ToolCall) -> str:

@@ -5,7 +5,7 @@
     difference = replay(open("turn.jsonl", "rb").read()).difference      # None if the replay is identical
 
 A recording consists of JSON lines. The first line contains the state before the first step. Each further line is a
-step: the input of the machine (``happening``), its events (``events``), and the digest of the state if the step saves
+step: the input of the machine (``input``), its events (``events``), and the digest of the state if the step saves
 one (``state``). Where a turn was resumed from its last saved state, another line with a state follows
 (`log.Log.recording`).
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -25,13 +25,15 @@ from ...errors import ToolparityError
 from ..errors import InvalidState
 from ..events import TurnEvent
 from ..machine.effects import Emit, Save
-from ..machine.inputs import Begin, Finalize, Input
+from ..machine.inputs import Begin, Finalize, Input, load_input
+from ..machine.state import VERSION as STATE_VERSION
 from ..machine.state import TurnState, dump, load
 from ..machine.table import step
 from ..observer import Observer
 from .notes import Phase, phases
 
-VERSION = 1
+#: Version of a recording. 1: the input is the member ``happening``, and the states are those of version 2.
+VERSION = 2
 
 
 class Difference(Struct, frozen=True):
@@ -70,7 +72,7 @@ class Recorder(Observer):
     async def input(self, input: Input) -> None:
         """Note the input of the next step. Raises InvalidState if a resumed turn has no initial state."""
         self._flush()
-        self._steps.append({"happening": input, "events": [], "state": None})
+        self._steps.append({"input": input, "events": [], "state": None})
         if not self._headed and self._before is None and not isinstance(input, (Begin, Finalize)):
             raise InvalidState(
                 "a turn that had begun is recorded from its state", hint="record(file, state=turn.state)"
@@ -97,7 +99,7 @@ class Recorder(Observer):
         if not self._steps or self._before is None:
             return
         if not self._headed:
-            self._file.write(head_line(json_codec.decode(dump(self._before))))
+            self._file.write(head_line(_plain(self._before)))
             self._headed = True
         self._file.writelines(step_line(**one) for one in self._steps)
         self._steps.clear()
@@ -108,9 +110,9 @@ def head_line(begins: Any) -> bytes:
     return json_codec.encode({"version": VERSION, "begins": begins}) + b"\n"
 
 
-def step_line(happening: Any, events: Sequence[Any], state: str | None) -> bytes:
+def step_line(input: Any, events: Sequence[Any], state: str | None) -> bytes:
     """Return the line of a step. ``state``: the SHA-256 digest of the saved state's JSON, None if none was saved."""
-    return json_codec.encode({"happening": happening, "events": events, "state": state}) + b"\n"
+    return json_codec.encode({"input": input, "events": events, "state": state}) + b"\n"
 
 
 def record(file: BinaryIO, state: TurnState | None = None) -> Recorder:
@@ -128,26 +130,26 @@ def replay(recording: bytes) -> Replayed:
     for number, line in enumerate(lines, 1):
         kept = _read(line, number)
         if "begins" in kept:
-            state, before = _begins(line), last if last is not None else state
-            found = replace(before, seq=state.seq, wire=state.wire, request=state.request)
-            difference = _difference(kept["begins"], json_codec.decode(dump(found)), "begins")
+            before, state = last if last is not None else state, _begins(line)
+            expected = replace(before, seq=state.seq, wire=state.wire, request=state.request)
+            difference = _difference(_plain(state), _plain(expected), "begins")
             if difference is not None:
                 return Replayed(state, events, met, Difference(number, *difference))
             continue
         try:
-            happening = cast(Input, msgspec.convert(kept.get("happening"), Input))
+            input = load_input(kept.get("input", kept.get("happening")))
         except msgspec.ValidationError as error:
-            raise InvalidState(f"step {number} holds no happening: {error}") from None
+            raise InvalidState(f"step {number} has no valid input: {error}") from None
         try:
-            state, effects = step(state, happening)
+            state, effects = step(state, input)
         except ToolparityError as error:
-            return Replayed(state, events, met, Difference(number, "happening", kept["happening"], str(error)))
+            return Replayed(state, events, met, Difference(number, "input", _plain(input), str(error)))
         told = [effect.event for effect in effects if isinstance(effect, Emit)]
         saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         last = saved or last
-        now = {"events": json_codec.decode(json_codec.encode(told)), "state": None if saved is None else _digest(saved)}
-        for place in ("events", "state"):
-            difference = _difference(kept.get(place), now[place], place)
+        digest = None if saved is None else _matching_digest(saved, kept.get("state"))
+        for place, replayed in (("events", _plain(told)), ("state", digest)):
+            difference = _difference(kept.get(place), replayed, place)
             if difference is not None:
                 return Replayed(state, events, met, Difference(number, *difference))
         events += told
@@ -157,8 +159,9 @@ def replay(recording: bytes) -> Replayed:
 
 def _begins(line: bytes) -> TurnState:
     head = _read(line, 0)
-    if head.get("version") != VERSION:
-        raise InvalidState(f"version {head.get('version')!r} of a recording", hint=f"this program reads {VERSION}")
+    version = head.get("version")
+    if version not in (1, VERSION):
+        raise InvalidState(f"unsupported version of a recording: {version!r}", hint=f"versions up to {VERSION} load")
     return load(json_codec.encode(head.get("begins")))
 
 
@@ -172,8 +175,18 @@ def _read(line: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-def _digest(state: TurnState) -> str:
-    return hashlib.sha256(dump(state)).hexdigest()
+def _digest(state: TurnState, version: int = STATE_VERSION) -> str:
+    return hashlib.sha256(dump(state, version)).hexdigest()
+
+
+def _matching_digest(state: TurnState, recorded: Any) -> str:
+    """Return the digest of the state, in the form of an earlier version if that is the recorded one."""
+    earlier = (_digest(state, version) for version in range(STATE_VERSION, 0, -1))
+    return next((digest for digest in earlier if digest == recorded), _digest(state))
+
+
+def _plain(value: Any) -> Any:
+    return json_codec.decode(json_codec.encode(value))
 
 
 def _difference(recorded: Any, found: Any, place: str) -> tuple[str, Any, Any] | None:

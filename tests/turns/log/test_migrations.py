@@ -21,7 +21,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL
 
 from tests.turns.log.shared import assert_whole, recorded, rows, turn
-from tests.turns.playing import Counting, Say, call, script
+from tests.turns.playing import Counting, Say, Think, call, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.turns import log as package
@@ -30,6 +30,7 @@ from toolparity.normalizer.turns.log import Log, engine, upgrade
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.log.migrate import LATEST, VERSION_TABLE
 from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.normalizer.turns.machine.state import VERSION
 from toolparity.normalizer.turns.orchestration import replay
 
 #: What the model of `v0001.jsonl` does in the turn that waits.
@@ -40,6 +41,13 @@ PLAYED_BY_VERSION_1 = script(
 #: What it does in the turn of `v0002.jsonl` that waits, and waited before for a decision on `post`.
 PLAYED_BY_VERSION_2 = script(
     [Say("Let me look."), call("look", city="Ulm"), call("post", text="hello"), call("count")], [Say("Done.")]
+)
+
+#: What it does in the turn of `v0003.jsonl`, which waits for a decision on `post`.
+PLAYED_BY_VERSION_3 = script(
+    [Think("Two things."), Say("Let me look."), call("look", city="Ulm"), call("count", of="cats")],
+    [call("look", city="Bonn"), call("post", text="hello"), call("count")],
+    [Say("Done.")],
 )
 LONG = "NUL \x00, half a pair \ud800, and more; " * 100
 
@@ -137,7 +145,7 @@ def test_a_log_of_version_1_goes_on_and_its_turns_are_recorded_from_there(url: U
             assert await log.turns("waiting") == ["waits"]
             async with log.take("waits") as recorder:
                 assert recorder.state is not None
-                assert recorder.state.version == 1
+                assert recorder.state.version == VERSION
                 went = turn(recorder, PLAYED_BY_VERSION_1, counting=counting, tools={"post": {"approval": True}})
                 [waits] = went.outcome.waiting
                 assert (waits.name, waits.wants, waits.arguments) == ("post", "decision", {"text": "hello"})
@@ -183,6 +191,37 @@ def test_a_log_of_version_2_goes_on_and_its_turns_can_be_run_again(url: URL) -> 
 
     asyncio.run(run())
     assert differences(url) == []
+
+
+def test_a_log_of_version_3_goes_on_with_states_of_this_version(url: URL) -> None:
+    """Its states were version 2, with other names of members. The next state is stored whole, and then changes."""
+    written_by("0003", url)
+    counting = Counting()
+
+    async def run() -> None:
+        with Log(url) as log:
+            before = await log.turn("waits")
+            again = replay(await log.recording("waits"))
+            assert again.difference is None
+            assert again.state == before.state
+            async with log.take("waits") as recorder:
+                went = turn(recorder, PLAYED_BY_VERSION_3, counting=counting, tools={"post": {"approval": True}})
+                went.decide(went.outcome.waiting[0].id, True)
+                await went.run()
+            kept = await log.turn("waits")
+            assert_whole(kept)
+            assert (kept.termination, counting.names) == ("natural_completion", ["post"])
+            assert [call.outcome for call in kept.calls] == ["returned"] * 5
+            assert kept.state == went.state
+            again = replay(await log.recording("waits"))
+            assert again.difference is None
+            assert again.state == kept.state
+
+    asyncio.run(run())
+    written = [json_codec.decode(change) for (change,) in rows(url, "SELECT change FROM states ORDER BY number")]
+    documents = [change[0] if isinstance(change, list) else change for change in written]
+    assert [list(document) for document in documents].count([""]) == 2  # the first state, and the first of this version
+    assert "turns" not in json_codec.text(documents[-1])
 
 
 def test_what_version_2_kept_of_a_state_is_still_compared(url: URL) -> None:

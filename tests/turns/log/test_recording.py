@@ -161,7 +161,7 @@ def test_what_the_machine_was_told_otherwise_is_found_where_it_was(log: Log, url
         made = await recorded(log)
         changed = "UPDATE steps SET happening = replace(happening, 'look ran', 'look run') WHERE number = :number"
         [(number,)] = rows(
-            url, "SELECT number FROM steps WHERE happening LIKE '%look ran%' AND happening LIKE '%finished%'"
+            url, "SELECT number FROM steps WHERE happening LIKE '%look ran%' AND happening LIKE '%call_ended%'"
         )
         rows(url, changed, number=number)
         difference = replay(await log.recording(made.state.id)).difference

@@ -56,8 +56,8 @@ def test_a_turn_that_may_call_nothing_from_its_beginning_is_recorded_as_well(lim
 def test_a_difference_is_told_at_its_first_place() -> None:
     recording, *_ = recorded()
     lines = [json_codec.decode(line) for line in recording.splitlines()]
-    at = next(n for n, line in enumerate(lines) if n and line["happening"]["type"] == "finished")
-    lines[at]["happening"]["result"]["parts"][0]["text"] = "something else"
+    at = next(n for n, line in enumerate(lines) if n and line["input"]["type"] == "call_ended")
+    lines[at]["input"]["result"]["parts"][0]["text"] = "something else"
     difference = replay(b"\n".join(map(json_codec.encode, lines))).difference
     assert difference is not None
     assert (difference.step, difference.place) == (at, "events[1].text")
@@ -78,7 +78,7 @@ def test_a_step_that_cannot_follow_is_told_as_a_difference() -> None:
     head, first, *rest = recording.splitlines()
     difference = replay(b"\n".join([head, first, first, *rest])).difference
     assert difference is not None
-    assert (difference.step, difference.place) == (2, "happening")
+    assert (difference.step, difference.place) == (2, "input")
     assert "already begun" in difference.found
 
 
@@ -109,15 +109,15 @@ def test_a_turn_without_a_coordinator_is_recorded_too_and_one_that_goes_on_from_
     ("text", "said"),
     [
         (b"", "no JSON"),
-        (b"{}", "version None"),
+        (b"{}", "version of a recording: None"),
         (b"[]", "no object"),
-        (b'{"version":9}', "version 9"),
-        (b'{"version":1,"begins":3}', "version None of a turn"),
+        (b'{"version":9}', "version of a recording: 9"),
+        (b'{"version":1,"begins":3}', "version of a turn state: None"),
     ],
 )
 def test_what_is_no_recording_is_refused(text: bytes, said: str) -> None:
     with pytest.raises(InvalidState, match=said):
         replay(text)
     recording, *_ = recorded()
-    with pytest.raises(InvalidState, match="step 1 holds no happening"):
-        replay(recording.splitlines()[0] + b'\n{"happening":{"type":"nonsense"}}')
+    with pytest.raises(InvalidState, match="step 1 has no valid input"):
+        replay(recording.splitlines()[0] + b'\n{"input":{"type":"nonsense"}}')
