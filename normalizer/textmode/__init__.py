@@ -11,8 +11,7 @@ from .detect import Leak, detect, report
 from .dialects import DIALECTS
 from .extract import limit_of, read_response
 from .history import TextHistory, as_native, as_text
-from .mode import TextMode
-from .reader import TextReader
+from .reader import TextMode, TextReader
 from .streams import aread_stream, read_stream
 
 __all__ = [

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from .. import json_codec
 from ..findings import Finding, finding
 from ..model import Reasoning, Response, Text
-from .blocks import Blocks
+from .block_builder import BlockBuilder
 from .dialects import DIALECTS
-from .parsers.coercion import Tools
+from .parsers.coercion import ToolSchemas
 from .scanner import Scanner
 
 _N = r"[\w.\-]{1,128}"
@@ -126,7 +126,7 @@ def report(response: Response) -> Response:
                 spelled = f"{leak.text!r}{', escaped' if leak.escaped else ''}"
                 found.append(finding("leaked-markup", f"{leak.dialect}: {spelled}", choice.index, place))
         elif isinstance(block, Reasoning) and not choice.calls and _HINTS.search(block.text):
-            scanner, made = Scanner(tuple(DIALECTS.values()), Tools(None)), Blocks()
+            scanner, made = Scanner(tuple(DIALECTS.values()), ToolSchemas(None)), BlockBuilder()
             made.take(scanner.feed(block.text))
             made.take(scanner.finish())
             if made.calls and scanner.dialect is not None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from .parsers.call_parser import Body, Site
-from .parsers.coercion import Tools
-from .tags import HOLD, Hit, Hold, Tag, any_literal, gap
+from .parsers.call_parser import CallParser, CallSink
+from .parsers.coercion import ToolSchemas
+from .tags import HOLD, Hold, Tag, TagMatch, after_gap, any_literal
 
 
 class WrittenCall(Struct, frozen=True):
@@ -33,8 +33,8 @@ class WrittenResult(Struct, frozen=True):
 class Dialect(Struct, frozen=True):
     """One format of calls in text. Each module of `dialects` that implements one defines it as ``DIALECT``.
 
-    ``heads``: strings with which an opening tag may begin. ``opening``: matches an opening tag at an index. ``body``:
-    returns the parser of the text after it. ``several``: whether a body may contain several calls. ``ends``: closing
+    ``heads``: strings with which an opening tag may begin. ``opening``: matches an opening tag at an index. ``parser``:
+    returns the parser of the text after it. ``several``: whether one parser may return several calls. ``ends``: closing
     tags of a section, which count only after a call. ``strays``: closing tags that appear alone in malformed markup.
     ``doubts``: whether such a tag makes the end of the preceding call uncertain. ``tails``: control tokens that may
     follow a call. ``parse_results``: returns the name (or id, or ""), the text and the error flag of each result; None
@@ -43,8 +43,8 @@ class Dialect(Struct, frozen=True):
 
     name: str
     heads: tuple[str, ...]
-    opening: Callable[[str, int, bool], Hit | Hold | None]
-    body: Callable[[Site, Hit, Tools], Body]
+    opening: Callable[[str, int, bool], TagMatch | Hold | None]
+    parser: Callable[[CallSink, TagMatch, ToolSchemas], CallParser]
     write_calls: Callable[[list[WrittenCall]], str]
     write_results: Callable[[list[WrittenResult]], str]
     parse_results: Callable[[str], list[tuple[str, str, bool]] | None]
@@ -55,19 +55,19 @@ class Dialect(Struct, frozen=True):
     tails: tuple[str, ...] = ()
 
 
-def sequence(
-    inner: Callable[[str, int, bool], Hit | Hold | None], *outer: str
-) -> Callable[[str, int, bool], Hit | Hold | None]:
+def opening_in_section(
+    inner: Callable[[str, int, bool], TagMatch | Hold | None], *outer: str
+) -> Callable[[str, int, bool], TagMatch | Hold | None]:
     """Return an opening that matches ``inner``, or one of ``outer``, white space and ``inner``."""
 
-    def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
+    def opening(buf: str, at: int, final: bool) -> TagMatch | Hold | None:
         around = any_literal(outer, buf, at, final)
         if isinstance(around, int):
-            ahead = gap(buf, around, final)
+            ahead = after_gap(buf, around, final)
             if not isinstance(ahead, int):
                 return ahead
             hit = inner(buf, ahead, final)
-            return Hit(hit.end, hit.name, hit.more, True) if isinstance(hit, Hit) else hit
+            return TagMatch(hit.end, hit.name, hit.more, True) if isinstance(hit, TagMatch) else hit
         alone = inner(buf, at, final)
         return HOLD if alone is None and around is HOLD else alone
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
-from .dialect import Dialect
-from .parsers.coercion import Tools
-from .scan_events import Began, Ended, Grew, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
+from .extract import ExtractionSettings
+from .scan_events import (
+    ArgumentsFragment,
+    CallEnded,
+    CallOverLimit,
+    CallStarted,
+    ReasoningEnded,
+    ReasoningFragment,
+    RevisedToReasoning,
+    ScanEvent,
+    TextFragment,
+)
 from .scanner import Scanner
 
 
-class Shown:
-    """Translates the events of one choice into events with new block keys. ``closers``: see `Scanner.finish`."""
+class EventFilter:
+    """Translator of the events of one choice into events with new block keys."""
 
-    def __init__(self, choice: int, dialects: Sequence[Dialect], tools: Tools, limit: int | None) -> None:
-        self.thinking = False
-        self.closers: Sequence[str] = ()
+    def __init__(self, choice: int, settings: ExtractionSettings) -> None:
         self._choice = choice
-        self._dialects = dialects
-        self._tools = tools
-        self._limit = limit
+        self._settings = settings
+        self._dialects = settings.dialects
+        self._thinking = settings.thinking
         self._keys: dict[int, int] = {}  # source key -> new key, of blocks that pass unchanged
         self._scanners: dict[int, Scanner] = {}  # source key of a text block -> its scanner
         self._next = 0
@@ -31,7 +36,7 @@ class Shown:
         self._native = False
         self._over = False
 
-    def take(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, out: list[Event]) -> Over | None:
+    def take(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, out: list[Event]) -> CallOverLimit | None:
         """Translate one event into ``out``; return the call that exceeds the limit, if one begins."""
         if isinstance(event, BlockStart) and event.block == "text" and not self._native:
             self._begin_text(event.key)
@@ -52,20 +57,20 @@ class Shown:
         del self._scanners[event.key]
         return self._ended(scanner, out)
 
-    def finish(self, out: list[Event]) -> Over | None:
+    def finish(self, out: list[Event]) -> CallOverLimit | None:
         """Flush the pending texts into ``out`` at the end of the choice; return a call that exceeds the limit."""
         over = None
         while self._scanners and not self._native:
             over = over or self._ended(self._scanners.pop(next(iter(self._scanners))), out)
         return over
 
-    def _ended(self, scanner: Scanner, out: list[Event]) -> Over | None:
-        over = self._heard(scanner, scanner.finish(self.closers), out)
+    def _ended(self, scanner: Scanner, out: list[Event]) -> CallOverLimit | None:
+        over = self._heard(scanner, scanner.finish(self._settings.stop_sequences), out)
         self._close(out)
         self._since.clear()
         return over
 
-    def _heard(self, scanner: Scanner, steps: list[Step], out: list[Event]) -> Over | None:
+    def _heard(self, scanner: Scanner, steps: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
         over = self._tell(steps, out)
         self._count = scanner.count
         if scanner.dialect is not None:
@@ -73,8 +78,8 @@ class Shown:
         return over
 
     def _begin_text(self, key: int) -> Scanner:
-        scanner = Scanner(self._dialects, self._tools, self._limit, self._count, self.thinking)
-        self.thinking = False
+        scanner = Scanner(self._dialects, self._settings.tools, self._settings.limit, self._count, self._thinking)
+        self._thinking = False
         self._scanners[key] = scanner
         return scanner
 
@@ -91,7 +96,7 @@ class Shown:
             if not isinstance(event, BlockStart):
                 out.append(BlockStart(self._choice, key, "text"))
         if isinstance(event, BlockStart):
-            self.thinking = False  # the reasoning is a separate block
+            self._thinking = False  # the reasoning is a separate block
             out.append(BlockStart(self._choice, key, event.block, event.id, event.name))
         elif isinstance(event, BlockDelta):
             out.append(BlockDelta(self._choice, key, event.text))
@@ -100,26 +105,26 @@ class Shown:
         else:
             out.append(BlockStop(self._choice, key))
 
-    def _tell(self, steps: list[Step], out: list[Event]) -> Over | None:
+    def _tell(self, steps: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
         for step in steps:
-            if isinstance(step, Words):
+            if isinstance(step, TextFragment):
                 self._open("text", out)
                 out.append(BlockDelta(self._choice, self._key, step.text))
-            elif isinstance(step, Thought):
+            elif isinstance(step, ReasoningFragment):
                 self._open("reasoning", out)
                 out.append(BlockDelta(self._choice, self._key, step.text))
-            elif isinstance(step, ThoughtEnd):
+            elif isinstance(step, ReasoningEnded):
                 self._close(out)
                 self._since.clear()
-            elif isinstance(step, Began):
+            elif isinstance(step, CallStarted):
                 self._open("tool_call", out, step)
-            elif isinstance(step, Grew):
+            elif isinstance(step, ArgumentsFragment):
                 out.append(BlockDelta(self._choice, self._key, step.text))
-            elif isinstance(step, Ended):
+            elif isinstance(step, CallEnded):
                 if step.corrected:
                     self._reset(step.text, out)
                 self._close(out)
-            elif isinstance(step, Withdrawn):
+            elif isinstance(step, RevisedToReasoning):
                 self._close(out)
                 out.extend(BlockReset(self._choice, key, "") for key in self._since)
                 self._since.clear()
@@ -127,13 +132,13 @@ class Shown:
                 out.append(BlockDelta(self._choice, self._key, step.text))
                 self._close(out)
                 self._since.clear()
-            elif isinstance(step, Over):
+            elif isinstance(step, CallOverLimit):
                 self._close(out)
                 self._over = True
                 return step
         return None
 
-    def _open(self, kind: str, out: list[Event], call: Began | None = None) -> None:
+    def _open(self, kind: str, out: list[Event], call: CallStarted | None = None) -> None:
         if self._kind == kind and call is None:
             return
         self._close(out)

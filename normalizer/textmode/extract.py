@@ -15,37 +15,37 @@ from ..model import Block, Choice, Policy, Reasoning, Response, Stop, Text, Tool
 from ..wires.call_builder import CallBuilder
 from ..wires.decode_context import Context, Declared
 from ..wires.stop_reason import CUTS
-from .blocks import Blocks
+from .block_builder import BlockBuilder
 from .detect import detect
 from .dialect import Dialect
 from .dialects import DIALECTS, dialect_of
-from .parsers.coercion import Tools, tools_of
-from .scan_events import Over
+from .parsers.coercion import ToolSchemas, tool_schemas
+from .scan_events import CallOverLimit
 from .scanner import Scanner
 
 _LIMITS_HEADERS = ("ratelimit", "rate-limit", "retry-after")
 _log = logging.getLogger("toolparity")
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ExtractionSettings(msgspec.Struct, frozen=True):
     """The validated arguments of `read_response`."""
 
     dialects: tuple[Dialect, ...]
-    tools: Tools
+    tools: ToolSchemas
     limit: int | None
     stop_sequences: tuple[str, ...]
     thinking: bool
     reasoning: Literal["report", "read"]
 
 
-def settings(
+def settings_of(
     dialect: str | None,
     tools: Any,
     limit: int | None,
     stop_sequences: Iterable[str],
     thinking: bool,
     reasoning: Literal["report", "read"] = "report",
-) -> Settings:
+) -> ExtractionSettings:
     """Validate the arguments of `read_response`.
 
     Raises UnknownDialect, PolicyError for an invalid limit, and MalformedBody for values that are not tools.
@@ -53,7 +53,7 @@ def settings(
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"a limit of {limit!r}", hint="give a number of calls, 0 or more, or None")
     dialects = tuple(DIALECTS.values()) if dialect is None else (dialect_of(dialect),)
-    return Settings(dialects, tools_of(tools), limit, tuple(stop_sequences), thinking, reasoning)
+    return ExtractionSettings(dialects, tool_schemas(tools), limit, tuple(stop_sequences), thinking, reasoning)
 
 
 def limit_of(policy: Policy, limit: int | None = None) -> int | None:
@@ -91,10 +91,10 @@ def read_response(
 
     Raises UnknownDialect, PolicyError for an invalid limit, and MalformedBody for values that are not tools.
     """
-    return read_with(response, settings(dialect, tools, limit, stop_sequences, thinking, reasoning))
+    return read_with(response, settings_of(dialect, tools, limit, stop_sequences, thinking, reasoning))
 
 
-def read_with(response: Response, how: Settings, headers: Any = None) -> Response:
+def read_with(response: Response, how: ExtractionSettings, headers: Any = None) -> Response:
     """Implement `read_response`. ``headers``: the HTTP headers; ``extra["rate_limit"]`` keeps the rate limits."""
     if any(choice.calls for choice in response.choices):
         return response
@@ -104,7 +104,7 @@ def read_with(response: Response, how: Settings, headers: Any = None) -> Respons
     readings = [_Reading(response, choice, how, context) for choice in response.choices]
     choices = [reading.choice for reading in readings]
     over = [reading.over for reading in readings if reading.over is not None]
-    kept = limits(headers)
+    kept = rate_limits(headers)
     if not any(map(is_not, choices, response.choices)) and len(found) == before and not (over or kept):
         return response
     extra = {**response.extra, "rate_limit": kept} if kept else response.extra
@@ -113,7 +113,7 @@ def read_with(response: Response, how: Settings, headers: Any = None) -> Respons
     return made.with_findings(found)
 
 
-def limits(headers: Any) -> dict[str, str]:
+def rate_limits(headers: Any) -> dict[str, str]:
     """Return the rate limit headers of a response, with names in lower case."""
     items = headers.items() if hasattr(headers, "items") else headers or ()
     return {
@@ -124,8 +124,8 @@ def limits(headers: Any) -> dict[str, str]:
 class _Reading:
     """The extraction of calls from one choice."""
 
-    def __init__(self, response: Response, choice: Choice, how: Settings, context: Context) -> None:
-        self.over: Over | None = None
+    def __init__(self, response: Response, choice: Choice, how: ExtractionSettings, context: Context) -> None:
+        self.over: CallOverLimit | None = None
         self._response = response
         self._how = how
         self._context = context
@@ -154,7 +154,7 @@ class _Reading:
     def _text(self, block: Text, last: bool, stop: Stop) -> None:
         how = self._how
         scanner = Scanner(self._dialects, how.tools, how.limit, self._count, how.thinking and not self._blocks)
-        made = Blocks()
+        made = BlockBuilder()
         made.take(scanner.feed(block.text))
         closers = how.stop_sequences if last and stop.reason in ("end_turn", "stop_sequence", "unknown") else ()
         made.take(scanner.finish(closers))
@@ -178,7 +178,7 @@ class _Reading:
             if not isinstance(block, Reasoning) or not any(h in block.text for d in self._dialects for h in d.heads):
                 continue
             scanner = Scanner(self._dialects, self._how.tools, self._how.limit)
-            made = Blocks()
+            made = BlockBuilder()
             made.take(scanner.feed(block.text))
             made.take(scanner.finish())
             if not made.calls:

@@ -18,13 +18,13 @@ from .. import json_codec
 from ..conversation import Assistant, JsonPart, Loss, Message, Part, TextPart, ToolResult, ToolResults, User
 from ..model import Block, Choice, Reasoning, Response, Stop, Text, ToolCall
 from ..pairing import paired
-from .blocks import Blocks
+from .block_builder import BlockBuilder
 from .dialect import Dialect, WrittenCall, WrittenResult
 from .dialects import dialect_of
-from .dialects.results import failed
-from .dialects.tagged import RAW, spelled
-from .extract import read_with, settings
-from .parsers.coercion import Tools, tools_of
+from .dialects.results import result_text
+from .dialects.tagged import RAW, value_text
+from .extract import read_with, settings_of
+from .parsers.coercion import ToolSchemas, tool_schemas
 from .scanner import Scanner
 
 
@@ -47,7 +47,7 @@ def as_text(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> Tex
     def mended(code: str, message: str, turn: int) -> None:
         losses.append(Loss(code, message, turn))
 
-    writer = _Writer(dialect_of(dialect), tools_of(tools), losses)
+    writer = _Writer(dialect_of(dialect), tool_schemas(tools), losses)
     made: list[Message] = []
     for place, turn in enumerate(paired(turns, mended)):
         if isinstance(turn, Assistant):
@@ -62,7 +62,7 @@ def as_text(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> Tex
 class _Writer:
     """Writer of the turns of one history, which keeps the tool name of each call id."""
 
-    def __init__(self, form: Dialect, tools: Tools, losses: list[Loss]) -> None:
+    def __init__(self, form: Dialect, tools: ToolSchemas, losses: list[Loss]) -> None:
         self._form = form
         self._tools = tools
         self._losses = losses
@@ -102,7 +102,7 @@ class _Writer:
 
     def _reads(self, text: str, limit: int | None) -> list[tuple[str, str]]:
         """Return name and argument text of each call that the dialect finds in a text."""
-        scanner, made = Scanner((self._form,), self._tools, limit), Blocks()
+        scanner, made = Scanner((self._form,), self._tools, limit), BlockBuilder()
         made.take(scanner.feed(text))
         made.take(scanner.finish())
         return made.said
@@ -159,7 +159,7 @@ class _Writer:
         text = self._form.write_results(written)
         back = [one for _, one, _ in self._form.parse_results(text) or ()]
         for number, one in enumerate(written):
-            if len(back) != len(written) or back[number] not in (one.text, failed(one)):
+            if len(back) != len(written) or back[number] not in (one.text, result_text(one)):
                 told = f"the result of {one.name} holds what ends one in the dialect {self._form.name}"
                 self._lose("result", told, place)
         return User([TextPart(text), *beside], plain=not beside)
@@ -194,7 +194,7 @@ def _texts(value: Any) -> Any:
     whole = isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0]
-    return value if whole else spelled(value)
+    return value if whole else value_text(value)
 
 
 def as_native(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> TextHistory:
@@ -204,7 +204,7 @@ def as_native(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> T
     text that does not consist of results of the preceding calls. Raises UnknownDialect, and MalformedBody for values
     that are not tools.
     """
-    form, how = dialect_of(dialect), settings(dialect, tools, None, (), False)
+    form, how = dialect_of(dialect), settings_of(dialect, tools, None, (), False)
     made: list[Message] = []
     waiting: list[ToolCall] = []
     for turn in turns:

@@ -10,23 +10,23 @@ from msgspec import Struct
 from ..model import CallStatus
 
 
-class Words(Struct, frozen=True, gc=False):
+class TextFragment(Struct, frozen=True, gc=False):
     """Unchanged text for the user."""
 
     text: str
 
 
-class Thought(Struct, frozen=True, gc=False):
+class ReasoningFragment(Struct, frozen=True, gc=False):
     """Text between ``<think>`` and its closing tag."""
 
     text: str
 
 
-class ThoughtEnd(Struct, frozen=True, gc=False):
+class ReasoningEnded(Struct, frozen=True, gc=False):
     """The reasoning ended; later reasoning is another block."""
 
 
-class Withdrawn(Struct, frozen=True, gc=False):
+class RevisedToReasoning(Struct, frozen=True, gc=False):
     """All content since the beginning of the text, or since the last reasoning ended, was reasoning.
 
     Only its closing tag is in the text. ``text``: the exact content, including markup.
@@ -35,26 +35,26 @@ class Withdrawn(Struct, frozen=True, gc=False):
     text: str
 
 
-class Began(Struct, frozen=True, gc=False):
+class CallStarted(Struct, frozen=True, gc=False):
     """A call begins. ``name``: None if it follows the arguments."""
 
     name: str | None = None
     id: str | None = None
 
 
-class Grew(Struct, frozen=True, gc=False):
-    """A fragment of the argument text, as JSON. It is a preview that `Ended` may correct."""
+class ArgumentsFragment(Struct, frozen=True, gc=False):
+    """A fragment of the argument text, as JSON. It is a preview that `CallEnded` may correct."""
 
     text: str
 
 
-class Ended(Struct, frozen=True, gc=False):
+class CallEnded(Struct, frozen=True, gc=False):
     """A call ended.
 
     ``text``: its argument text, which is the JSON in the text or compact JSON of the parameters (``respelled``); for
     malformed markup, the raw content of the call. ``status``: "complete" unless the markup contradicts it.
     ``unclosed``: its closing tag is missing. ``endless``: it has no closing tag and ends with the text. ``corrected``:
-    ``text`` differs from the concatenated `Grew` steps.
+    ``text`` differs from the concatenated `ArgumentsFragment` steps.
     """
 
     name: str
@@ -67,21 +67,21 @@ class Ended(Struct, frozen=True, gc=False):
     corrected: bool = False
 
 
-class Noted(Struct, frozen=True, gc=False):
+class FindingReported(Struct, frozen=True, gc=False):
     """A finding: a code of `toolparity.normalizer.findings` and its message."""
 
     code: str
     message: str
 
 
-class Doubted(Struct, frozen=True, gc=False):
+class CallsDoubted(Struct, frozen=True, gc=False):
     """Later text shows that earlier calls may be wrong. ``calls``: the number of last calls concerned; None for all."""
 
     message: str
     calls: int | None = None
 
 
-class Over(Struct, frozen=True, gc=False):
+class CallOverLimit(Struct, frozen=True, gc=False):
     """A call over the limit begins; the scanner ignores the rest.
 
     ``number``: the number of the call, 2 for the second. ``name``: "" if only its opening tag arrived.
@@ -91,4 +91,15 @@ class Over(Struct, frozen=True, gc=False):
     name: str
 
 
-Step = Words | Thought | ThoughtEnd | Withdrawn | Began | Grew | Ended | Noted | Doubted | Over
+ScanEvent = (
+    TextFragment
+    | ReasoningFragment
+    | ReasoningEnded
+    | RevisedToReasoning
+    | CallStarted
+    | ArgumentsFragment
+    | CallEnded
+    | FindingReported
+    | CallsDoubted
+    | CallOverLimit
+)

@@ -10,10 +10,22 @@ from collections.abc import Iterable, Sequence
 
 from .dialect import Dialect
 from .markdown import Markdown
-from .parsers.call_parser import Body
-from .parsers.coercion import Tools
-from .scan_events import Began, Doubted, Ended, Grew, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
-from .tags import HOLD, Hit, Hold, any_literal, finder
+from .parsers.call_parser import CallParser
+from .parsers.coercion import ToolSchemas
+from .scan_events import (
+    ArgumentsFragment,
+    CallEnded,
+    CallOverLimit,
+    CallsDoubted,
+    CallStarted,
+    FindingReported,
+    ReasoningEnded,
+    ReasoningFragment,
+    RevisedToReasoning,
+    ScanEvent,
+    TextFragment,
+)
+from .tags import HOLD, Hold, TagMatch, any_literal, finder
 
 THINKING = ("think", "thinking")
 _OPEN = tuple(f"<{name}>" for name in THINKING)
@@ -33,7 +45,7 @@ class Scanner:
     def __init__(
         self,
         dialects: Sequence[Dialect],
-        tools: Tools,
+        tools: ToolSchemas,
         limit: int | None = None,
         count: int = 0,
         thinking: bool = False,
@@ -49,132 +61,135 @@ class Scanner:
         self.longest_held = 0
         self.taken = 0  # number of processed characters, up to the call over the limit
         self._dialects = tuple(dialects)
-        self._steps: list[Step] = []
+        self._events: list[ScanEvent] = []
         self._buf = ""
-        self._body: Body | None = None
-        self._tag = ""  # opening tag of the body
+        self._parser: CallParser | None = None
+        self._tag = ""  # opening tag of the call
         self._in_section = False
-        self._thinking = ""  # the closing tag of the open reasoning
-        self._began = 0
-        self._ended = False
-        self._doubt = self._coming = ""
-        self._fresh = True
+        self._reasoning_end = ""  # the closing tag of the open reasoning
+        self._calls_begun = 0
+        self._call_ended = False
+        self._doubt_now = self._doubt_next = ""
+        self._after_markup = True
         self._pending: list[str] = []
         self._pending_size = 0
         self._source: list[str] = []
         self._markdown = Markdown()
-        self._within: int | None = None  # number of calls before the first call in the open span of code
-        self._behind: int | None = None  # number of calls before the call that directly follows a backquote
-        self._told: set[str] = set()
-        self._aim()
+        self._calls_before_span: int | None = None  # number of calls before the first call in the open span of code
+        self._calls_before_backquote: int | None = (
+            None  # number of calls before the call that directly follows a backquote
+        )
+        self._reported: set[str] = set()
+        self._prepare_search()
         if thinking:
-            self._thinking, self.marked = _CLOSE[0], True
+            self._reasoning_end, self.marked = _CLOSE[0], True
 
-    def _aim(self) -> None:
+    def _prepare_search(self) -> None:
         known = self._dialects
         heads = [head for dialect in known for head in dialect.heads]
         ends = [text for dialect in known for text in (*dialect.ends, *dialect.tails)]
         strays = [tag.head for dialect in known for tag in dialect.strays]
         self._heads = frozenset(heads)
-        self._in_words = finder(*heads, *ends, *strays, *_OPEN, *_CLOSE, "`", "~~~")
-        self._in_thinking = {close: finder(close, *heads) for close in _CLOSE}
+        self._text_finder = finder(*heads, *ends, *strays, *_OPEN, *_CLOSE, "`", "~~~")
+        self._reasoning_finders = {close: finder(close, *heads) for close in _CLOSE}
 
-    def feed(self, text: str) -> list[Step]:
-        """Process the next chunk and return the steps that it completes."""
+    def feed(self, text: str) -> list[ScanEvent]:
+        """Process the next chunk and return the events that it completes."""
         self._buf += text
         self._run(final=False)
-        return self._told_so_far()
+        return self._take_events()
 
-    def finish(self, closers: Iterable[str] = ()) -> list[Step]:
-        """Return the last steps at the end of the text.
+    def finish(self, closers: Iterable[str] = ()) -> list[ScanEvent]:
+        """Return the last events at the end of the text.
 
         ``closers``: closing tags that a stop sequence may have cut off.
         """
-        body = self._body
-        missing = next((tag for tag in closers if body is not None and body.awaits(tag.strip(), self._buf)), None)
+        parser = self._parser
+        missing = next((tag for tag in closers if parser and parser.awaits(tag.strip(), self._buf)), None)
         if missing is not None:
             self._buf += missing
-            self._note("closer-cut", f"the stop sequence {missing} cut the end of the call off; it was put back")
+            self.report("closer-cut", f"the stop sequence {missing} cut off the end of the call; it was restored")
         self._run(final=True)
-        if self._body is not None:
-            self._body.finish()
-            self._leave_body()
+        if self._parser is not None:
+            self._parser.finish()
+            self._leave_parser()
         if self._pending and not self.marked:
             self._flush()
-        if self._thinking:
-            self._steps.append(ThoughtEnd())
-        return self._told_so_far()
+        if self._reasoning_end:
+            self._events.append(ReasoningEnded())
+        return self._take_events()
 
-    def _told_so_far(self) -> list[Step]:
-        steps, self._steps = self._steps, []
-        return steps
+    def _take_events(self) -> list[ScanEvent]:
+        events, self._events = self._events, []
+        return events
 
     def _run(self, final: bool) -> None:
         buf, at, size = self._buf, 0, len(self._buf)
         while at < size and not self.over:
-            if self._body is not None:
-                new = self._body.feed(buf, at, final)
+            if self._parser is not None:
+                new = self._parser.feed(buf, at, final)
                 self._source.append(buf[at:new])
-                waiting = new == at and not self._body.done
+                waiting = new == at and not self._parser.done
                 at = new
-                if self._body.done:
-                    self._leave_body()
+                if self._parser.done:
+                    self._leave_parser()
                 elif waiting or new == size:
                     break
                 continue
-            step = self._think(buf, at, final) if self._thinking else self._read(buf, at, final)
-            if step is None:
+            scan = self._scan_reasoning if self._reasoning_end else self._scan_text
+            consumed = scan(buf, at, final)
+            if consumed is None:
                 break
-            at = step
+            at = consumed
         self.taken += at
         self._buf = "" if self.over else buf[at:]
         self.longest_held = max(self.longest_held, len(self._buf) + self._pending_size)
 
     # text
 
-    def _read(self, buf: str, at: int, final: bool) -> int | None:
-        place, found = self._in_words.find(buf, at, final)
+    def _scan_text(self, buf: str, at: int, final: bool) -> int | None:
+        place, found = self._text_finder.find(buf, at, final)
         if place > at:
-            self._say(buf[at:place])
+            self._add_text(buf[at:place])
             return place
         if not found:
             return None
         if found in ("`", "~~~"):
-            return self._code(buf, at, final)
+            return self._scan_code(buf, at, final)
         if found in self._heads:
-            hit, dialect = self._opening(buf, at, final)
+            hit, dialect = self._match_opening(buf, at, final)
             if hit is HOLD:
                 return None
-            if isinstance(hit, Hit) and dialect is not None:
-                return self._open(buf, at, hit, dialect, final)
+            if isinstance(hit, TagMatch) and dialect is not None:
+                return self._begin_parser(buf, at, hit, dialect, final)
         if not self._markdown.quoting:
-            if found in _OPEN and (self._markdown.at_start or self._fresh):
-                self._mark(buf[at : at + len(found)])
-                self._thinking = _CLOSE[_OPEN.index(found)]
+            if found in _OPEN and (self._markdown.at_start or self._after_markup):
+                self._add_markup(buf[at : at + len(found)])
+                self._reasoning_end = _CLOSE[_OPEN.index(found)]
                 self._source.clear()
                 return at + len(found)
             if found in _CLOSE:
-                return self._orphan(buf, at, found, final)
-            closed = self._closing(buf, at, final)
+                return self._end_unopened_reasoning(buf, at, found, final)
+            closed = self._match_closing(buf, at, final)
             if closed is not None:
                 return None if isinstance(closed, Hold) else closed
-        self._say(buf[at])
+        self._add_text(buf[at])
         return at + 1
 
-    def _opening(self, buf: str, at: int, final: bool) -> tuple[Hit | Hold | None, Dialect | None]:
+    def _match_opening(self, buf: str, at: int, final: bool) -> tuple[TagMatch | Hold | None, Dialect | None]:
         for dialect in self._dialects:
             hit = dialect.opening(buf, at, final)
             if hit is not None:
                 return hit, dialect
         return None, None
 
-    def _open(self, buf: str, at: int, hit: Hit, dialect: Dialect, final: bool) -> int | None:
-        shown = self._is_example(buf, hit.end, final)
-        if shown is None:
+    def _begin_parser(self, buf: str, at: int, hit: TagMatch, dialect: Dialect, final: bool) -> int | None:
+        example = self._is_example(buf, hit.end, final)
+        if example is None:
             return None
-        if shown:
-            self._once("markup-in-code", f"a call in the dialect {dialect.name} stands in code; it was left as words")
-            self._say(buf[at : hit.end])
+        if example:
+            self._report_once("markup-in-code", f"a call in the dialect {dialect.name} is in code; it stays text")
+            self._add_text(buf[at : hit.end])
             return hit.end
         if self.limit is not None and self.count >= self.limit:
             self.admit(hit.name)
@@ -182,20 +197,20 @@ class Scanner:
         if self.dialect is None:
             self.dialect = dialect
             self._dialects = (dialect,)
-            self._aim()
-            self._note("dialect-detected", f"the first call is written in the dialect {dialect.name}")
+            self._prepare_search()
+            self.report("dialect-detected", f"the first call is written in the dialect {dialect.name}")
         if not dialect.several:
             self.admit(hit.name)
-        behind = self._began if self._markdown.last == "`" else None
-        self._mark(buf[at : hit.end])
-        self._behind = behind
-        if self._markdown.span and self._within is None:
-            self._within = self._began
+        before_backquote = self._calls_begun if self._markdown.last == "`" else None
+        self._add_markup(buf[at : hit.end])
+        self._calls_before_backquote = before_backquote
+        if self._markdown.span and self._calls_before_span is None:
+            self._calls_before_span = self._calls_begun
         self._in_section = self._in_section or hit.wrapped
         self._tag = buf[at : hit.end]
-        self._body = dialect.body(self, hit, self.tools)
-        if self._body.done:
-            self._leave_body()
+        self._parser = dialect.parser(self, hit, self.tools)
+        if self._parser.done:
+            self._leave_parser()
         return hit.end
 
     def _is_example(self, buf: str, end: int, final: bool) -> bool | None:
@@ -205,12 +220,12 @@ class Scanner:
             return markdown.quoting
         return None if end == len(buf) and not final else buf.startswith("`", end)
 
-    def _leave_body(self) -> None:
+    def _leave_parser(self) -> None:
         self.broke_off = self.over  # the limit was reached between two calls that share their tags
-        self._body = None
+        self._parser = None
         self._markdown.interrupt()
 
-    def _closing(self, buf: str, at: int, final: bool) -> int | Hold | None:
+    def _match_closing(self, buf: str, at: int, final: bool) -> int | Hold | None:
         """Return the index after a closing tag or control token outside calls; None if there is none."""
         for dialect in self._dialects:
             tail = any_literal(dialect.tails, buf, at, final)
@@ -219,42 +234,42 @@ class Scanner:
                 return HOLD
             if isinstance(end, int) and self._in_section:
                 self._in_section = False
-                self._mark(buf[at:end])
+                self._add_markup(buf[at:end])
                 return end
-            if isinstance(tail, int) and self._ended and self._fresh:
-                self._mark(buf[at:tail])
+            if isinstance(tail, int) and self._call_ended and self._after_markup:
+                self._add_markup(buf[at:tail])
                 return tail
             for tag in dialect.strays:
                 hit = tag.match(buf, at, final)
-                if isinstance(hit, Hit):
-                    return self._stray(buf, at, hit.end, dialect)
+                if isinstance(hit, TagMatch):
+                    return self._stray_tag(buf, at, hit.end, dialect)
                 if hit is HOLD:
                     return HOLD
         return None
 
-    def _stray(self, buf: str, at: int, end: int, dialect: Dialect) -> int:
+    def _stray_tag(self, buf: str, at: int, end: int, dialect: Dialect) -> int:
         tag = buf[at:end]
-        self._once("stray-markup", f"{tag} closes nothing")
-        if self._ended and dialect.doubts:
-            self._ended = False
-            self._steps.append(Doubted(f"{tag} follows it, which closes nothing: it may have ended there"))
-            self._coming = f"{tag} stands before it, which closes nothing: it may be text of a call that ends there"
-        self._say(tag)
+        self._report_once("stray-markup", f"{tag} closes nothing")
+        if self._call_ended and dialect.doubts:
+            self._call_ended = False
+            self._events.append(CallsDoubted(f"{tag} follows it and closes nothing: the call may have ended there"))
+            self._doubt_next = f"{tag} precedes it and closes nothing: it may be text of a call that ends there"
+        self._add_text(tag)
         return end
 
-    def _say(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if not text:
             return
         self._markdown.say(text)
-        self._behind = None
+        self._calls_before_backquote = None
         if not self._markdown.span:
-            self._within = None
-        self._words(text)
+            self._calls_before_span = None
+        self._emit_text(text)
 
-    def _words(self, text: str) -> None:
+    def _emit_text(self, text: str) -> None:
         self._source.append(text)
-        if not self._fresh:
-            self._steps.append(Words(text))
+        if not self._after_markup:
+            self._events.append(TextFragment(text))
             return
         self._pending.append(text)
         self._pending_size += len(text)
@@ -262,126 +277,124 @@ class Scanner:
             self._flush()
 
     def _flush(self) -> None:
-        self._steps.append(Words("".join(self._pending)))
+        self._events.append(TextFragment("".join(self._pending)))
         self._pending.clear()
-        self._fresh, self._pending_size = False, 0
+        self._after_markup, self._pending_size = False, 0
 
-    def _mark(self, text: str) -> None:
+    def _add_markup(self, text: str) -> None:
         """Process markup. White space next to it is layout."""
         self._source.append(text)
         self._pending.clear()
-        self._fresh, self._pending_size, self.marked = True, 0, True
+        self._after_markup, self._pending_size, self.marked = True, 0, True
 
-    def _code(self, buf: str, at: int, final: bool) -> int | None:
-        within, behind = self._within, self._behind
+    def _scan_code(self, buf: str, at: int, final: bool) -> int | None:
+        before_span, before_backquote = self._calls_before_span, self._calls_before_backquote
         end = self._markdown.run(buf, at, final)
         if end is None:
             return None
-        since = within if within is not None and not self._markdown.span else behind if buf[at] == "`" else None
-        if since is not None and self._began > since:
-            self._steps.append(Doubted("it stands between backquotes, as an example does", self._began - since))
-        self._within = self._within if self._markdown.span else None
-        self._behind = None
-        self._words(buf[at:end])
+        span_ended = before_span is not None and not self._markdown.span
+        since = before_span if span_ended else before_backquote if buf[at] == "`" else None
+        if since is not None and self._calls_begun > since:
+            self._events.append(CallsDoubted("it is between backquotes, like an example", self._calls_begun - since))
+        self._calls_before_span = self._calls_before_span if self._markdown.span else None
+        self._calls_before_backquote = None
+        self._emit_text(buf[at:end])
         return end
 
     # reasoning
 
-    def _think(self, buf: str, at: int, final: bool) -> int | None:
-        place, found = self._in_thinking[self._thinking].find(buf, at, final)
+    def _scan_reasoning(self, buf: str, at: int, final: bool) -> int | None:
+        place, found = self._reasoning_finders[self._reasoning_end].find(buf, at, final)
         if place > at:
-            self._steps.append(Thought(buf[at:place]))
+            self._events.append(ReasoningFragment(buf[at:place]))
             return place
         if not found:
             return None
-        if found == self._thinking:
-            self._steps.append(ThoughtEnd())
-            self._thinking = ""
-            self._boundary()
+        if found == self._reasoning_end:
+            self._events.append(ReasoningEnded())
+            self._reasoning_end = ""
+            self._start_over()
             return at + len(found)
-        hit, dialect = self._opening(buf, at, final)
+        hit, dialect = self._match_opening(buf, at, final)
         if hit is HOLD:
             return None
         end = at + 1
-        if isinstance(hit, Hit) and dialect is not None:
+        if isinstance(hit, TagMatch) and dialect is not None:
             end = hit.end
-            self._once(
-                "call-in-reasoning", f"a call{_named(hit.name)} in the dialect {dialect.name} stands in thinking"
+            self._report_once(
+                "call-in-reasoning", f"a call{_named(hit.name)} in the dialect {dialect.name} is in reasoning"
             )
-        self._steps.append(Thought(buf[at:end]))
+        self._events.append(ReasoningFragment(buf[at:end]))
         return end
 
-    def _orphan(self, buf: str, at: int, tag: str, final: bool) -> int | None:
+    def _end_unopened_reasoning(self, buf: str, at: int, tag: str, final: bool) -> int | None:
         """Process the end of reasoning whose beginning the chat template put in the prompt."""
         end = at + len(tag)
         if end == len(buf) and not final:
             return None
-        if not (self._markdown.at_start or self._fresh or end == len(buf) or buf[end] == "\n"):
-            self._say(tag)
+        if not (self._markdown.at_start or self._after_markup or end == len(buf) or buf[end] == "\n"):
+            self._add_text(tag)
             return end
-        if self._began:
-            self._once("call-in-reasoning", f"{self._began} calls stand before {tag}; they were drafts")
-            self.count -= self._began
-        self._steps.append(Withdrawn("".join(self._source)))
-        self._mark(tag)
-        self._boundary()
+        if self._calls_begun:
+            self._report_once("call-in-reasoning", f"{self._calls_begun} calls before {tag} were drafts")
+            self.count -= self._calls_begun
+        self._events.append(RevisedToReasoning("".join(self._source)))
+        self._add_markup(tag)
+        self._start_over()
         return end
 
-    def _boundary(self) -> None:
+    def _start_over(self) -> None:
         self._source.clear()
-        self._began, self._ended, self._in_section = 0, False, False
-        self._doubt = self._coming = ""
-        self._within = self._behind = None
-        self._fresh = True
+        self._calls_begun, self._call_ended, self._in_section = 0, False, False
+        self._doubt_now = self._doubt_next = ""
+        self._calls_before_span = self._calls_before_backquote = None
+        self._after_markup = True
         self._markdown.interrupt()
 
-    # interface for bodies (`bodies.Site`)
+    # interface for call parsers (`CallSink`)
 
     def admit(self, name: str) -> bool:
         if self.limit is not None and self.count >= self.limit:
-            self._steps.append(Over(self.count + 1, name))
+            self._events.append(CallOverLimit(self.count + 1, name))
             self.over = True
             return False
         self.count += 1
         return True
 
-    def begin(self, name: str | None, id: str | None) -> None:
-        self._doubt = self._coming
-        self._began += 1
-        self._steps.append(Began(name, id))
+    def begin_call(self, name: str | None, id: str | None) -> None:
+        self._doubt_now = self._doubt_next
+        self._calls_begun += 1
+        self._events.append(CallStarted(name, id))
 
-    def grow(self, text: str) -> None:
-        self._steps.append(Grew(text))
+    def add_arguments(self, text: str) -> None:
+        self._events.append(ArgumentsFragment(text))
 
-    def end(self, ended: Ended) -> None:
-        self._ended = True
-        self._steps.append(ended)
-        if self._doubt:
-            self._steps.append(Doubted(self._doubt))
+    def end_call(self, ended: CallEnded) -> None:
+        self._call_ended = True
+        self._events.append(ended)
+        if self._doubt_now:
+            self._events.append(CallsDoubted(self._doubt_now))
 
-    def doubt(self, message: str) -> None:
-        self._coming = message
+    def doubt_later_calls(self, message: str) -> None:
+        self._doubt_next = message
 
-    def unread(self, text: str) -> None:
+    def withdraw(self, text: str) -> None:
         self.count -= 1
-        self._once("stray-markup", f"{self._tag} opens nothing that can be read")
+        self._report_once("stray-markup", f"no call follows {self._tag}")
         self._markdown.say(self._tag + text)
         self._pending.append(self._tag + text)
         self._flush()
 
-    def mistrust(self, message: str) -> None:
-        self._steps.append(Doubted(message))
+    def doubt_earlier_calls(self, message: str) -> None:
+        self._events.append(CallsDoubted(message))
 
-    def note(self, code: str, message: str) -> None:
-        self._note(code, message)
+    def report(self, code: str, message: str) -> None:
+        self._events.append(FindingReported(code, message))
 
-    def _note(self, code: str, message: str) -> None:
-        self._steps.append(Noted(code, message))
-
-    def _once(self, code: str, message: str) -> None:
-        if code not in self._told:
-            self._told.add(code)
-            self._note(code, message)
+    def _report_once(self, code: str, message: str) -> None:
+        if code not in self._reported:
+            self._reported.add(code)
+            self.report(code, message)
 
 
 def _named(name: str) -> str:

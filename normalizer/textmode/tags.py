@@ -26,7 +26,7 @@ class Hold:
 HOLD: Final = Hold()
 
 
-class Hit(Struct, frozen=True, gc=False):
+class TagMatch(Struct, frozen=True, gc=False):
     """A matched tag. ``end``: the index after it. ``name`` and ``more``: the first two groups of its pattern.
 
     ``wrapped``: the opening tag of a section precedes it.
@@ -49,14 +49,14 @@ class Tag(Struct, frozen=True):
     close: str = ">"
     never: str = "<\n"
 
-    def match(self, buf: str, at: int, final: bool) -> Hit | Hold | None:
+    def match(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
         """Match the tag at an index."""
         head = self.head
         if not buf.startswith(head, at):
             return HOLD if not final and head.startswith(buf[at : at + len(head)]) else None
         start = at + len(head)
         if self.inner is None:
-            return Hit(start)
+            return TagMatch(start)
         end = buf.find(self.close, start, start + LONGEST_TAG)
         if end < 0:
             waiting = len(buf) - start < LONGEST_TAG and not final
@@ -64,7 +64,7 @@ class Tag(Struct, frozen=True):
         found = self.inner.fullmatch(buf, start, end)
         if found is None:
             return None
-        return Hit(end + len(self.close), found[1], (found[2] or "") if self.inner.groups > 1 else "")
+        return TagMatch(end + len(self.close), found[1], (found[2] or "") if self.inner.groups > 1 else "")
 
 
 def literal(text: str, buf: str, at: int, final: bool) -> bool | Hold:
@@ -85,15 +85,15 @@ def any_literal(texts: tuple[str, ...], buf: str, at: int, final: bool) -> int |
     return HOLD if held else None
 
 
-def past_space(buf: str, at: int) -> int:
+def after_space(buf: str, at: int) -> int:
     """Return the index of the first character from ``at`` on that is not white space."""
     found = _SPACE.match(buf, at)
     return at if found is None else found.end()
 
 
-def gap(buf: str, at: int, final: bool) -> int | Hold | None:
+def after_gap(buf: str, at: int, final: bool) -> int | Hold | None:
     """Return the index after the white space at an index; None if it is longer than `LONGEST_GAP`."""
-    end = past_space(buf, at)
+    end = after_space(buf, at)
     if end - at > LONGEST_GAP:
         return None
     return HOLD if end == len(buf) and not final else end

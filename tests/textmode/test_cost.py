@@ -17,8 +17,8 @@ from tests.textmode.texts import TOKENS, dialects
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
 from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult
-from toolparity.normalizer.textmode.parsers.coercion import tools_of
-from toolparity.normalizer.textmode.scan_events import Ended, Grew
+from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
+from toolparity.normalizer.textmode.scan_events import ArgumentsFragment, CallEnded
 from toolparity.normalizer.textmode.scanner import Scanner
 from toolparity.normalizer.textmode.tags import LONGEST_GAP, LONGEST_TAG
 
@@ -59,7 +59,7 @@ class Counted(Scanner):
 
 
 def read(name: str, text: str, size: int) -> tuple[Counted, list[Any]]:
-    scanner = Counted(dialects(name), tools_of(None))
+    scanner = Counted(dialects(name), tool_schemas(None))
     steps = []
     for piece in cut(text, size or len(text)):
         steps += scanner.feed(piece)
@@ -99,7 +99,7 @@ def test_a_parameter_of_a_megabyte_is_read_whole_and_little_is_held_back(name: s
     text, given = written(name, MEGABYTE)
     for size in (0, 1000):
         scanner, steps = read(name, text, size)
-        (ended,) = (step for step in steps if isinstance(step, Ended))
+        (ended,) = (step for step in steps if isinstance(step, CallEnded))
         assert json_codec.decode(ended.text) == given
         assert ended.status == "complete"
         assert scanner.longest_held <= 64
@@ -115,11 +115,11 @@ def test_twice_the_parameter_is_twice_the_work(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("name", OPENINGS)
 def test_arguments_grow_while_they_arrive(name: str) -> None:
-    scanner = Scanner(dialects(name), tools_of(None))
+    scanner = Scanner(dialects(name), tool_schemas(None))
     scanner.feed(OPENINGS[name])
     for letter in "abcdefgh":
         (step,) = scanner.feed(letter)
-        assert step == Grew(letter)
+        assert step == ArgumentsFragment(letter)
 
 
 def floods() -> list[Any]:

@@ -21,7 +21,7 @@ from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Even
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextReader, as_text, limit_of, read_response, read_stream
-from toolparity.normalizer.textmode.scan_events import Began, Ended, Over, Words
+from toolparity.normalizer.textmode.scan_events import CallEnded, CallOverLimit, CallStarted, TextFragment
 
 READ = "<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files>"
 PARAMETERS = "<param:path>other.txt</param:path>\n<param:content>\nnew\n</param:content>"
@@ -66,7 +66,11 @@ def streamed(text: str, shown: list[Event] | None = None, **how: Any) -> tuple[R
 
 def test_single_tool_scanned() -> None:
     steps, scanner = said("tool-xml", [LEAD + READ], limit=1)
-    assert [type(step) for step in steps if isinstance(step, (Words, Began, Ended))] == [Words, Began, Ended]
+    assert [type(step) for step in steps if isinstance(step, (TextFragment, CallStarted, CallEnded))] == [
+        TextFragment,
+        CallStarted,
+        CallEnded,
+    ]
     assert not scanner.over
 
 
@@ -94,9 +98,9 @@ def test_no_tool_is_the_very_same_response() -> None:
 
 def test_two_complete_tools_scanned() -> None:
     steps, scanner = said("tool-xml", [f"{LEAD}{READ}\n\n{REPLACE}"], limit=1)
-    assert steps[-1] == Over(2, "replace_in_file")
+    assert steps[-1] == CallOverLimit(2, "replace_in_file")
     assert scanner.over
-    assert sum(isinstance(step, Ended) for step in steps) == 1
+    assert sum(isinstance(step, CallEnded) for step in steps) == 1
 
 
 def test_two_complete_tools_streamed() -> None:

@@ -12,7 +12,7 @@ from tests.building import chat_body, codes, only
 from toolparity import Response, normalize
 from toolparity.normalizer.conversation import Request, Tool
 from toolparity.normalizer.textmode import read_response
-from toolparity.normalizer.textmode.parsers.coercion import tools_of
+from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -172,7 +172,7 @@ def test_tools_are_told_in_any_form() -> None:
         message,
     ]
     for given in forms:
-        assert tools_of(given).kinds("f", "count") == {"integer"}
+        assert tool_schemas(given).kinds("f", "count") == {"integer"}
         assert only(read(("count", "5"), tools=given)).arguments == {"count": 5}
 
 

@@ -10,8 +10,16 @@ from typing import Any
 
 from toolparity.normalizer.textmode.dialect import Dialect
 from toolparity.normalizer.textmode.dialects import DIALECTS
-from toolparity.normalizer.textmode.parsers.coercion import tools_of
-from toolparity.normalizer.textmode.scan_events import Began, Ended, Grew, Step, Thought, Withdrawn, Words
+from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
+from toolparity.normalizer.textmode.scan_events import (
+    ArgumentsFragment,
+    CallEnded,
+    CallStarted,
+    ReasoningFragment,
+    RevisedToReasoning,
+    ScanEvent,
+    TextFragment,
+)
 from toolparity.normalizer.textmode.scanner import Scanner
 
 #: The pieces that each dialect's markup is made of, and of which a broken one is.
@@ -105,21 +113,21 @@ def dialects(name: str | None) -> Sequence[Dialect]:
     return tuple(DIALECTS.values()) if name is None else (DIALECTS[name],)
 
 
-def said(name: str | None, pieces: Iterable[str], **how: Any) -> tuple[list[Step], Scanner]:
+def said(name: str | None, pieces: Iterable[str], **how: Any) -> tuple[list[ScanEvent], Scanner]:
     """The steps of a text in pieces, those that only continue one another joined."""
     closers = how.pop("closers", ())
-    scanner = Scanner(dialects(name), tools_of(how.pop("tools", None)), **how)
-    steps: list[Step] = []
+    scanner = Scanner(dialects(name), tool_schemas(how.pop("tools", None)), **how)
+    steps: list[ScanEvent] = []
     for piece in pieces:
         steps += scanner.feed(piece)
     return joined(steps + scanner.finish(closers)), scanner
 
 
-def joined(steps: list[Step]) -> list[Step]:
-    made: list[Step] = []
+def joined(steps: list[ScanEvent]) -> list[ScanEvent]:
+    made: list[ScanEvent] = []
     for step in steps:
         last = made[-1] if made else None
-        if isinstance(step, (Words, Thought, Grew)) and type(last) is type(step):
+        if isinstance(step, (TextFragment, ReasoningFragment, ArgumentsFragment)) and type(last) is type(step):
             made[-1] = type(step)(last.text + step.text)  # type: ignore[union-attr]
         else:
             made.append(step)
@@ -133,4 +141,16 @@ def pieces(text: str, chance: Random) -> list[str]:
     return [text[start:end] for start, end in pairwise(edges)]
 
 
-__all__ = ["COMMON", "SCHEMA", "TOKENS", "TOOLS", "Began", "Ended", "Withdrawn", "dialects", "joined", "pieces", "said"]
+__all__ = [
+    "COMMON",
+    "SCHEMA",
+    "TOKENS",
+    "TOOLS",
+    "CallStarted",
+    "CallEnded",
+    "RevisedToReasoning",
+    "dialects",
+    "joined",
+    "pieces",
+    "said",
+]

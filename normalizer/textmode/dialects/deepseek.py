@@ -7,12 +7,12 @@ V3.2 and later, see `dsml`. Results: ``<｜tool▁output▁begin｜>``.
 
 from __future__ import annotations
 
-from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..parsers.call_parser import Site
-from ..parsers.coercion import Tools
-from ..parsers.header_calls import Headed
-from ..tags import Hit, Tag
-from .results import blocks, failed
+from ..dialect import Dialect, WrittenCall, WrittenResult, opening_in_section
+from ..parsers.call_parser import CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.header_calls import HeaderCall
+from ..tags import Tag, TagMatch
+from .results import contents, result_text
 
 _SECTION = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _BEGIN, _SEPARATOR, _END = Tag("<｜tool▁call▁begin｜>"), "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
@@ -20,8 +20,8 @@ _OUTPUTS = ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>")
 _OUTPUT = ("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>")
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Headed:
-    return Headed(site, _SEPARATOR, _END, lambda header: (header, None), named_after=True)
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> HeaderCall:
+    return HeaderCall(sink, _SEPARATOR, _END, lambda header: (header, None), named_after=True)
 
 
 def write_calls(calls: list[WrittenCall]) -> str:
@@ -30,21 +30,21 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 
 def write_results(results: list[WrittenResult]) -> str:
-    written = (f"{_OUTPUT[0]}{failed(result)}{_OUTPUT[1]}" for result in results)
+    written = (f"{_OUTPUT[0]}{result_text(result)}{_OUTPUT[1]}" for result in results)
     return f"{_OUTPUTS[0]}{''.join(written)}{_OUTPUTS[1]}"
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
     text = text.strip().removeprefix(_OUTPUTS[0]).removesuffix(_OUTPUTS[1])
-    found = blocks(text, *_OUTPUT)
+    found = contents(text, *_OUTPUT)
     return None if found is None else [("", one, False) for one in found]
 
 
 DIALECT = Dialect(
     name="deepseek",
     heads=(_SECTION[0], _BEGIN.head),
-    opening=sequence(_BEGIN.match, _SECTION[0]),
-    body=body,
+    opening=opening_in_section(_BEGIN.match, _SECTION[0]),
+    parser=parser,
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

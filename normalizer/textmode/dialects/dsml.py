@@ -7,10 +7,10 @@ Results: ``<function_results>`` with one ``<result>`` per call.
 
 from __future__ import annotations
 
-from ..dialect import Dialect, WrittenResult, sequence
+from ..dialect import Dialect, WrittenResult, opening_in_section
 from .invoke import grammar, strays, writer
-from .results import blocks, failed
-from .tagged import body_of
+from .results import contents, result_text
+from .tagged import parser_of
 
 _PREFIX = "｜DSML｜"
 _GRAMMAR = grammar(_PREFIX, f"{_PREFIX}function_calls", f"{_PREFIX}tool_calls")
@@ -18,23 +18,23 @@ _OPENS, _ENDS = zip(*_GRAMMAR.sections, strict=True)
 
 
 def write_results(results: list[WrittenResult]) -> str:
-    lines = [f"<result>{failed(result)}</result>" for result in results]
+    lines = [f"<result>{result_text(result)}</result>" for result in results]
     return "\n".join(["<function_results>", *lines, "</function_results>"])
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    around = blocks(text, "<function_results>", "</function_results>")
+    around = contents(text, "<function_results>", "</function_results>")
     if around is None or len(around) != 1:
         return None
-    found = blocks(around[0], "<result>", "</result>")
+    found = contents(around[0], "<result>", "</result>")
     return None if found is None else [("", one, False) for one in found]
 
 
 DIALECT = Dialect(
     name="dsml",
     heads=(*_OPENS, _GRAMMAR.call.head),
-    opening=sequence(_GRAMMAR.call.match, *_OPENS),
-    body=body_of(_GRAMMAR),
+    opening=opening_in_section(_GRAMMAR.call.match, *_OPENS),
+    parser=parser_of(_GRAMMAR),
     write_calls=writer(_PREFIX, typed=True),
     write_results=write_results,
     parse_results=parse_results,

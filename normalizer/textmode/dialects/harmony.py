@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..parsers.call_parser import Site
-from ..parsers.coercion import Tools
-from ..parsers.header_calls import Headed
-from ..tags import HOLD, LONGEST_TAG, Hit, Hold, Tag, literal
-from .results import failed
+from ..parsers.call_parser import CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.header_calls import HeaderCall
+from ..tags import HOLD, LONGEST_TAG, Hold, Tag, TagMatch, literal
+from .results import result_text
 
 _START, _CHANNEL, _RECIPIENT = "<|start|>assistant", "<|channel|>", "to=functions."
 _MESSAGE, _CALL, _END = "<|message|>", "<|call|>", "<|end|>"
@@ -28,7 +28,7 @@ _ROLES = frozenset(("assistant", "user", "system", "developer"))
 _RESULT = re.compile(r"\s*<\|start\|>functions\.([\w.\-]{1,128}) to=assistant<\|channel\|>commentary<\|message\|>")
 
 
-def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
+def opening(buf: str, at: int, final: bool) -> TagMatch | Hold | None:
     """Match a header that names a tool, up to and including its ``<|message|>``."""
     starts = [literal(head, buf, at, final) for head in (_START, _CHANNEL, _RECIPIENT)]
     if True not in starts:
@@ -37,7 +37,7 @@ def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
     if place < 0:
         return HOLD if not final and len(buf) - at < LONGEST_TAG else None
     name = _called(buf[at:place])
-    return Hit(place + len(_MESSAGE), name) if name else None
+    return TagMatch(place + len(_MESSAGE), name) if name else None
 
 
 def _called(header: str) -> str:
@@ -49,8 +49,8 @@ def _called(header: str) -> str:
     return "" if names[0] in _ROLES else names[0].removeprefix("functions.")
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Headed:
-    return Headed(site, "", _CALL, lambda _: (hit.name, None))
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> HeaderCall:
+    return HeaderCall(sink, "", _CALL, lambda _: (hit.name, None))
 
 
 def write_calls(calls: list[WrittenCall]) -> str:
@@ -63,7 +63,7 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 def write_results(results: list[WrittenResult]) -> str:
     return "".join(
-        f"<|start|>functions.{result.name} to=assistant{_CHANNEL}commentary{_MESSAGE}{failed(result)}{_END}"
+        f"<|start|>functions.{result.name} to=assistant{_CHANNEL}commentary{_MESSAGE}{result_text(result)}{_END}"
         for result in results
     )
 
@@ -83,7 +83,7 @@ DIALECT = Dialect(
     name="harmony",
     heads=(_START, _CHANNEL, _RECIPIENT),
     opening=opening,
-    body=body,
+    parser=parser,
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

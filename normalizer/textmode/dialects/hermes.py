@@ -9,18 +9,18 @@ from typing import Any
 
 from ... import json_codec
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..parsers.call_parser import Site
-from ..parsers.coercion import Tools
-from ..parsers.json_calls import Objects
-from ..parsers.xml_calls import unlaid
-from ..tags import Hit, Tag
-from .results import blocks, failed, held
+from ..parsers.call_parser import CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.json_calls import JsonCalls
+from ..parsers.xml_calls import without_layout
+from ..tags import Tag, TagMatch
+from .results import contents, json_member, result_text
 
 _OPEN, _CLOSE = Tag("<tool_call>"), "</tool_call>"
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Objects:
-    return Objects(site, _CLOSE, opening=_OPEN.head)
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> JsonCalls:
+    return JsonCalls(sink, _CLOSE, opening=_OPEN.head)
 
 
 def object_of(call: WrittenCall, arguments: str = "arguments") -> str:
@@ -35,19 +35,19 @@ def write_calls(calls: list[WrittenCall]) -> str:
 def write_results(results: list[WrittenResult]) -> str:
     written = []
     for result in results:
-        content: dict[str, Any] = {"name": result.name, "content": failed(result)}
+        content: dict[str, Any] = {"name": result.name, "content": result_text(result)}
         written.append(f"<tool_response>\n{json_codec.text(content)}\n</tool_response>")
     return "\n".join(written)
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
     found = []
-    for one in blocks(text, "<tool_response>", "</tool_response>") or ():
-        told = held(one.strip(), "content")
+    for one in contents(text, "<tool_response>", "</tool_response>") or ():
+        told = json_member(one.strip(), "content")
         if told is not None and told[0].keys() == {"name", "content"} and isinstance(told[0]["name"], str):
             found.append((told[0]["name"], told[1], False))
         else:
-            found.append(("", unlaid(one, "each"), False))
+            found.append(("", without_layout(one, "each"), False))
     return found or None
 
 
@@ -55,7 +55,7 @@ DIALECT = Dialect(
     name="hermes",
     heads=(_OPEN.head,),
     opening=_OPEN.match,
-    body=body,
+    parser=parser,
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..parsers.call_parser import Site
-from ..parsers.coercion import Tools
-from ..parsers.xml_calls import Grammar, Parameters
-from ..tags import HOLD, Hit, Hold, Tag
-from .results import among, blocks
-from .tagged import given, spelled
+from ..dialect import Dialect, WrittenCall, WrittenResult, opening_in_section
+from ..parsers.call_parser import CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.xml_calls import Grammar, XmlCall
+from ..tags import HOLD, Hold, Tag, TagMatch
+from .results import contents, tagged_contents
+from .tagged import parameters_of, value_text
 
 _INNER = re.compile(r'\s+name="([^"<>\n]{1,128})"(?:\s+string="(true|false)")?\s*')
 _ONE = re.compile(
@@ -49,9 +49,9 @@ def writer(prefix: str, typed: bool = False) -> Callable[[list[WrittenCall]], st
         lines = [f"<{prefix}function_calls>"]
         for call in calls:
             lines.append(f'<{prefix}invoke name="{call.name}">')
-            for key, value in given(call).items():
+            for key, value in parameters_of(call).items():
                 kind = f' string="{"true" if isinstance(value, str) else "false"}"' if typed else ""
-                lines.append(f'<{prefix}parameter name="{key}"{kind}>{spelled(value)}</{prefix}parameter>')
+                lines.append(f'<{prefix}parameter name="{key}"{kind}>{value_text(value)}</{prefix}parameter>')
             lines.append(f"</{prefix}invoke>")
         return "\n".join([*lines, f"</{prefix}function_calls>"])
 
@@ -69,8 +69,8 @@ def write_results(results: list[WrittenResult]) -> str:
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
     found = []
-    for inner in blocks(text, "<function_results>", "</function_results>") or ():
-        told = among(inner, ("<result>", "</result>"), ("<error>", "</error>"))
+    for inner in contents(text, "<function_results>", "</function_results>") or ():
+        told = tagged_contents(inner, ("<result>", "</result>"), ("<error>", "</error>"))
         for kind, block in told or ((0, ""),):
             one = _ONE.fullmatch(block)
             if one is None:
@@ -84,29 +84,30 @@ _GRAMMARS = {
     "antml:": grammar("antml:", "antml:function_calls"),
 }
 _OPENINGS = {
-    prefix: sequence(each.call.match, *(opened for opened, _ in each.sections)) for prefix, each in _GRAMMARS.items()
+    prefix: opening_in_section(each.call.match, *(opened for opened, _ in each.sections))
+    for prefix, each in _GRAMMARS.items()
 }
 
 
-def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
+def opening(buf: str, at: int, final: bool) -> TagMatch | Hold | None:
     held = False
     for prefix, match in _OPENINGS.items():
         hit = match(buf, at, final)
-        if isinstance(hit, Hit):
-            return Hit(hit.end, hit.name, prefix, hit.wrapped)
+        if isinstance(hit, TagMatch):
+            return TagMatch(hit.end, hit.name, prefix, hit.wrapped)
         held = held or hit is HOLD
     return HOLD if held else None
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Parameters:
-    return Parameters(site, _GRAMMARS[hit.more], hit.name, tools, hit.wrapped)
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> XmlCall:
+    return XmlCall(sink, _GRAMMARS[hit.more], hit.name, tools, hit.wrapped)
 
 
 DIALECT = Dialect(
     name="invoke",
     heads=tuple(head for each in _GRAMMARS.values() for head in (each.call.head, *(one for one, _ in each.sections))),
     opening=opening,
-    body=body,
+    parser=parser,
     write_calls=writer(""),
     write_results=write_results,
     parse_results=parse_results,

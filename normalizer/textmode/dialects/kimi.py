@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
-from ..parsers.call_parser import Site
-from ..parsers.coercion import Tools
-from ..parsers.header_calls import Headed
-from ..tags import Hit, Tag
-from .results import failed
+from ..dialect import Dialect, WrittenCall, WrittenResult, opening_in_section
+from ..parsers.call_parser import CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.header_calls import HeaderCall
+from ..tags import Tag, TagMatch
+from .results import result_text
 
 _SECTION = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>")
 _SPELLINGS = [tuple(tag.replace("calls", word) for tag in _SECTION) for word in ("calls", "call")]
@@ -28,8 +28,8 @@ def name_and_id(header: str) -> tuple[str, str | None]:
     return (found[1] if found is not None else header), header or None
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Headed:
-    return Headed(site, _ARGUMENTS, _END, name_and_id)
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> HeaderCall:
+    return HeaderCall(sink, _ARGUMENTS, _END, name_and_id)
 
 
 def write_calls(calls: list[WrittenCall]) -> str:
@@ -47,7 +47,7 @@ def native(id: str, name: str, place: int) -> str:
 
 def write_results(results: list[WrittenResult]) -> str:
     return "\n".join(
-        f"## Return of {native(result.id, result.name, place)}\n{failed(result)}"
+        f"## Return of {native(result.id, result.name, place)}\n{result_text(result)}"
         for place, result in enumerate(results)
     )
 
@@ -63,8 +63,8 @@ def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
 DIALECT = Dialect(
     name="kimi",
     heads=(*_SECTIONS, _BEGIN.head),
-    opening=sequence(_BEGIN.match, *_SECTIONS),
-    body=body,
+    opening=opening_in_section(_BEGIN.match, *_SECTIONS),
+    parser=parser,
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

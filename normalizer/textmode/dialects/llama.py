@@ -10,14 +10,14 @@ import re
 
 from ... import json_codec
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..parsers.call_parser import Body, Site
-from ..parsers.coercion import Tools
-from ..parsers.json_calls import Objects
-from ..parsers.python_calls import Parens
-from ..scan_events import Ended
-from ..tags import HOLD, LONGEST_TAG, Finder, Hit, Hold, Tag, gap
+from ..parsers.call_parser import CallParser, CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.json_calls import JsonCalls
+from ..parsers.python_calls import PythonCall
+from ..scan_events import CallEnded
+from ..tags import HOLD, LONGEST_TAG, Finder, Hold, Tag, TagMatch, after_gap
 from .hermes import object_of
-from .results import failed, held
+from .results import json_member, result_text
 
 _MARK = Tag("<|python_tag|>")
 _ENDS = ("<|eom_id|>", "<|eot_id|>")
@@ -26,40 +26,40 @@ _SO_FAR = re.compile(r"[A-Za-z_][\w.]{0,132}\(?")
 CODE = "code_interpreter"
 
 
-def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
+def opening(buf: str, at: int, final: bool) -> TagMatch | Hold | None:
     mark = _MARK.match(buf, at, final)
-    if not isinstance(mark, Hit):
+    if not isinstance(mark, TagMatch):
         return mark
-    ahead = gap(buf, mark.end, final)
+    ahead = after_gap(buf, mark.end, final)
     if ahead is HOLD:
         return HOLD
     if not isinstance(ahead, int) or ahead == len(buf):
-        return Hit(mark.end, CODE, "code")
+        return TagMatch(mark.end, CODE, "code")
     if buf.startswith(("{", "["), ahead):
-        return Hit(ahead)
+        return TagMatch(ahead)
     call = _CALL.match(buf, ahead)
     if call is not None:
-        return Hit(call.end(), call[1], "call")
+        return TagMatch(call.end(), call[1], "call")
     waits = not final and len(buf) - ahead < LONGEST_TAG and _SO_FAR.fullmatch(buf, ahead) is not None
-    return HOLD if waits else Hit(mark.end, CODE, "code")
+    return HOLD if waits else TagMatch(mark.end, CODE, "code")
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Body:
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> CallParser:
     if not hit.name:
-        return Objects(site, again=";")
-    site.admit(hit.name)
-    return Parens(site, hit.name) if hit.more == "call" else Code(site)
+        return JsonCalls(sink, again=";")
+    sink.admit(hit.name)
+    return PythonCall(sink, hit.name) if hit.more == "call" else CodeCall(sink)
 
 
-class Code:
+class CodeCall:
     """Parser of code up to the control token or the end of the text."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, sink: CallSink) -> None:
+        self._sink = sink
         self._find = Finder(*_ENDS)
         self._text: list[str] = []
         self.done = False
-        site.begin(CODE, None)
+        sink.begin_call(CODE, None)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
         place, found = self._find.find(buf, at, final)
@@ -73,8 +73,8 @@ class Code:
 
     def _end(self, endless: bool = False) -> None:
         text = json_codec.text({"code": "".join(self._text)})
-        self._site.grow(text)
-        self._site.end(Ended(CODE, None, text, respelled=True, endless=endless))
+        self._sink.add_arguments(text)
+        self._sink.end_call(CallEnded(CODE, None, text, respelled=True, endless=endless))
         self.done = True
 
     def awaits(self, tag: str, held: str) -> bool:
@@ -86,13 +86,13 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 
 def write_results(results: list[WrittenResult]) -> str:
-    return "\n".join(json_codec.text({"output": failed(result)}) for result in results)
+    return "\n".join(json_codec.text({"output": result_text(result)}) for result in results)
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
     found = []
     for line in text.strip().split("\n"):
-        told = held(line, "output")
+        told = json_member(line, "output")
         if told is None or told[0].keys() != {"output"}:
             return None
         found.append(("", told[1], False))
@@ -103,7 +103,7 @@ DIALECT = Dialect(
     name="llama",
     heads=(_MARK.head,),
     opening=opening,
-    body=body,
+    parser=parser,
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

@@ -10,12 +10,12 @@ import re
 
 from ... import json_codec
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..parsers.call_parser import Body, Site
-from ..parsers.coercion import Tools
-from ..parsers.header_calls import Headed
-from ..parsers.json_calls import Objects
-from ..tags import HOLD, LONGEST_TAG, Hit, Hold, Tag, gap
-from .results import blocks, failed, held
+from ..parsers.call_parser import CallParser, CallSink
+from ..parsers.coercion import ToolSchemas
+from ..parsers.header_calls import HeaderCall
+from ..parsers.json_calls import JsonCalls
+from ..tags import HOLD, LONGEST_TAG, Hold, Tag, TagMatch, after_gap
+from .results import contents, json_member, result_text
 
 _MARK = Tag("[TOOL_CALLS]")
 #: `_HEADER`: name, optional id, optional mark of the arguments. `_SO_FAR`: an incomplete header.
@@ -24,32 +24,32 @@ _SO_FAR = re.compile(r"[\w.\-]{1,128}\s*(?:\[[A-Z_]*\]?\s*[\w\-]*\s*){0,2}")
 _RESULTS = ("[TOOL_RESULTS]", "[/TOOL_RESULTS]")
 
 
-def opening(buf: str, at: int, final: bool) -> Hit | Hold | None:
+def opening(buf: str, at: int, final: bool) -> TagMatch | Hold | None:
     mark = _MARK.match(buf, at, final)
-    if not isinstance(mark, Hit):
+    if not isinstance(mark, TagMatch):
         return mark
-    ahead = gap(buf, mark.end, final)
+    ahead = after_gap(buf, mark.end, final)
     if not isinstance(ahead, int):
         return ahead
     if buf.startswith(("[{", "{"), ahead):
-        return Hit(ahead)
+        return TagMatch(ahead)
     if buf.startswith("[", ahead):
-        inner = gap(buf, ahead + 1, final)
+        inner = after_gap(buf, ahead + 1, final)
         if isinstance(inner, int):
-            return Hit(ahead) if buf.startswith("{", inner) else None
+            return TagMatch(ahead) if buf.startswith("{", inner) else None
         return inner
     header = _HEADER.match(buf, ahead)
     if header is not None and header.end() - ahead < LONGEST_TAG:
-        return Hit(header.end(), header[1], header[2] or "")
+        return TagMatch(header.end(), header[1], header[2] or "")
     waits = not final and len(buf) - ahead < LONGEST_TAG and _SO_FAR.fullmatch(buf, ahead) is not None
     return HOLD if waits else None
 
 
-def body(site: Site, hit: Hit, tools: Tools) -> Body:
+def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> CallParser:
     if not hit.name:
-        return Objects(site)
-    site.admit(hit.name)
-    return Headed(site, "", "", lambda _: (hit.name, hit.more or None))
+        return JsonCalls(sink)
+    sink.admit(hit.name)
+    return HeaderCall(sink, "", "", lambda _: (hit.name, hit.more or None))
 
 
 def write_calls(calls: list[WrittenCall]) -> str:
@@ -61,14 +61,14 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 
 def write_results(results: list[WrittenResult]) -> str:
-    contents = ({"content": failed(result), "call_id": result.id} for result in results)
+    contents = ({"content": result_text(result), "call_id": result.id} for result in results)
     return "".join(f"{_RESULTS[0]} {json_codec.text(content)}{_RESULTS[1]}" for content in contents)
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
     found = []
-    for one in blocks(text, *_RESULTS) or ():
-        told = held(one.strip(), "content")
+    for one in contents(text, *_RESULTS) or ():
+        told = json_member(one.strip(), "content")
         if told is None:
             return None
         found.append((str(told[0].get("call_id", "")), told[1], False))
@@ -79,7 +79,7 @@ DIALECT = Dialect(
     name="mistral",
     heads=(_MARK.head,),
     opening=opening,
-    body=body,
+    parser=parser,
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from ..dialect import Dialect, WrittenCall, WrittenResult, sequence
+from ..dialect import Dialect, WrittenCall, WrittenResult, opening_in_section
 from ..parsers.xml_calls import Grammar
 from ..tags import Tag
-from .results import blocks, failed
-from .tagged import body_of, given, spelled
+from .results import contents, result_text
+from .tagged import parameters_of, parser_of, value_text
 
 _NAME = re.compile(r"([^<>\n]{1,128})")
 _CALL = Tag("<function=", _NAME)
@@ -30,25 +30,27 @@ _GRAMMAR = Grammar(
 def write_calls(calls: list[WrittenCall]) -> str:
     written = []
     for call in calls:
-        parameters = (f"<parameter={key}>\n{spelled(value)}\n</parameter>\n" for key, value in given(call).items())
+        parameters = (
+            f"<parameter={key}>\n{value_text(value)}\n</parameter>\n" for key, value in parameters_of(call).items()
+        )
         written.append(f"<tool_call>\n<function={call.name}>\n{''.join(parameters)}</function>\n</tool_call>")
     return "\n".join(written)
 
 
 def write_results(results: list[WrittenResult]) -> str:
-    return "\n".join(f"<tool_response>\n{failed(result)}\n</tool_response>" for result in results)
+    return "\n".join(f"<tool_response>\n{result_text(result)}\n</tool_response>" for result in results)
 
 
 def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    found = blocks(text, "<tool_response>\n", "\n</tool_response>")
+    found = contents(text, "<tool_response>\n", "\n</tool_response>")
     return None if found is None else [("", one, False) for one in found]
 
 
 DIALECT = Dialect(
     name="qwen-coder",
     heads=("<tool_call>", _CALL.head),
-    opening=sequence(_CALL.match, "<tool_call>"),
-    body=body_of(_GRAMMAR),
+    opening=opening_in_section(_CALL.match, "<tool_call>"),
+    parser=parser_of(_GRAMMAR),
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

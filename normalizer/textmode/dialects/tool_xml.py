@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from ..dialect import Dialect, WrittenCall, WrittenResult
-from ..parsers.xml_calls import Grammar, unlaid
+from ..parsers.xml_calls import Grammar, without_layout
 from ..tags import Tag
-from .tagged import body_of, given, laid_out, spelled
+from .tagged import parameters_of, parser_of, value_text, with_layout
 
 _NAME = re.compile(r"([\w.\-]{1,128})[ \t]*")
 _CALL = Tag("<tool:", re.compile(rf"{_NAME.pattern}(/?)"))
@@ -32,9 +32,9 @@ def write_calls(calls: list[WrittenCall]) -> str:
 
 def _written(call: WrittenCall) -> str:
     lines = [f"<tool:{call.name}>"]
-    for key, value in given(call).items():
+    for key, value in parameters_of(call).items():
         several = value if isinstance(value, list) and value and all(isinstance(one, str) for one in value) else [value]
-        lines += [f"<param:{key}>{laid_out(spelled(one))}</param:{key}>" for one in several]
+        lines += [f"<param:{key}>{with_layout(value_text(one))}</param:{key}>" for one in several]
     return "\n".join([*lines, f"</tool:{call.name}>"])
 
 
@@ -49,7 +49,7 @@ def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
         one = _RESULT.match(text, at)
         if one is None:
             return None
-        found.append((one[2], unlaid(one[3], "pair"), one[1] == "error"))
+        found.append((one[2], without_layout(one[3], "pair"), one[1] == "error"))
         at = one.end()
     return found or None
 
@@ -58,7 +58,7 @@ DIALECT = Dialect(
     name="tool-xml",
     heads=(_CALL.head,),
     opening=_CALL.match,
-    body=body_of(GRAMMAR),
+    parser=parser_of(GRAMMAR),
     write_calls=write_calls,
     write_results=write_results,
     parse_results=parse_results,

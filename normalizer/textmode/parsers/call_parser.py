@@ -7,33 +7,35 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from ..scan_events import Ended
-from .json_scan import Site as CallSite
+from ..scan_events import CallEnded
 
 #: Superfluous brackets and quotes that models write between the end of the JSON and the closing tag.
 LEFT_OVER = re.compile(r"[\s}\]\",;`]{1,64}")
 
 
-class Site(CallSite, Protocol):
-    """Receiver of the results of a body; the scanner implements it."""
+class CallSink(Protocol):
+    """Receiver of the results of a call parser; the scanner implements it."""
+
+    def begin_call(self, name: str | None, id: str | None) -> None: ...
+    def add_arguments(self, text: str) -> None: ...
 
     def admit(self, name: str) -> bool:
         """Count a new call and return True; return False if the limit is reached, after which parsing stops."""
 
-    def end(self, ended: Ended) -> None: ...
-    def note(self, code: str, message: str) -> None: ...
+    def end_call(self, ended: CallEnded) -> None: ...
+    def report(self, code: str, message: str) -> None: ...
 
-    def doubt(self, message: str) -> None:
+    def doubt_later_calls(self, message: str) -> None:
         """Mark each later call as uncertain when it ends, together with all calls before it."""
 
-    def unread(self, text: str) -> None:
+    def withdraw(self, text: str) -> None:
         """Withdraw the call: the opening tag and ``text`` after it are plain text."""
 
-    def mistrust(self, message: str) -> None:
+    def doubt_earlier_calls(self, message: str) -> None:
         """Mark the calls that ended before this place as uncertain."""
 
 
-class Body(Protocol):
+class CallParser(Protocol):
     """Parser of the content of a call, or of several calls that share their tags."""
 
     done: bool
@@ -41,7 +43,7 @@ class Body(Protocol):
     def feed(self, buf: str, at: int, final: bool) -> int:
         """Parse from an index and return the index after the consumed text.
 
-        The body leaves text unconsumed if it ended or if the next chunk has to decide.
+        The parser leaves text unconsumed if it ended or if the next chunk has to decide.
         """
 
     def finish(self) -> None:
@@ -54,6 +56,6 @@ class Body(Protocol):
         """
 
 
-def broken(ended: Ended) -> Ended:
+def as_invalid(ended: CallEnded) -> CallEnded:
     """Return the call with the status "invalid", because its markup is malformed."""
     return replace(ended, status="invalid")

@@ -26,10 +26,10 @@ _KINDS: dict[type, str] = {
     dict: "object",
     type(None): "null",
 }
-Trouble = list[tuple[str, str]]
+Problems = list[tuple[str, str]]
 
 
-class Tools:
+class ToolSchemas:
     """The declared tools with the JSON schemas of their parameters. ``names`` is None if the tools are unknown."""
 
     def __init__(self, schemas: dict[str, dict[str, Any]] | None) -> None:
@@ -76,14 +76,14 @@ class Tools:
         return next((part["items"] for part in parts_of(schema, root) if "items" in part), None), root
 
 
-def tools_of(given: Any) -> Tools:
+def tool_schemas(given: Any) -> ToolSchemas:
     """Return the tools from a caller's argument: a request of any wire (parsed or canonical), definitions, or names.
 
     Raises MalformedBody for a value that is not a tool.
     """
     if given is None:
-        return Tools(None)
-    if isinstance(given, Tools):
+        return ToolSchemas(None)
+    if isinstance(given, ToolSchemas):
         return given
     if isinstance(given, (bytes, str)):
         given = _decoded(given)
@@ -94,7 +94,7 @@ def tools_of(given: Any) -> Tools:
         given = [tool for member in members if isinstance(member, list) for tool in member]
     elif hasattr(given, "ListFields"):
         given = [tool.function for tool in given.tools]
-    return Tools(dict(_defined(given)))
+    return ToolSchemas(dict(_defined(given)))
 
 
 def _decoded(text: bytes | str) -> Any:
@@ -166,7 +166,9 @@ def _referred(reference: str, root: Any) -> Any:
     return target
 
 
-def value_of(tools: Tools, tool: str, parameter: str, texts: list[str], plain: bool | None) -> tuple[Any, Trouble]:
+def value_of(
+    tools: ToolSchemas, tool: str, parameter: str, texts: list[str], plain: bool | None
+) -> tuple[Any, Problems]:
     """Return the value of a parameter from the texts of its occurrences, and findings as (code, message) pairs.
 
     ``plain``: whether the markup marks the value as text (True) or JSON (False); None if it does neither.
@@ -185,7 +187,7 @@ def value_of(tools: Tools, tool: str, parameter: str, texts: list[str], plain: b
     return (text, []) if "string" in kinds else _json(text, kinds)
 
 
-def _list(tools: Tools, tool: str, parameter: str, texts: list[str], kinds: set[str]) -> tuple[Any, Trouble]:
+def _list(tools: ToolSchemas, tool: str, parameter: str, texts: list[str], kinds: set[str]) -> tuple[Any, Problems]:
     if len(texts) == 1:
         found, trouble = _json(texts[0], kinds)
         if not trouble:
@@ -202,7 +204,7 @@ def _list(tools: Tools, tool: str, parameter: str, texts: list[str], kinds: set[
     return made, troubles
 
 
-def _json(text: str, kinds: set[str]) -> tuple[Any, Trouble]:
+def _json(text: str, kinds: set[str]) -> tuple[Any, Problems]:
     """Parse a text as a JSON value of one of the types (of any type, if none is given); keep the text on failure."""
     stripped = text.strip()
     if stripped in _WORDS:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..scan_events import Ended
-from ..tags import HOLD, LONGEST_TAG, Hold, finder, gap, literal, past_space
-from .call_parser import LEFT_OVER, Site, broken
-from .json_scan import Value
+from ..scan_events import CallEnded
+from ..tags import HOLD, LONGEST_TAG, Hold, after_gap, after_space, finder, literal
+from .call_parser import LEFT_OVER, CallSink, as_invalid
+from .json_scan import JsonScanner
 
 #: Parses the text before the arguments into the name and, if the dialect has one, the id.
 Header = Callable[[str], tuple[str, str | None]]
 
 
-class Headed:
+class HeaderCall:
     """Parser of header, ``separator``, JSON and ``closer``.
 
     If ``separator`` is "", the opening tag already contained the header. If ``closer`` is "", the end of the JSON ends
@@ -21,8 +21,8 @@ class Headed:
     (DeepSeek V3).
     """
 
-    def __init__(self, site: Site, separator: str, closer: str, read: Header, named_after: bool = False) -> None:
-        self._site = site
+    def __init__(self, sink: CallSink, separator: str, closer: str, read: Header, named_after: bool = False) -> None:
+        self._sink = sink
         self._separator = separator
         self._closer = closer
         self._read = read
@@ -30,7 +30,7 @@ class Headed:
         self._phase = "header"
         self._name = ""
         self._id: str | None = None
-        self._value: Value | None = None
+        self._value: JsonScanner | None = None
         self._text: list[str] = []
         self._broken = False
         self.done = False
@@ -39,7 +39,7 @@ class Headed:
         else:  # the opening tag contained the header
             self._name, self._id = read("")
             self._phase = "arguments"
-            site.begin(self._name, self._id)
+            sink.begin_call(self._name, self._id)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
         while at < len(buf) and not self.done:
@@ -54,7 +54,7 @@ class Headed:
         if not found and place - at <= LONGEST_TAG and not final:
             return None
         if found != self._separator or place - at > LONGEST_TAG:  # no tool name: keep the text unchanged
-            self._site.begin(None, None)
+            self._sink.begin_call(None, None)
             self._phase, self._broken = "junk", True
             return at
         self._name, self._id = self._read(buf[at:place].strip())
@@ -62,12 +62,12 @@ class Headed:
         if self._named_after:
             self._phase = "line"
         else:
-            self._site.begin(self._name, self._id)
+            self._sink.begin_call(self._name, self._id)
         return place + len(found)
 
     def _in_line(self, buf: str, at: int, final: bool) -> int | None:
         """Parse the text after DeepSeek's separator: the arguments, or the tool name before a fence."""
-        ahead = past_space(buf, at)
+        ahead = after_space(buf, at)
         if ahead > at:
             return ahead
         end = buf.find("\n", at, at + LONGEST_TAG)
@@ -79,11 +79,11 @@ class Headed:
         elif buf[at] not in "{[" and end >= 0 and "<" not in buf[at:end]:
             self._name, self._id = self._read(buf[at:end].strip())
             self._phase, at = "fence", end
-        self._site.begin(self._name, self._id)
+        self._sink.begin_call(self._name, self._id)
         return at
 
     def _in_fence(self, buf: str, at: int, final: bool) -> int | None:
-        ahead = past_space(buf, at)
+        ahead = after_space(buf, at)
         if ahead > at:
             return ahead
         for mark in ("```json", "```"):
@@ -98,17 +98,17 @@ class Headed:
 
     def _in_arguments(self, buf: str, at: int, final: bool) -> int | None:
         if self._value is None:
-            at = past_space(buf, at)
+            at = after_space(buf, at)
             if at == len(buf):
                 return at
             if buf[at] not in "{[":
                 self._phase = "junk" if self._closer else "tail"
                 return at
-            self._value = Value(self._closer)
+            self._value = JsonScanner(self._closer)
         new = self._value.feed(buf, at, final)
         if new > at:
             self._text.append(buf[at:new])
-            self._site.grow(buf[at:new])
+            self._sink.add_arguments(buf[at:new])
         if self._value.done:
             self._broken = self._broken or self._value.broken
             self._phase = "tail"
@@ -119,10 +119,10 @@ class Headed:
         if not self._closer:
             self._end()
             return at
-        ahead = gap(buf, at, final)
+        ahead = after_gap(buf, at, final)
         if self._named_after and isinstance(ahead, int):
             fence = literal("```", buf, ahead, final)
-            ahead = HOLD if isinstance(fence, Hold) else gap(buf, ahead + 3, final) if fence else ahead
+            ahead = HOLD if isinstance(fence, Hold) else after_gap(buf, ahead + 3, final) if fence else ahead
         if isinstance(ahead, int):
             closed = literal(self._closer, buf, ahead, final)
             left = LEFT_OVER.match(buf, ahead)
@@ -154,8 +154,8 @@ class Headed:
 
     def _end(self, unclosed: bool = False) -> None:
         corrected = self._phase == "junk"  # junk was not reported as fragments
-        ended = Ended(self._name, self._id, "".join(self._text).strip(), unclosed=unclosed, corrected=corrected)
-        self._site.end(broken(ended) if self._broken else ended)
+        ended = CallEnded(self._name, self._id, "".join(self._text).strip(), unclosed=unclosed, corrected=corrected)
+        self._sink.end_call(as_invalid(ended) if self._broken else ended)
         self.done = True
 
     def finish(self) -> None:
@@ -163,9 +163,9 @@ class Headed:
             self._end(unclosed=bool(self._closer))
             return
         if self._phase in ("header", "line"):
-            self._site.begin(self._name or None, self._id)
+            self._sink.begin_call(self._name or None, self._id)
         text, junk = "".join(self._text).strip(), self._phase == "junk"
-        self._site.end(Ended(self._name, self._id, text, "truncated", unclosed=True, corrected=junk))
+        self._sink.end_call(CallEnded(self._name, self._id, text, "truncated", unclosed=True, corrected=junk))
         self.done = True
 
     def awaits(self, tag: str, held: str) -> bool:

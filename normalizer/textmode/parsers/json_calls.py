@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..scan_events import Ended
-from ..tags import HOLD, finder, gap, literal, past_space
-from .call_parser import LEFT_OVER, Site, broken
+from ..scan_events import CallEnded
+from ..tags import HOLD, after_gap, after_space, finder, literal
+from .call_parser import LEFT_OVER, CallSink, as_invalid
 from .json_scan import CallObject
 
 
-class Objects:
+class JsonCalls:
     """Parser of JSON objects up to ``closer``, or up to the end of the JSON if it is "".
 
     ``again``: the separator between two objects. ``opening``: the opening tag. If neither JSON nor ``closer`` follows
     before the next opening tag, the tag was plain text.
     """
 
-    def __init__(self, site: Site, closer: str = "", again: str = "", opening: str = "") -> None:
-        self._site = site
+    def __init__(self, sink: CallSink, closer: str = "", again: str = "", opening: str = "") -> None:
+        self._sink = sink
         self._closer = closer
         self._again = again
         self._opening = opening
         self._phase = "first"
         self._listed = False
         self._object: CallObject | None = None
-        self._ended: Ended | None = None
+        self._ended: CallEnded | None = None
         self._junk: list[str] = []
         self._wrong = finder(closer, opening or closer) if closer else None
         self.done = False
@@ -42,9 +42,9 @@ class Objects:
             if self._phase == "junk":
                 return self._skip_junk(buf, at, final)
             if self._phase != "tail":
-                space, at = at, past_space(buf, at)
+                space, at = at, after_space(buf, at)
                 self._junk += [buf[space:at]] if self._phase == "first" else []
-            ahead = gap(buf, at, final)
+            ahead = after_gap(buf, at, final)
             if ahead is HOLD or at == size:
                 return at
             new = self._next(buf, ahead, final) if isinstance(ahead, int) and ahead < size else self._unclosed()
@@ -80,10 +80,10 @@ class Objects:
 
     def _open(self, at: int) -> int:
         self._flush(unclosed=False)
-        if not self._site.admit(""):
+        if not self._sink.admit(""):
             self.done = True
             return at
-        self._phase, self._object = "object", CallObject(self._site, self._closer)
+        self._phase, self._object = "object", CallObject(self._sink, self._closer)
         return at
 
     def _close(self, buf: str, at: int, final: bool) -> int | None:
@@ -97,8 +97,8 @@ class Objects:
         if closed:
             self.done = True
             if self._phase == "first":
-                self._site.begin(None, None)
-                self._site.end(Ended("", None, "", "invalid"))
+                self._sink.begin_call(None, None)
+                self._sink.end_call(CallEnded("", None, "", "invalid"))
             self._flush(unclosed=False)
             return at + len(self._closer)
         left = LEFT_OVER.match(buf, at)
@@ -107,15 +107,15 @@ class Objects:
             if left.end() == len(buf) or after is HOLD:
                 return None if not final else self._unclosed()
             if after:
-                self._ended = broken(self._ended)
+                self._ended = as_invalid(self._ended)
                 return left.end()
         if self._ended is None:  # no JSON
-            if not self._site.admit(""):
+            if not self._sink.admit(""):
                 self.done = True
                 return at
             if self._phase != "first" or not self._opening:
                 self._opening = ""
-                self._site.begin(None, None)
+                self._sink.begin_call(None, None)
             self._phase = "junk"
             return at
         return self._unclosed()
@@ -138,39 +138,39 @@ class Objects:
             return place
         self.done = True
         if found != self._closer:
-            self._site.unread("".join(self._junk))
+            self._sink.withdraw("".join(self._junk))
             return place
         if self._opening:
-            self._site.begin(None, None)
-        self._site.end(Ended("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
+            self._sink.begin_call(None, None)
+        self._sink.end_call(CallEnded("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
         return place + len(found)
 
     def _finish_object(self) -> None:
         given = self._object
         assert given is not None
         self._phase, self._object = "behind" if self._listed else "tail", None
-        ended = Ended(given.name or "", given.id, given.text)
-        self._ended = broken(ended) if given.broken else ended
+        ended = CallEnded(given.name or "", given.id, given.text)
+        self._ended = as_invalid(ended) if given.broken else ended
 
     def _flush(self, unclosed: bool) -> None:
         if self._ended is not None:
             made, self._ended = self._ended, None
             if unclosed:
                 made = replace(made, unclosed=True)
-            self._site.end(made)
+            self._sink.end_call(made)
 
     def finish(self) -> None:
         if self._object is not None:
             given = self._object
             given.begin()
-            self._site.end(Ended(given.name or "", given.id, given.text, "truncated", unclosed=True))
+            self._sink.end_call(CallEnded(given.name or "", given.id, given.text, "truncated", unclosed=True))
         elif self._phase == "junk" and self._opening:
-            self._site.unread("".join(self._junk))
+            self._sink.withdraw("".join(self._junk))
         elif self._phase == "junk":
-            self._site.end(Ended("", None, "".join(self._junk), "truncated", unclosed=True, corrected=True))
+            self._sink.end_call(CallEnded("", None, "".join(self._junk), "truncated", unclosed=True, corrected=True))
         elif self._phase == "first":
-            self._site.begin(None, None)
-            self._site.end(Ended("", None, "", "truncated", unclosed=True))
+            self._sink.begin_call(None, None)
+            self._sink.end_call(CallEnded("", None, "", "truncated", unclosed=True))
         else:
             self._flush(unclosed=self._lacks)
         self.done = True

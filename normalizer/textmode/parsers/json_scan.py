@@ -7,10 +7,11 @@ time is linear in the length of the text for any chunk sizes.
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Any
 
 from ... import json_codec
-from ..tags import HOLD, literal, past_space
+from ..tags import HOLD, after_space, literal
+from .call_parser import CallSink
 
 _IN_STRING = re.compile(r'["\\]')
 _SCALAR_END = re.compile(r"[,\]}\s;<]")
@@ -20,7 +21,7 @@ IDS = ("id", "call_id")
 _LONGEST_KEY = 4096
 
 
-class Value:
+class JsonScanner:
     """Scanner of one value from its first character on. ``closer``: a string that ends it anywhere outside strings."""
 
     __slots__ = ("_closer", "_depth", "_escaped", "_search", "_string", "broken", "compound", "done")
@@ -95,13 +96,6 @@ class Value:
         return at + 1
 
 
-class Site(Protocol):
-    """Receiver of the results of a call object."""
-
-    def begin(self, name: str | None, id: str | None) -> None: ...
-    def grow(self, text: str) -> None: ...
-
-
 class CallObject:
     """Scanner of one call object, ``{"name": …, "arguments": …}``, with its members in any order.
 
@@ -109,11 +103,11 @@ class CallObject:
     valid JSON, or has two names or arguments.
     """
 
-    def __init__(self, site: Site, closer: str = "") -> None:
-        self._site = site
+    def __init__(self, sink: CallSink, closer: str = "") -> None:
+        self._sink = sink
         self._closer = closer
         self._phase = "open"
-        self._value: Value | None = None
+        self._value: JsonScanner | None = None
         self._key: list[str] | None = None
         self._member = ""
         self._taken: list[str] = []
@@ -145,7 +139,7 @@ class CallObject:
                 at = new
                 self._finish_value(self._value.broken)
                 continue
-            at = past_space(buf, at)
+            at = after_space(buf, at)
             if at < size:
                 at = self._token(buf[at], at)
         return at
@@ -155,14 +149,14 @@ class CallObject:
         if phase == "open":
             self._phase = "key"
         elif phase in ("key", "more") and char == '"':
-            self._phase, self._key, self._value = "colon", [], Value()
+            self._phase, self._key, self._value = "colon", [], JsonScanner()
             return at
         elif phase in ("key", "comma") and char == "}":
             self._end()
         elif phase == "colon" and char == ":":
             self._phase = "value"
         elif phase == "value" and char not in ",}]:":
-            self._phase, self._value = "comma", Value(self._closer)
+            self._phase, self._value = "comma", JsonScanner(self._closer)
             self._begin_value()
             return at
         elif phase == "comma" and char == ",":
@@ -175,7 +169,7 @@ class CallObject:
     def _rest(self) -> None:
         """Mark the object as broken and skip the rest of it."""
         self.broken = True
-        self._phase, self._member, self._value = "rest", "", Value(self._closer, depth=1)
+        self._phase, self._member, self._value = "rest", "", JsonScanner(self._closer, depth=1)
 
     def _begin_value(self) -> None:
         member = self._member
@@ -191,14 +185,14 @@ class CallObject:
         """Report the beginning of the call once."""
         if not self._began:
             self._began = True
-            self._site.begin(self.name, self.id)
+            self._sink.begin_call(self.name, self.id)
 
     def _take(self, text: str) -> None:
         if self._key is not None:
             self._key.append(text)
         elif self._phase == "comma" and self._member in ARGUMENTS:
             self._arguments.append(text)
-            self._site.grow(text)
+            self._sink.add_arguments(text)
         elif self._phase == "comma" and self._member in NAMES + IDS:
             self._taken.append(text)
 

@@ -7,24 +7,24 @@ import re
 from typing import Any
 
 from ... import json_codec
-from ..scan_events import Ended
-from .call_parser import Site
+from ..scan_events import CallEnded
+from .call_parser import CallSink
 
 _QUOTE_OR_PAREN = re.compile(r"""['"()\\]""")
 
 
-class Parens:
+class PythonCall:
     """Parser of literal keyword arguments in Python syntax, up to the closing parenthesis."""
 
-    def __init__(self, site: Site, name: str) -> None:
-        self._site = site
+    def __init__(self, sink: CallSink, name: str) -> None:
+        self._sink = sink
         self._name = name
         self._text: list[str] = []
         self._quote = ""
         self._escaped = False
         self._depth = 1
         self.done = False
-        site.begin(name, None)
+        sink.begin_call(name, None)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
         start = at
@@ -51,24 +51,26 @@ class Parens:
         if not self._depth:
             self.done = True
             written = "".join(self._text)[:-1]
-            given = keywords(written)
+            given = keyword_arguments(written)
             if given is None:
-                self._site.end(Ended(self._name, None, written, "invalid", corrected=True))
+                self._sink.end_call(CallEnded(self._name, None, written, "invalid", corrected=True))
             else:
                 text = json_codec.text(given)
-                self._site.grow(text)
-                self._site.end(Ended(self._name, None, text, respelled=True))
+                self._sink.add_arguments(text)
+                self._sink.end_call(CallEnded(self._name, None, text, respelled=True))
         return at
 
     def finish(self) -> None:
-        self._site.end(Ended(self._name, None, "".join(self._text), "truncated", unclosed=True, corrected=True))
+        self._sink.end_call(
+            CallEnded(self._name, None, "".join(self._text), "truncated", unclosed=True, corrected=True)
+        )
         self.done = True
 
     def awaits(self, tag: str, held: str) -> bool:
         return False
 
 
-def keywords(written: str) -> dict[str, Any] | None:
+def keyword_arguments(written: str) -> dict[str, Any] | None:
     """Return the keyword arguments of a Python call; None unless all are JSON-serializable literals."""
     try:
         call = ast.parse(f"f({written})", mode="eval").body

@@ -19,11 +19,11 @@ from msgspec import Struct
 
 from ... import json_codec
 from ...model import CallStatus
-from ..scan_events import Ended
-from ..tags import HOLD, Finder, Hit, Hold, Tag, any_literal, finder, gap, past_space
-from .call_parser import Site
-from .coercion import Tools, value_of
-from .json_scan import Value
+from ..scan_events import CallEnded
+from ..tags import HOLD, Finder, Hold, Tag, TagMatch, after_gap, after_space, any_literal, finder
+from .call_parser import CallSink
+from .coercion import ToolSchemas, value_of
+from .json_scan import JsonScanner
 
 
 class Grammar(Struct, frozen=True):
@@ -47,13 +47,19 @@ class Grammar(Struct, frozen=True):
     layout: Literal["none", "pair", "each"] = "none"
 
 
-class Parameters:
+class XmlCall:
     """Parser of the content of one call. ``empty``: its opening tag is also its closing tag (``<call/>``)."""
 
     def __init__(
-        self, site: Site, grammar: Grammar, name: str, tools: Tools, wrapped: bool = False, empty: bool = False
+        self,
+        sink: CallSink,
+        grammar: Grammar,
+        name: str,
+        tools: ToolSchemas,
+        wrapped: bool = False,
+        empty: bool = False,
     ) -> None:
-        self._site = site
+        self._sink = sink
         self._grammar = grammar
         self._name = name
         self._tools = tools
@@ -69,7 +75,7 @@ class Parameters:
         self._plain: dict[str, bool] = {}
         self._shown: list[str] = []
         self._trouble: list[tuple[str, str]] = []
-        self._json: Value | None = None
+        self._json: JsonScanner | None = None
         # the open parameter
         self._key = ""
         self._value: list[str] = []
@@ -80,7 +86,7 @@ class Parameters:
         self._first = False
         self._newline = False
         self.done = False
-        site.begin(name, None)
+        sink.begin_call(name, None)
         if empty:
             self._end()
 
@@ -96,11 +102,11 @@ class Parameters:
     # between parameters
 
     def _in_between(self, buf: str, at: int, final: bool) -> int | None:
-        ahead = past_space(buf, at)
+        ahead = after_space(buf, at)
         if ahead > at:
             return ahead
         hit = self._grammar.parameter.match(buf, at, final)
-        if isinstance(hit, Hit):
+        if isinstance(hit, TagMatch):
             self._open(hit)
             return hit.end
         end = self._call_end(buf, at, final)
@@ -113,11 +119,11 @@ class Parameters:
         if another is HOLD:
             return None
         if another:
-            self._site.doubt(f"it begins where {self._name} is not closed, and may be its text")
+            self._sink.doubt_later_calls(f"it begins where {self._name} is not closed, and may be its text")
             self._end(unclosed=True)
             return at
         if self._grammar.json and buf[at] == "{" and not self._given and not self._trouble:
-            self._phase, self._json = "json", Value(self._ends[0])
+            self._phase, self._json = "json", JsonScanner(self._ends[0])
             return at
         return self._stray(buf, at, final)
 
@@ -126,7 +132,9 @@ class Parameters:
         grammar = self._grammar
         call = grammar.call.match(buf, at, final)
         outer = any_literal(self._opens, buf, at, final)
-        return True if isinstance(call, Hit) or isinstance(outer, int) else HOLD if HOLD in (call, outer) else False
+        return (
+            True if isinstance(call, TagMatch) or isinstance(outer, int) else HOLD if HOLD in (call, outer) else False
+        )
 
     def _stray(self, buf: str, at: int, final: bool) -> int | None:
         """Process text in place of a parameter, which makes the call unreliable.
@@ -139,7 +147,7 @@ class Parameters:
         if not self._trouble or self._trouble[-1][0] != "markup-malformed":
             self._trouble.append(("markup-malformed", "words stand between its parameters"))
         if isinstance(closer, int):
-            self._site.mistrust(f"{buf[at:closer]} closes nothing in a later call: it may have ended there")
+            self._sink.doubt_earlier_calls(f"{buf[at:closer]} closes nothing in a later call: it may have ended there")
             return closer
         place, _ = self._between.find(buf, at + 1, final)
         return place if place > at else None
@@ -150,7 +158,7 @@ class Parameters:
         end = any_literal(self._ends, buf, at, final)
         if not isinstance(end, int) or not self._shuts or not self._wrapped:
             return end
-        ahead = gap(buf, end, final)
+        ahead = after_gap(buf, end, final)
         if not isinstance(ahead, int) or ahead == len(buf):
             return end if isinstance(ahead, int) else ahead
         closed = any_literal(self._shuts, buf, ahead, final)
@@ -166,14 +174,14 @@ class Parameters:
         new = self._json.feed(buf, at, final)
         if new > at:
             self._value.append(buf[at:new])
-            self._site.grow(buf[at:new])
+            self._sink.add_arguments(buf[at:new])
         if self._json.done:
             self._phase = "behind"
         return new if new > at or self._json.done else None
 
     def _in_behind(self, buf: str, at: int, final: bool) -> int | None:
         """Parse the text after the JSON that replaces all parameters, up to the end of the call."""
-        ahead = past_space(buf, at)
+        ahead = after_space(buf, at)
         if ahead > at:
             return ahead
         end = self._call_end(buf, at, final)
@@ -182,14 +190,14 @@ class Parameters:
         if isinstance(end, int):
             text = "".join(self._value)
             bad = bool(self._trouble) or (self._json is not None and self._json.broken)
-            self._site.end(Ended(self._name, None, text, "invalid" if bad else "complete"))
+            self._sink.end_call(CallEnded(self._name, None, text, "invalid" if bad else "complete"))
             self.done = True
             return end
         return self._stray(buf, at, final)
 
     # inside a value
 
-    def _open(self, hit: Hit) -> None:
+    def _open(self, hit: TagMatch) -> None:
         self._key, self._value, self._nested, self._inside = hit.name, [], 0, []
         if hit.more:
             self._plain[hit.name] = hit.more == "true"
@@ -210,11 +218,11 @@ class Parameters:
             hit = self._grammar.parameter.match(buf, at, final)
             if hit is HOLD:
                 return None
-            if isinstance(hit, Hit):
+            if isinstance(hit, TagMatch):
                 self._inside.append(hit.name)
                 if not self._grammar.named_closers or hit.name == self._key:
                     self._nested += 1
-            end = hit.end if isinstance(hit, Hit) else at + len(found)
+            end = hit.end if isinstance(hit, TagMatch) else at + len(found)
             self._keep(buf[at:end])
             return end
         end = at + len(found)
@@ -235,7 +243,7 @@ class Parameters:
 
     def _follows(self, buf: str, at: int, final: bool) -> bool | Hold:
         """Return whether a closing tag ends the value: a parameter, a call or the end of the call or text follows."""
-        ahead = gap(buf, at, final)
+        ahead = after_gap(buf, at, final)
         if not isinstance(ahead, int):
             return HOLD if ahead is HOLD else False
         if ahead == len(buf):
@@ -244,11 +252,11 @@ class Parameters:
         end = self._call_end(buf, ahead, final)
         if hit is HOLD or end is HOLD:
             return HOLD
-        if isinstance(hit, Hit) and not self._tools.takes(self._name, hit.name):
+        if isinstance(hit, TagMatch) and not self._tools.takes(self._name, hit.name):
             self._trouble.append(
                 ("markup-ambiguous", f"{hit.name!r}, which it does not declare, may be text of {self._key!r}")
             )
-        if isinstance(hit, Hit) or isinstance(end, int):
+        if isinstance(hit, TagMatch) or isinstance(end, int):
             return True
         return self._another(buf, ahead, final)
 
@@ -274,13 +282,13 @@ class Parameters:
 
     def _show(self, text: str) -> None:
         self._shown.append(text)
-        self._site.grow(text)
+        self._sink.add_arguments(text)
 
     def _close(self) -> None:
-        text = unlaid("".join(self._value), self._grammar.layout)
+        text = without_layout("".join(self._value), self._grammar.layout)
         self._given.setdefault(self._key, []).append(text)
         if self._inside:
-            self._site.note(
+            self._sink.report(
                 "markup-ambiguous", f"{self._key!r} of {self._name} holds tags; they were taken as its text"
             )
         if self._preview:
@@ -306,7 +314,7 @@ class Parameters:
                 if code == "markup-ambiguous":
                     self._trouble.append((code, told))
                 else:
-                    self._site.note(code, told)
+                    self._sink.report(code, told)
         self.done = True
         if self._trouble:
             self._broken("invalid", unclosed)
@@ -315,18 +323,18 @@ class Parameters:
         status: CallStatus = "truncated" if unclosed else "complete"
         if not self._shown or "".join(self._shown) + "}" != text:
             if self._shown:
-                self._site.end(Ended(self._name, None, text, status, True, unclosed, corrected=True))
+                self._sink.end_call(CallEnded(self._name, None, text, status, True, unclosed, corrected=True))
                 return
-            self._site.grow(text)
+            self._sink.add_arguments(text)
         else:
-            self._site.grow("}")
-        self._site.end(Ended(self._name, None, text, status, True, unclosed))
+            self._sink.add_arguments("}")
+        self._sink.end_call(CallEnded(self._name, None, text, status, True, unclosed))
 
     def _broken(self, status: CallStatus, unclosed: bool) -> None:
         for code, message in dict.fromkeys(self._trouble):
-            self._site.note(code, f"{self._name}: {message}")
+            self._sink.report(code, f"{self._name}: {message}")
         raw = "".join(self._raw)
-        self._site.end(Ended(self._name, None, raw, status, unclosed=unclosed, corrected=True))
+        self._sink.end_call(CallEnded(self._name, None, raw, status, unclosed=unclosed, corrected=True))
 
     def finish(self) -> None:
         self.done = True
@@ -356,7 +364,7 @@ _BEFORE = re.compile(r"\r?\n")
 _BEHIND = re.compile(r"\r?\n[ \t]*\Z")
 
 
-def unlaid(text: str, layout: str) -> str:
+def without_layout(text: str, layout: str) -> str:
     """Return a value without the line breaks that separate it from its tags, by the grammar's ``layout``."""
     if layout == "none":
         return text

@@ -7,44 +7,54 @@ from msgspec.structs import replace
 from ..model import Block, Reasoning, Text, ToolCall
 from ..wires.call_builder import CallBuilder
 from ..wires.decode_context import Context
-from .scan_events import Doubted, Ended, Noted, Over, Step, Thought, ThoughtEnd, Withdrawn, Words
+from .scan_events import (
+    CallEnded,
+    CallOverLimit,
+    CallsDoubted,
+    FindingReported,
+    ReasoningEnded,
+    ReasoningFragment,
+    RevisedToReasoning,
+    ScanEvent,
+    TextFragment,
+)
 
 #: Finding codes that explain why the markup of a call is unreliable.
 _WHY = ("markup-malformed", "markup-ambiguous")
-_Entry = Words | Thought | ThoughtEnd | Ended
+_Entry = TextFragment | ReasoningFragment | ReasoningEnded | CallEnded
 
 
-class Blocks:
+class BlockBuilder:
     """Builder of the blocks of one text, in order. ``over``: the call that exceeded the limit, or None."""
 
     def __init__(self) -> None:
-        self.over: Over | None = None
+        self.over: CallOverLimit | None = None
         self._entries: list[_Entry] = []
         self._since = 0  # index of the first entry that may still turn out to be reasoning
-        self._notes: list[tuple[int, Noted]] = []
+        self._notes: list[tuple[int, FindingReported]] = []
         self._doubts: dict[int, str] = {}
 
-    def take(self, steps: list[Step]) -> None:
+    def take(self, steps: list[ScanEvent]) -> None:
         """Process the next steps of the text."""
         entries = self._entries
         for step in steps:
-            if isinstance(step, (Words, Thought, Ended)):
+            if isinstance(step, (TextFragment, ReasoningFragment, CallEnded)):
                 entries.append(step)
-            elif isinstance(step, ThoughtEnd):
+            elif isinstance(step, ReasoningEnded):
                 entries.append(step)
                 self._since = len(entries)
-            elif isinstance(step, Withdrawn):
+            elif isinstance(step, RevisedToReasoning):
                 del entries[self._since :]
                 self._doubts = {place: why for place, why in self._doubts.items() if place < self._since}
-                entries += [Thought(step.text), ThoughtEnd()]
+                entries += [ReasoningFragment(step.text), ReasoningEnded()]
                 self._since = len(entries)
-            elif isinstance(step, Noted):
+            elif isinstance(step, FindingReported):
                 self._notes.append((len(entries), step))
-            elif isinstance(step, Doubted):
-                calls = [n for n in range(self._since, len(entries)) if isinstance(entries[n], Ended)]
+            elif isinstance(step, CallsDoubted):
+                calls = [n for n in range(self._since, len(entries)) if isinstance(entries[n], CallEnded)]
                 for n in calls if step.calls is None else calls[-step.calls :]:
                     self._doubts.setdefault(n, step.message)
-            elif isinstance(step, Over):
+            elif isinstance(step, CallOverLimit):
                 self.over = step
 
     @property
@@ -55,7 +65,7 @@ class Blocks:
     @property
     def said(self) -> list[tuple[str, str]]:
         """The name and argument text of each call."""
-        return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, Ended)]
+        return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, CallEnded)]
 
     def build(self, site: CallBuilder, context: Context, first: int, cut: bool) -> list[Block]:
         """Return the blocks. ``first``: index of the first block in its choice. ``cut``: the response was truncated."""
@@ -63,29 +73,31 @@ class Blocks:
         words: list[str] = []
         thought: list[str] = []
         for place, entry in enumerate(self._entries):
-            if not isinstance(entry, Words) and words:
+            if not isinstance(entry, TextFragment) and words:
                 blocks.append(Text("".join(words)))
                 words = []
-            if not isinstance(entry, Thought) and thought:
+            if not isinstance(entry, ReasoningFragment) and thought:
                 if not (text := "".join(thought)).isspace():
                     blocks.append(Reasoning(text))
                 thought = []
-            if isinstance(entry, Words):
+            if isinstance(entry, TextFragment):
                 words.append(entry.text)
-            elif isinstance(entry, Thought):
+            elif isinstance(entry, ReasoningFragment):
                 thought.append(entry.text)
-            elif isinstance(entry, Ended):
+            elif isinstance(entry, CallEnded):
                 blocks.append(self._call(entry, place, site, context, first + len(blocks), cut))
         if words:
             blocks.append(Text("".join(words)))
         if thought and not (text := "".join(thought)).isspace():
             blocks.append(Reasoning(text))
         for at, note in self._notes:
-            if at >= len(self._entries) or not isinstance(self._entries[at], Ended):
+            if at >= len(self._entries) or not isinstance(self._entries[at], CallEnded):
                 context.find(note.code, note.message, site.choice)
         return blocks
 
-    def _call(self, ended: Ended, place: int, site: CallBuilder, context: Context, block: int, cut: bool) -> ToolCall:
+    def _call(
+        self, ended: CallEnded, place: int, site: CallBuilder, context: Context, block: int, cut: bool
+    ) -> ToolCall:
         choice = site.choice
         notes = [note for at, note in self._notes if at == place]
         for note in notes:
