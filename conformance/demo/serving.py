@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import uvicorn
@@ -14,9 +13,9 @@ from starlette.applications import Starlette
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.scripts import scripts
-from toolparity.normalizer.turns import clients
-from toolparity.normalizer.turns.clients import CLIENTS
+from toolparity.normalizer.turns.clients import client_class
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.wires.registry import WIRES
 
 from .app import application
 from .narrating import ScriptLibrary
@@ -34,8 +33,8 @@ def ready_to_serve(log: str | Path, pace: Throttle | None = None, *, host: str =
 
     Raises ServerNotStarted and LogFailed.
     """
-    for module in CLIENTS.values():  # loading an SDK takes time and would block requests
-        import_module(f"{clients.__name__}.{module}")
+    for wire in WIRES:
+        client_class(wire)  # loading an SDK takes time and would block requests
     library = ScriptLibrary(scripts())
     with running(library) as servers, Log(log, lease=_LEASE) as opened:
         names = ("127.0.0.1", "localhost", "[::1]", host)

@@ -116,8 +116,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     ``sdk_bytes(source, event)``: the bytes of such an object, a whole body or a stream event; empty for an event that
     the SDK derived from others.
 
-    Detection: ``shape(body)``: see `Shape`; None for an object that does not belong to the wire. ``boundary(event)``: see `Boundary`. ``end_of_stream``: the data of the
-    event that ends every stream, if it is not JSON.
+    Detection: ``shape(body)``: see `Shape`; None for an object that does not belong to the wire. ``boundary(event)``:
+    see `Boundary`. ``end_of_stream``: the data of the event that ends every stream, if it is not JSON.
 
     ``declared(request)``: the tools that a request declares, as parsed JSON or an object of the SDK; None if
     `wires.declared.declared_by_json` can read them.

@@ -27,11 +27,12 @@ from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
-from toolparity.normalizer.turns.clients import CLIENTS, SdkClient, client
+from toolparity.normalizer.turns.clients import SdkClient, client
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
+from toolparity.normalizer.wires.registry import WIRES as BUILT_IN
 
-WIRES = tuple(CLIENTS)
+WIRES = tuple(BUILT_IN)
 OVER_HTTP = WIRES[:3]
 #: Other providers that are reached with OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
@@ -382,7 +383,7 @@ def test_an_sdk_that_is_not_there_is_named_by_the_error(wire: str, sdk: str) -> 
         "except MissingExtra as error: print(error)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.startswith(f"asking over {wire} needs the SDK")
+    assert said.startswith(f"the client of {wire} needs the SDK")
     assert f"pip install {sdk.replace('_', '-')}" in said
     assert issubclass(MissingExtra, ImportError)
 

@@ -1,5 +1,5 @@
 """The public names of `toolparity.normalizer.turns.clients`."""
 
-from ..normalizer.turns.clients import CLIENTS, SdkClient, client
+from ..normalizer.turns.clients import SdkClient, client
 
-__all__ = ["CLIENTS", "SdkClient", "client"]
+__all__ = ["SdkClient", "client"]

@@ -7,33 +7,20 @@ A client sends the request body unchanged, except that it sets ``stream`` to tru
 member. It yields the payloads of the wire without the SDK's parsing. The SDK handles API keys, addresses, timeouts and
 retries: set its environment variables, or pass options of its constructor.
 
-To add a client, add a module with a class `Client` and a line in `CLIENTS`.
+The client of a built-in wire is the class `Client` of the module named like the wire's package; a third party's wire
+has it in its part ``client`` (`normalizer.wires.registry`).
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
-from ...errors import MissingExtra, UnknownWire
+from ...errors import MissingExtra
 from ...model import Wire
+from ...wires.registry import spec
 from .sdk import SdkClient
 
-__all__ = ["CLIENTS", "SdkClient", "client"]
-
-CLIENTS: dict[Wire, str] = {
-    "openai.chat": "openai_chat",
-    "openai.responses": "openai_responses",
-    "anthropic.messages": "anthropic_messages",
-    "xai.grpc": "xai_grpc",
-}
-
-_SDKS: dict[Wire, str] = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai-sdk",
-}
+__all__ = ["SdkClient", "client", "client_class"]
 
 
 def client(
@@ -48,17 +35,17 @@ def client(
     Raises UnknownWire for a wire without a client or a provider without a known address, and MissingExtra if the SDK
     is not installed.
     """
-    name = CLIENTS.get(wire)
-    if name is None:
-        raise UnknownWire(f"no client speaks the wire {wire!r}", hint=f"one of {', '.join(CLIENTS)}")
+    return client_class(wire)(model, provider=provider, sdk=sdk, **options)
+
+
+def client_class(wire: Wire) -> type[SdkClient]:
+    """Import the client of a wire, which imports its SDK. Raises UnknownWire and MissingExtra like `client`."""
+    wire_spec = spec(wire)
     try:
-        module = import_module(f".{name}", __name__)
+        return cast("type[SdkClient]", wire_spec.part("client", home=__name__).Client)
     except MissingExtra:
         raise
     except ImportError as error:
-        sdk_name = _SDKS[wire]
         raise MissingExtra(
-            f"asking over {wire} needs the SDK {sdk_name}: {error}", hint=f"pip install {sdk_name}"
+            f"the client of {wire} needs the SDK {wire_spec.sdk}: {error}", hint=f"pip install {wire_spec.sdk}"
         ) from error
-    made: SdkClient = module.Client(model, provider=provider, sdk=sdk, **options)
-    return made

@@ -21,7 +21,7 @@ class Client(SdkClient):
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``."""
-        return http.pieces(self, self._sdk().messages, {"stream": True, **body}, anthropic.APIStatusError)
+        return http.response_chunks(self, self._sdk().messages, {"stream": True, **body}, anthropic.APIStatusError)
 
-    def _make(self, options: dict[str, Any]) -> anthropic.AsyncAnthropic:
+    def _create(self, options: dict[str, Any]) -> anthropic.AsyncAnthropic:
         return anthropic.AsyncAnthropic(**options)

@@ -13,35 +13,35 @@ from ..retry_after import with_retry_after
 from .sdk import SdkClient
 
 
-async def pieces(
-    client: SdkClient, resource: Any, body: dict[str, Any], refusals: type[Exception]
+async def response_chunks(
+    client: SdkClient, resource: Any, body: dict[str, Any], status_error: type[Exception]
 ) -> AsyncGenerator[bytes | Response, None]:
     """Send one request and yield the bytes of its answer as they arrive, before the SDK parses them.
 
-    An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay.
-    ``resource``: the SDK's object that has ``create``. ``refusals``: the exception that it raises for such a status.
+    An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay. ``resource``: the
+    SDK's object that has ``create``. ``status_error``: the exception that it raises for such a status.
     """
     # The SDK's objects drop members that its version does not know, and its stream raises for errors that a
     # StreamDecoder decodes. So this function takes the raw bytes.
     create = resource.with_streaming_response.create
     try:
-        async with create(**_arguments(resource.create, body)) as answer:
+        async with create(**_arguments(resource.create, body)) as response:
             if not body.get("stream"):
-                yield await answer.read()
+                yield await response.read()
                 return
-            async with aclosing(answer.iter_bytes()) as arriving:
-                async for piece in arriving:
-                    yield piece
+            async with aclosing(response.iter_bytes()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             return
-    except refusals as error:
-        refusal = _refusal(client, body, error)
-    yield refusal
+    except status_error as error:
+        canonical = _error_response(client, body, error)
+    yield canonical
 
 
-def _refusal(client: SdkClient, body: dict[str, Any], error: Any) -> Response:
-    answer = error.response
-    refusal = normalize(answer.content, client.wire, provider=client.name, request=body, status=answer.status_code)
-    return with_retry_after(refusal, answer.headers)
+def _error_response(client: SdkClient, body: dict[str, Any], error: Any) -> Response:
+    http = error.response
+    canonical = normalize(http.content, client.wire, provider=client.name, request=body, status=http.status_code)
+    return with_retry_after(canonical, http.headers)
 
 
 def _arguments(create: Any, body: dict[str, Any]) -> dict[str, Any]:

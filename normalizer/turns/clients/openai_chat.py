@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from . import http
-from .openai_sdk import REFUSALS, OpenAiClient
+from .openai_sdk import STATUS_ERROR, OpenAiClient
 
 __all__ = ["Client"]
 
@@ -24,4 +24,4 @@ class Client(OpenAiClient):
         sent = {"stream": True, **body}
         if sent["stream"]:
             sent.setdefault("stream_options", {"include_usage": True})
-        return http.pieces(self, self._sdk().chat.completions, sent, REFUSALS)
+        return http.response_chunks(self, self._sdk().chat.completions, sent, STATUS_ERROR)

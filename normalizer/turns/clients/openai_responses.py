@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from . import http
-from .openai_sdk import REFUSALS, OpenAiClient
+from .openai_sdk import STATUS_ERROR, OpenAiClient
 
 __all__ = ["Client"]
 
@@ -18,4 +18,4 @@ class Client(OpenAiClient):
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``."""
-        return http.pieces(self, self._sdk().responses, {"stream": True, **body}, REFUSALS)
+        return http.response_chunks(self, self._sdk().responses, {"stream": True, **body}, STATUS_ERROR)

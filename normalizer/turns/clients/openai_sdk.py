@@ -11,35 +11,38 @@ from ...errors import MissingKey
 from .sdk import SdkClient
 
 
-class Place(NamedTuple):
-    """The address of a provider (``base``) and the environment variable that holds its API key (``key``)."""
+class Endpoint(NamedTuple):
+    """The address of a provider, and the environment variable that holds its API key."""
 
-    base: str
-    key: str
+    base_url: str
+    key_variable: str
 
 
 #: Providers other than OpenAI whose documentation recommends OpenAI's SDK.
-PLACES = {"xai": Place("https://api.x.ai/v1", "XAI_API_KEY")}
+ENDPOINTS = {"xai": Endpoint("https://api.x.ai/v1", "XAI_API_KEY")}
 
-REFUSALS = openai.APIStatusError
+STATUS_ERROR = openai.APIStatusError
 
 
 class OpenAiClient(SdkClient):
     """A client over `openai.AsyncOpenAI`.
 
-    ``options``: its arguments (``api_key``, ``base_url``, ``timeout``, ``max_retries``, …). For a provider in `PLACES`,
-    the first request raises MissingKey if there is neither an ``api_key`` nor the provider's environment variable.
+    ``options``: its arguments (``api_key``, ``base_url``, ``timeout``, ``max_retries``, …). For a provider in
+    `ENDPOINTS`, the first request raises MissingKey if there is neither an ``api_key`` nor the provider's environment
+    variable.
     """
 
-    def _make(self, options: dict[str, Any]) -> openai.AsyncOpenAI:
-        place = PLACES.get(self.name)
-        if place is not None and "api_key" not in options:
-            key = os.environ.get(place.key)
+    def _create(self, options: dict[str, Any]) -> openai.AsyncOpenAI:
+        endpoint = ENDPOINTS.get(self.name)
+        if endpoint is not None and "api_key" not in options:
+            key = os.environ.get(endpoint.key_variable)
             if not key:  # the SDK would send OPENAI_API_KEY to this provider, or fail and ask for that variable
-                raise MissingKey(f"{self.name} wants a key", hint=f"put it into {place.key}, or pass api_key")
+                raise MissingKey(
+                    f"the API key of {self.name} is missing", hint=f"set {endpoint.key_variable}, or pass api_key"
+                )
             options = {**options, "api_key": key}
         return openai.AsyncOpenAI(**options)
 
-    def _reach(self, options: dict[str, Any]) -> dict[str, Any]:
-        place = PLACES.get(self.name)
-        return super()._reach(options if place is None else {"base_url": place.base, **options})
+    def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
+        endpoint = ENDPOINTS.get(self.name)
+        return super()._complete(options if endpoint is None else {"base_url": endpoint.base_url, **options})

@@ -26,9 +26,9 @@ class SdkClient:
     ) -> None:
         self.name: str = provider or spec(self.wire).owner
         self.model = model
-        self._given = sdk
-        self._options = options if sdk is not None else self._reach(options)
-        self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._callers_sdk = sdk
+        self._options = options if sdk is not None else self._complete(options)
+        self._created: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Send one request and yield the chunks of its answer, as `normalizer.turns.provider` defines them.
@@ -39,9 +39,9 @@ class SdkClient:
 
     async def aclose(self) -> None:
         """Close the SDK client of this event loop. An SDK client that the caller passed stays open."""
-        made = self._made.pop(asyncio.get_running_loop(), None)
-        if made is not None:
-            await made.close()
+        created = self._created.pop(asyncio.get_running_loop(), None)
+        if created is not None:
+            await created.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -49,23 +49,21 @@ class SdkClient:
     async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
-    def _make(self, options: dict[str, Any]) -> Any:
+    def _create(self, options: dict[str, Any]) -> Any:
         """Create the SDK client. Exceptions of its constructor pass through, such as the one for a missing key."""
         raise NotImplementedError
 
-    def _reach(self, options: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the constructor's options for this provider. Raises UnknownWire if its address is not known."""
         if self.name != spec(self.wire).owner and not options.keys() & {"base_url", "api_host"}:
-            raise UnknownWire(
-                f"no address is known at which {self.name} speaks {self.wire}", hint="pass base_url or sdk"
-            )
+            raise UnknownWire(f"the address of {self.name} for {self.wire} is unknown", hint="pass base_url or sdk")
         return options
 
     def _sdk(self) -> Any:
-        if self._given is not None:
-            return self._given
+        if self._callers_sdk is not None:
+            return self._callers_sdk
         loop = asyncio.get_running_loop()
-        made = self._made.get(loop)
-        if made is None:
-            made = self._made[loop] = self._make(self._options)
-        return made
+        created = self._created.get(loop)
+        if created is None:
+            created = self._created[loop] = self._create(self._options)
+        return created

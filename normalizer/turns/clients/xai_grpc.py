@@ -45,20 +45,20 @@ class Client(SdkClient):
         # ``chat.create(…).stream()`` parses the arguments of every call as JSON for its telemetry, those of the history
         # included, and raises if they are not JSON. So this method calls the SDK's stub.
         call = self._sdk().chat._stub.GetCompletionChunk(body)
-        begun = False
+        answered = False
         try:
             async for message in call:
-                begun = True
+                answered = True
                 yield message
             return
         except grpc.RpcError as error:
-            ended = self._ended(error, begun)
+            failure = self._error(error, answered)
         finally:
             call.cancel()  # no effect on a finished call
-        yield ended
+        yield failure
 
-    def _ended(self, error: Any, begun: bool) -> bytes | Response:
-        """Return the error that ended the call: as bytes if messages came before it (``begun``), else as a Response.
+    def _error(self, error: Any, answered: bool) -> bytes | Response:
+        """Return the error that ended the call: as bytes if messages came before it (``answered``), else as a Response.
 
         Raises ``error`` itself if it has no status.
         """
@@ -66,10 +66,10 @@ class Client(SdkClient):
         if code is None:
             raise error
         body = json_codec.encode({"code": code.name, "details": error.details() or ""})
-        if begun:
+        if answered:
             return body
-        refusal = normalize(body, self.wire, provider=self.name, status=_HTTP.get(code.name, 500))
-        return with_retry_after(refusal, error.trailing_metadata())
+        canonical = normalize(body, self.wire, provider=self.name, status=_HTTP.get(code.name, 500))
+        return with_retry_after(canonical, error.trailing_metadata())
 
-    def _make(self, options: dict[str, Any]) -> Any:
+    def _create(self, options: dict[str, Any]) -> Any:
         return xai_sdk.AsyncClient(**options)
