@@ -31,7 +31,7 @@ POLL = 0.5
 _COMMENT = b":\n\n"
 
 
-class Row(Protocol):
+class SourceEvent(Protocol):
     """An event as a log stores it. ``data``: its JSON."""
 
     @property
@@ -42,21 +42,21 @@ class Row(Protocol):
     def data(self) -> str: ...
 
 
-class Page(Protocol):
+class SourcePage(Protocol):
     """Some events in order. ``seq``: the number of the turn's next event. ``over``: there will be no next event."""
 
     @property
-    def events(self) -> Sequence[Row]: ...
+    def events(self) -> Sequence[SourceEvent]: ...
     @property
     def seq(self) -> int: ...
     @property
     def over(self) -> bool: ...
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """The interface of a log that the stream needs. `log.Log` implements it."""
 
-    async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> Page:
+    async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> SourcePage:
         """Return up to ``limit`` events with numbers above ``after``."""
 
     def listen(self, turn: str) -> AbstractContextManager[asyncio.Event]:
@@ -74,7 +74,7 @@ def frame(seq: int, type: str, data: str) -> bytes:
 
 
 async def events(
-    source: Source,
+    source: EventSource,
     turn: str,
     last_event_id: str | int | None = None,
     *,
@@ -112,14 +112,14 @@ async def events(
                 await _rung(bell, min(poll, left))
 
 
-async def over(source: Source, turn: str, last_event_id: str | int | None = None) -> bool:
+async def over(source: EventSource, turn: str, last_event_id: str | int | None = None) -> bool:
     """Return whether the turn is over and has no event after ``last_event_id``."""
     after = await _place(source, turn, last_event_id)
     page = await source.events(turn, after, limit=1)
     return page.over and not page.events
 
 
-async def _place(source: Source, turn: str, last_event_id: str | int | None) -> int:
+async def _place(source: EventSource, turn: str, last_event_id: str | int | None) -> int:
     """Return the number after which to start, -1 if the id is not the number of an event of this turn."""
     text = "" if last_event_id is None else str(last_event_id).strip()
     after = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1

@@ -61,4 +61,4 @@ def test_a_recording_of_an_earlier_version_is_replayed() -> None:
     kept = json_codec.decode(lines[-1])
     difference = replay(b"\n".join([*lines[:-1], json_codec.encode({**kept, "state": "0" * 64})])).difference
     assert difference is not None
-    assert (difference.step, difference.place) == (len(lines) - 1, "state")
+    assert (difference.step, difference.path) == (len(lines) - 1, "state")

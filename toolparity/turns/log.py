@@ -1,5 +1,5 @@
 """The public names of `toolparity.normalizer.turns.log`. Needs the extra `log`, for PostgreSQL `postgres`."""
 
-from ..normalizer.turns.log import CallRow, EventRow, KeptTurn, Log, Page, Recorder, upgrade
+from ..normalizer.turns.log import CallRow, EventRow, Log, LogObserver, Page, StoredTurn, upgrade
 
-__all__ = ["CallRow", "EventRow", "KeptTurn", "Log", "Page", "Recorder", "upgrade"]
+__all__ = ["CallRow", "EventRow", "StoredTurn", "Log", "Page", "LogObserver", "upgrade"]

@@ -20,8 +20,8 @@ for _needed in ("sqlalchemy", "alembic"):
         raise MissingExtra(f"the turn log needs {_needed}", hint="pip install 'toolparity[log]'")
 
 from .migrate import upgrade  # noqa: E402
-from .recorder import Recorder  # noqa: E402
+from .recorder import LogObserver  # noqa: E402
 from .rows import CallRow, EventRow  # noqa: E402
-from .store import KeptTurn, Log, Page  # noqa: E402
+from .store import Log, Page, StoredTurn  # noqa: E402
 
-__all__ = ["CallRow", "EventRow", "KeptTurn", "Log", "Page", "Recorder", "upgrade"]
+__all__ = ["CallRow", "EventRow", "StoredTurn", "Log", "Page", "LogObserver", "upgrade"]

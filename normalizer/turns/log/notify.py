@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Bells:
+class Notifier:
     """Notifies the listeners of turns. It serves any number of event loops, in any threads."""
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ _SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
 _Writing = tuple[Executable, list[dict[str, Any]]]
 
 
-class Recorder(Observer):
+class LogObserver(Observer):
     """The observer of one turn. `Log.record` and `Log.take` create it.
 
     ``turn``: the id of the turn, None before the first event of a new turn. ``state``: the state to resume from, None

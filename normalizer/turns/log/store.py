@@ -23,9 +23,9 @@ from ..machine.table import step
 from .database import Clock, Database
 from .engine import PATIENCE, make_engine
 from .migrate import migrate
-from .notify import Bells
+from .notify import Notifier
 from .parts import unpack
-from .recorder import Recorder
+from .recorder import LogObserver
 from .rows import CallRow, EventRow, block_of
 from .steps import StepRow, recording
 from .stored import changes_of, parts_of, state_of
@@ -35,7 +35,7 @@ from .tables import calls, events, steps, turn_blocks, turns
 LEASE = 60.0
 
 
-class KeptTurn(Struct, frozen=True):
+class StoredTurn(Struct, frozen=True):
     """A turn in the log, without its events.
 
     ``status``: "open", "waiting" (for a decision or a result) or "over". ``seq``: the number of the next event.
@@ -91,7 +91,7 @@ class Log:
             engine.dispose()
             raise
         self._database = Database(engine, clock, patience)
-        self._bells = Bells()
+        self._bells = Notifier()
         self._lease = lease
 
     def __enter__(self) -> Self:
@@ -109,20 +109,20 @@ class Log:
     # writing
 
     @asynccontextmanager
-    async def record(self) -> AsyncIterator[Recorder]:
+    async def record(self) -> AsyncIterator[LogObserver]:
         """Yield the observer of a new turn. The first event creates the turn in the log."""
-        async with Recorder(self._database, self._bells.ring, self._lease) as recorder:
+        async with LogObserver(self._database, self._bells.ring, self._lease) as recorder:
             yield recorder
 
     @asynccontextmanager
-    async def take(self, turn: str, *, force: bool = False) -> AsyncIterator[Recorder]:
+    async def take(self, turn: str, *, force: bool = False) -> AsyncIterator[LogObserver]:
         """Yield the observer of an existing turn, which resumes from the observer's ``state``.
 
         Only one runner at a time, in all processes, holds the lease of a turn. ``force``: take a lease that has not
         expired; pass it only if the previous runner is dead. Raises UnknownTurn (also for a turn without a state),
         TurnHeld if another runner holds the lease, and InvalidState for a state that this program cannot load.
         """
-        recorder = Recorder(self._database, self._bells.ring, self._lease)
+        recorder = LogObserver(self._database, self._bells.ring, self._lease)
         await recorder.claim(turn, force=force)
         async with recorder:
             if recorder.state is None:
@@ -135,7 +135,7 @@ class Log:
         ``reason`` goes into these results, which the model sees if the conversation continues. A turn that is over does
         not change. Return the state, None for a turn without a state. For ``force`` and the errors see `take`.
         """
-        recorder = Recorder(self._database, self._bells.ring, self._lease)
+        recorder = LogObserver(self._database, self._bells.ring, self._lease)
         await recorder.claim(turn, force=force)
         async with recorder:
             state = recorder.state
@@ -167,7 +167,7 @@ class Log:
 
     # reading
 
-    async def turn(self, turn: str) -> KeptTurn:
+    async def turn(self, turn: str) -> StoredTurn:
         """Return a turn without its events. Raises UnknownTurn, InvalidState."""
         return await self._database.read(lambda connection: self._turn(connection, turn))
 
@@ -191,7 +191,7 @@ class Log:
         """Return a recording of the turn for `orchestration.replay`, which repeats its steps and compares the events.
 
         Where a runner resumed the turn, the recording contains the state that it resumed from. Raises UnknownTurn, and
-        InvalidState if the log lacks the steps, because an earlier version wrote the turn or `Recorder.happened` was
+        InvalidState if the log lacks the steps, because an earlier version wrote the turn or `LogObserver.input` was
         not called.
         """
 
@@ -227,7 +227,7 @@ class Log:
         """Return an event that is set after every write of the turn in this process. Clear it, read, then wait."""
         return self._bells.listen(turn)
 
-    def _turn(self, connection: Connection, turn: str) -> KeptTurn:
+    def _turn(self, connection: Connection, turn: str) -> StoredTurn:
         held = turns.c.owner.is_not(None) & (turns.c.lease_until >= self._database.now())
         row = connection.execute(sa.select(turns, held.label("held")).where(turns.c.id == turn)).first()
         if row is None:
@@ -240,7 +240,7 @@ class Log:
         state = stored_state[0] if stored_state is not None else None
         order = [call.key for round in (state.rounds if state is not None else ()) for call in round.calls]
         known = {row.key: CallRow(*row[1:]) for row in connection.execute(called)}
-        return KeptTurn(
+        return StoredTurn(
             row.id,
             row.status,
             row.wire,

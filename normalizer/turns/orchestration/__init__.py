@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .coordinator import Coordinator
     from .limits import Limits
     from .memory import Session, session_of
-    from .recording import Recorder, record, replay
+    from .recording import RecordingObserver, record, replay
 
 __all__ = [
     "Coordinator",
@@ -37,7 +37,7 @@ __all__ = [
     "Session",
     "session_of",
     "record",
-    "Recorder",
+    "RecordingObserver",
     "replay",
 ]
 
@@ -51,7 +51,7 @@ _HOMES = {
     "Session": "memory",
     "session_of": "memory",
     "record": "recording",
-    "Recorder": "recording",
+    "RecordingObserver": "recording",
     "replay": "recording",
 }
 

@@ -5,8 +5,8 @@
     difference = replay(open("turn.jsonl", "rb").read()).difference      # None if the replay is identical
 
 A recording consists of JSON lines. The first line contains the state before the first step. Each further line is a
-step: the input of the machine (``input``), its events (``events``), and the digest of the state if the step saves
-one (``state``). Where a turn was resumed from its last saved state, another line with a state follows
+step: the input of the machine (``input``), its events (``events``), and the digest of the state if the step saves one
+(``state``). Where a turn was resumed from its last saved state, another line with a state follows
 (`log.Log.recording`).
 """
 
@@ -39,14 +39,14 @@ VERSION = 2
 class Difference(Struct, frozen=True):
     """The first difference between a recording and its replay.
 
-    ``step``: from 1, the number of the line after the first one. ``place``: the path of the value in that line.
-    ``recorded`` and ``found``: the value in the recording and in the replay.
+    ``step``: from 1, the number of the line after the first one. ``path``: of the value in that line. ``recorded`` and
+    ``replayed``: the value in the recording and in the replay.
     """
 
     step: int
-    place: str
+    path: str
     recorded: Any
-    found: Any
+    replayed: Any
 
 
 class Replayed(Struct, frozen=True):
@@ -58,25 +58,22 @@ class Replayed(Struct, frozen=True):
     difference: Difference | None = None
 
 
-class Recorder(Observer):
+class RecordingObserver(Observer):
     """Observer that writes a recording of a turn to a file. ``state``: the initial state of a turn that is resumed."""
 
     def __init__(self, file: BinaryIO, state: TurnState | None = None) -> None:
         self._file = file
-        self._before = state
-        self._headed = False
-        self._steps: list[
-            dict[str, Any]
-        ] = []  # steps not yet written: the last one, and all while the initial state is unknown
+        self._initial = state
+        self._has_head = False
+        # Steps not yet written: the last one, and all while the initial state is unknown.
+        self._steps: list[dict[str, Any]] = []
 
     async def input(self, input: Input) -> None:
         """Note the input of the next step. Raises InvalidState if a resumed turn has no initial state."""
         self._flush()
         self._steps.append({"input": input, "events": [], "state": None})
-        if not self._headed and self._before is None and not isinstance(input, (Begin, Finalize)):
-            raise InvalidState(
-                "a turn that had begun is recorded from its state", hint="record(file, state=turn.state)"
-            )
+        if not self._has_head and self._initial is None and not isinstance(input, (Begin, Finalize)):
+            raise InvalidState("a resumed turn is recorded from its state", hint="record(file, state=turn.state)")
 
     async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         """Note the events and the state of the step, and write it as soon as the initial state is known."""
@@ -85,9 +82,9 @@ class Recorder(Observer):
         self._steps[-1]["events"] = list(events)
         if state is not None:
             self._steps[-1]["state"] = _digest(state)
-            if not self._headed and self._before is None:
+            if not self._has_head and self._initial is None:
                 # The first step changes none of these fields, so they are the initial state.
-                self._before = TurnState(state.id, state.wire, state.request, state.settings)
+                self._initial = TurnState(state.id, state.wire, state.request, state.settings)
         self._flush()
 
     def close(self) -> None:
@@ -96,12 +93,12 @@ class Recorder(Observer):
         self._file.flush()
 
     def _flush(self) -> None:
-        if not self._steps or self._before is None:
+        if not self._steps or self._initial is None:
             return
-        if not self._headed:
-            self._file.write(head_line(_plain(self._before)))
-            self._headed = True
-        self._file.writelines(step_line(**one) for one in self._steps)
+        if not self._has_head:
+            self._file.write(head_line(_plain(self._initial)))
+            self._has_head = True
+        self._file.writelines(step_line(**step) for step in self._steps)
         self._steps.clear()
 
 
@@ -115,64 +112,67 @@ def step_line(input: Any, events: Sequence[Any], state: str | None) -> bytes:
     return json_codec.encode({"input": input, "events": events, "state": state}) + b"\n"
 
 
-def record(file: BinaryIO, state: TurnState | None = None) -> Recorder:
-    """Return an observer that records a turn. Close it when the turn is over. For ``state`` see `Recorder`."""
-    return Recorder(file, state)
+def record(file: BinaryIO, state: TurnState | None = None) -> RecordingObserver:
+    """Return an observer that records a turn. Close it when the turn is over. ``state``: see `RecordingObserver`."""
+    return RecordingObserver(file, state)
 
 
 def replay(recording: bytes) -> Replayed:
     """Replay a recording up to the first difference. Raises InvalidState for an invalid recording."""
-    head, *lines = recording.splitlines() or [b""]
-    state = _begins(head)
-    events: list[TurnEvent] = []
-    met: list[Phase] = []
-    last: TurnState | None = None
+    first, *lines = recording.splitlines() or [b""]
+    state = _initial_state(_decoded(first, 0))
+    replayed = Replayed(state, [], [])
+    saved: TurnState | None = None
     for number, line in enumerate(lines, 1):
-        kept = _read(line, number)
-        if "begins" in kept:
-            before, state = last if last is not None else state, _begins(line)
-            expected = replace(before, seq=state.seq, wire=state.wire, request=state.request)
-            difference = _difference(_plain(state), _plain(expected), "begins")
+        recorded = _decoded(line, number)
+        if "begins" in recorded:
+            before, state = saved if saved is not None else state, _initial_state(recorded)
+            resumed = replace(before, seq=state.seq, wire=state.wire, request=state.request)
+            difference = _difference(_plain(state), _plain(resumed), "begins")
             if difference is not None:
-                return Replayed(state, events, met, Difference(number, *difference))
+                return replace(replayed, state=state, difference=Difference(number, *difference))
             continue
-        try:
-            input = load_input(kept.get("input", kept.get("happening")))
-        except msgspec.ValidationError as error:
-            raise InvalidState(f"step {number} has no valid input: {error}") from None
+        input = _input(recorded, number)
         try:
             state, effects = step(state, input)
         except ToolparityError as error:
-            return Replayed(state, events, met, Difference(number, "input", _plain(input), str(error)))
-        told = [effect.event for effect in effects if isinstance(effect, Emit)]
-        saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
-        last = saved or last
-        digest = None if saved is None else _matching_digest(saved, kept.get("state"))
-        for place, replayed in (("events", _plain(told)), ("state", digest)):
-            difference = _difference(kept.get(place), replayed, place)
-            if difference is not None:
-                return Replayed(state, events, met, Difference(number, *difference))
-        events += told
-        met += phases(state, effects)
-    return Replayed(state, events, met)
+            difference = "input", _plain(input), str(error)
+            return replace(replayed, state=state, difference=Difference(number, *difference))
+        events = [effect.event for effect in effects if isinstance(effect, Emit)]
+        kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
+        saved = kept or saved
+        digest = None if kept is None else _matching_digest(kept, recorded.get("state"))
+        difference = _difference(recorded.get("events"), _plain(events), "events")
+        difference = difference or _difference(recorded.get("state"), digest, "state")
+        if difference is not None:
+            return replace(replayed, state=state, difference=Difference(number, *difference))
+        replayed.events.extend(events)
+        replayed.phases.extend(phases(state, effects))
+    return replace(replayed, state=state)
 
 
-def _begins(line: bytes) -> TurnState:
-    head = _read(line, 0)
+def _initial_state(head: dict[str, Any]) -> TurnState:
     version = head.get("version")
     if version not in (1, VERSION):
-        raise InvalidState(f"unsupported version of a recording: {version!r}", hint=f"versions up to {VERSION} load")
+        raise InvalidState(f"unknown version of a recording: {version!r}", hint=f"this program reads up to {VERSION}")
     return load(json_codec.encode(head.get("begins")))
 
 
-def _read(line: bytes, number: int) -> dict[str, Any]:
+def _decoded(line: bytes, number: int) -> dict[str, Any]:
     try:
         value = json_codec.decode(line)
     except ValueError as error:
-        raise InvalidState(f"line {number + 1} of the recording is no JSON: {error}") from None
+        raise InvalidState(f"line {number + 1} of the recording is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise InvalidState(f"line {number + 1} of the recording is no object")
+        raise InvalidState(f"line {number + 1} of the recording is not an object")
     return value
+
+
+def _input(recorded: dict[str, Any], number: int) -> Input:
+    try:
+        return load_input(recorded.get("input", recorded.get("happening")))
+    except msgspec.ValidationError as error:
+        raise InvalidState(f"step {number} of the recording has no valid input: {error}") from None
 
 
 def _digest(state: TurnState, version: int = STATE_VERSION) -> str:
@@ -181,28 +181,27 @@ def _digest(state: TurnState, version: int = STATE_VERSION) -> str:
 
 def _matching_digest(state: TurnState, recorded: Any) -> str:
     """Return the digest of the state, in the form of an earlier version if that is the recorded one."""
-    earlier = (_digest(state, version) for version in range(STATE_VERSION, 0, -1))
-    return next((digest for digest in earlier if digest == recorded), _digest(state))
+    digests = (_digest(state, version) for version in range(STATE_VERSION, 0, -1))
+    return next((digest for digest in digests if digest == recorded), _digest(state))
 
 
 def _plain(value: Any) -> Any:
     return json_codec.decode(json_codec.encode(value))
 
 
-def _difference(recorded: Any, found: Any, place: str) -> tuple[str, Any, Any] | None:
+def _difference(recorded: Any, replayed: Any, path: str) -> tuple[str, Any, Any] | None:
     """Return the path of the first difference and the two values there, None if they are equal."""
-    if isinstance(recorded, dict) and isinstance(found, dict):
-        for name in [*recorded, *(name for name in found if name not in recorded)]:
-            difference = _difference(recorded.get(name), found.get(name), f"{place}.{name}")
+    if isinstance(recorded, dict) and isinstance(replayed, dict):
+        for name in [*recorded, *(name for name in replayed if name not in recorded)]:
+            difference = _difference(recorded.get(name), replayed.get(name), f"{path}.{name}")
             if difference is not None:
                 return difference
         return None
-    if isinstance(recorded, list) and isinstance(found, list):
-        for number, (one, other) in enumerate(zip(recorded, found, strict=False)):
-            difference = _difference(one, other, f"{place}[{number}]")
+    if isinstance(recorded, list) and isinstance(replayed, list):
+        for index, (old, new) in enumerate(zip(recorded, replayed, strict=False)):
+            difference = _difference(old, new, f"{path}[{index}]")
             if difference is not None:
                 return difference
-        if len(recorded) != len(found):
-            return f"{place}: how many", len(recorded), len(found)
-        return None
-    return None if recorded == found else (place, recorded, found)
+        lengths = len(recorded), len(replayed)
+        return (f"{path}: number of items", *lengths) if lengths[0] != lengths[1] else None
+    return None if recorded == replayed else (path, recorded, replayed)

@@ -11,7 +11,7 @@ from sqlalchemy import URL
 from tests.turns.playing import Counting, Emulated, Say, Think, call, script
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.events import TurnEvent
-from toolparity.normalizer.turns.log import KeptTurn, Log, Recorder
+from toolparity.normalizer.turns.log import Log, LogObserver, StoredTurn
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.machine.inputs import Input
 from toolparity.normalizer.turns.machine.state import TurnState
@@ -47,7 +47,7 @@ def rows(url: URL, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         engine.dispose()
 
 
-def turn(recorder: Recorder, played: Any = TWO_ROUNDS, wire: str = "anthropic.messages", **options: Any) -> Turn:
+def turn(recorder: LogObserver, played: Any = TWO_ROUNDS, wire: str = "anthropic.messages", **options: Any) -> Turn:
     """A turn that plays the script and is written down."""
     counting = options.pop("counting", None) or Counting()
     tools = counting.tools(**options.pop("tools", {}))
@@ -73,7 +73,7 @@ class Dies(Observer):
     """
 
     def __init__(self, log: Log, steps: int) -> None:
-        self.recorder = Recorder(log._database, log._bells.ring, log._lease)
+        self.recorder = LogObserver(log._database, log._bells.ring, log._lease)
         self.steps = steps
 
     async def input(self, input: Input) -> None:
@@ -98,7 +98,7 @@ async def killed(log: Log, steps: int, played: Any = TWO_ROUNDS, **options: Any)
     return None
 
 
-def assert_whole(kept: KeptTurn) -> None:
+def assert_whole(kept: StoredTurn) -> None:
     """Each call has one result, in the rows and in the history, and the provider accepts what comes next."""
     assert kept.status == "over"
     assert kept.state is not None

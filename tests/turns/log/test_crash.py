@@ -26,7 +26,7 @@ from tests.thoroughness import sampled
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
 from tests.turns.log.shared import assert_whole, rows
 from toolparity.normalizer.turns.errors import UnknownTurn
-from toolparity.normalizer.turns.log import KeptTurn, Log
+from toolparity.normalizer.turns.log import Log, StoredTurn
 from toolparity.normalizer.turns.orchestration import replay
 
 #: The name of the killed processes at the server.
@@ -70,7 +70,7 @@ def settle(url: URL) -> None:
             time.sleep(0.001)
 
 
-def assert_readable(log: Log, id: str) -> KeptTurn | None:
+def assert_readable(log: Log, id: str) -> StoredTurn | None:
     """What a killed process left: null where it had not begun."""
     try:
         kept = asyncio.run(log.turn(id))
@@ -90,7 +90,7 @@ def assert_replays(log: Log, id: str) -> None:
     assert again.events == [row.event for row in asyncio.run(log.events(id)).events]
 
 
-def assert_at_most_once(kept: KeptTurn, times: Counter[str]) -> None:
+def assert_at_most_once(kept: StoredTurn, times: Counter[str]) -> None:
     """By what the tools did, whatever the log says."""
     names = {call.key: call.name for call in kept.calls}
     assert set(times) <= set(names)  # none that the log does not know

@@ -12,7 +12,7 @@ from tests.turns.log.shared import Clock, killed, rows, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer.turns.errors import TurnHeld, UnknownTurn
 from toolparity.normalizer.turns.events import TurnBlockDelta, TurnStarted
-from toolparity.normalizer.turns.log import Log, Recorder
+from toolparity.normalizer.turns.log import Log, LogObserver
 
 ONE_CALL = script([call("post")], [Say("Done.")])
 BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
@@ -111,7 +111,7 @@ def test_who_was_overtaken_writes_nothing_and_starts_nothing(log: Log, clock: Cl
     """A process that stood still for so long that another took its turn."""
     counting = Counting()
 
-    async def overtaken(slow: Recorder) -> None:
+    async def overtaken(slow: LogObserver) -> None:
         async for event in turn(slow, ONE_CALL, counting=counting).stream("Go."):
             if event.seq == 1:
                 clock.now += 61

@@ -231,7 +231,7 @@ def test_what_version_2_kept_of_a_state_is_still_compared(url: URL) -> None:
     with Log(url) as log:
         difference = replay(asyncio.run(log.recording("over"))).difference
         assert difference is not None
-        assert (difference.place, difference.recorded) == ("state", "another")
+        assert (difference.path, difference.recorded) == ("state", "another")
 
 
 def test_a_log_goes_back_to_version_2_and_forward_again(url: URL) -> None:

@@ -166,7 +166,7 @@ def test_what_the_machine_was_told_otherwise_is_found_where_it_was(log: Log, url
         rows(url, changed, number=number)
         difference = replay(await log.recording(made.state.id)).difference
         assert difference is not None
-        assert (difference.place, difference.recorded, difference.found) == ("events[1].text", "look ran", "look run")
+        assert (difference.path, difference.recorded, difference.replayed) == ("events[1].text", "look ran", "look run")
 
     asyncio.run(run())
 
@@ -198,7 +198,7 @@ def test_a_state_that_somebody_put_in_its_place_is_found(log: Log, url: URL, put
             await turn(recorder).run()
         difference = replay(await log.recording(id)).difference
         assert difference is not None
-        assert difference.place in (place, f"{place}.settings.max_rounds")
+        assert difference.path in (place, f"{place}.settings.max_rounds")
 
     asyncio.run(run())
 

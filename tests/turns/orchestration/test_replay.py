@@ -60,8 +60,8 @@ def test_a_difference_is_told_at_its_first_place() -> None:
     lines[at]["input"]["result"]["parts"][0]["text"] = "something else"
     difference = replay(b"\n".join(map(json_codec.encode, lines))).difference
     assert difference is not None
-    assert (difference.step, difference.place) == (at, "events[1].text")
-    assert (difference.recorded, difference.found) == ("look ran", "something else")
+    assert (difference.step, difference.path) == (at, "events[1].text")
+    assert (difference.recorded, difference.replayed) == ("look ran", "something else")
 
 
 def test_a_state_that_differs_is_found_though_no_event_tells_it() -> None:
@@ -70,7 +70,7 @@ def test_a_state_that_differs_is_found_though_no_event_tells_it() -> None:
     lines[0]["begins"]["settings"]["loop_after"] = 2
     difference = replay(b"\n".join(map(json_codec.encode, lines))).difference
     assert difference is not None
-    assert (difference.step, difference.place) == (1, "state")
+    assert (difference.step, difference.path) == (1, "state")
 
 
 def test_a_step_that_cannot_follow_is_told_as_a_difference() -> None:
@@ -78,8 +78,8 @@ def test_a_step_that_cannot_follow_is_told_as_a_difference() -> None:
     head, first, *rest = recording.splitlines()
     difference = replay(b"\n".join([head, first, first, *rest])).difference
     assert difference is not None
-    assert (difference.step, difference.place) == (2, "input")
-    assert "already begun" in difference.found
+    assert (difference.step, difference.path) == (2, "input")
+    assert "already begun" in difference.replayed
 
 
 def test_a_turn_without_a_coordinator_is_recorded_too_and_one_that_goes_on_from_its_state() -> None:
@@ -108,9 +108,9 @@ def test_a_turn_without_a_coordinator_is_recorded_too_and_one_that_goes_on_from_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"", "no JSON"),
+        (b"", "not JSON"),
         (b"{}", "version of a recording: None"),
-        (b"[]", "no object"),
+        (b"[]", "not an object"),
         (b'{"version":9}', "version of a recording: 9"),
         (b'{"version":1,"begins":3}', "version of a turn state: None"),
     ],
@@ -119,5 +119,5 @@ def test_what_is_no_recording_is_refused(text: bytes, said: str) -> None:
     with pytest.raises(InvalidState, match=said):
         replay(text)
     recording, *_ = recorded()
-    with pytest.raises(InvalidState, match="step 1 has no valid input"):
+    with pytest.raises(InvalidState, match="step 1 of the recording has no valid input"):
         replay(recording.splitlines()[0] + b'\n{"input":{"type":"nonsense"}}')
