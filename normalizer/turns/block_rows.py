@@ -14,7 +14,6 @@ from ..conversation import JsonPart, TextPart, ToolResult
 from ..model import (
     ApprovalRequest,
     Block,
-    Opaque,
     Reasoning,
     Refusal,
     ServerToolCall,
@@ -35,7 +34,7 @@ ROW_TYPES = {
     "opaque": "opaque",
 }
 #: Block types of rows that consist of text.
-WORDS = ("text", "thinking", "refusal")
+TEXT_TYPES = ("text", "thinking", "refusal")
 
 
 class Row(NamedTuple):
@@ -46,18 +45,18 @@ class Row(NamedTuple):
     content: Any = None
 
 
-def row(block: Block) -> Row:
+def row_of(block: Block) -> Row:
     """Return the row of a block of an answer."""
+    content: dict[str, Any]
     if isinstance(block, Text):
         return Row("text", block.text, {"annotations": block.annotations} if block.annotations else None)
     if isinstance(block, Reasoning):
-        content: dict[str, Any] = {"signature": block.signature, "encrypted": block.encrypted}
-        content["redacted"] = block.redacted or None
-        return Row("thinking", block.text, _said(content))
+        content = {"signature": block.signature, "encrypted": block.encrypted, "redacted": block.redacted or None}
+        return Row("thinking", block.text, without_none(content))
     if isinstance(block, Refusal):
         return Row("refusal", block.text)
     if isinstance(block, ToolCall):
-        return Row("tool_use", None, _call(block))
+        return Row("tool_use", None, _tool_use(block))
     if isinstance(block, ServerToolCall):
         content = {"tool_use_id": block.id, "tool_name": block.name, "tool": block.tool, "input": block.arguments_text}
         return Row("server_tool_use", None, content)
@@ -67,10 +66,10 @@ def row(block: Block) -> Row:
     if isinstance(block, ApprovalRequest):
         content = {"approval_request_id": block.id, "server": block.server, "tool_name": block.name}
         return Row("approval_request", None, {**content, "input": block.arguments_text})
-    return Row("opaque", None, _opaque(block))
+    return Row("opaque", None, {"wire_type": block.wire_type, "raw": msgspec.to_builtins(block.raw)})
 
 
-def result_row(result: ToolResult) -> Row:
+def row_of_result(result: ToolResult) -> Row:
     """Return the row of a tool result."""
     content = {"tool_use_id": result.call_id, "content": result_content(result), "is_error": result.is_error}
     return Row("tool_result", None, content)
@@ -86,7 +85,12 @@ def result_content(result: ToolResult) -> Any:
     return msgspec.to_builtins(parts)
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def without_none(content: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the members that are not None, None if there are none."""
+    return {name: value for name, value in content.items() if value is not None} or None
+
+
+def _tool_use(call: ToolCall) -> dict[str, Any]:
     content: dict[str, Any] = {"tool_use_id": call.id, "tool_name": call.name, "input": call.arguments}
     if call.kind not in ("function", "legacy_function"):
         content["kind"] = call.kind
@@ -97,11 +101,3 @@ def _call(call: ToolCall) -> dict[str, Any]:
     if call.status != "complete":
         content["status"] = call.status
     return content
-
-
-def _said(content: dict[str, Any]) -> dict[str, Any] | None:
-    return {name: value for name, value in content.items() if value is not None} or None
-
-
-def _opaque(block: Opaque) -> dict[str, Any]:
-    return {"wire_type": block.wire_type, "raw": msgspec.to_builtins(block.raw)}

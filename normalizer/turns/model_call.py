@@ -13,16 +13,22 @@ from ..events import Event
 from ..model import Error, Response
 from ..requests import RequestWriter
 from ..wires.registry import wire_name
+from .block_tracker import BlockTracker
 from .execution.exceptions import described, is_failure, message, shortened
-from .listening import BlockTracker
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
 from .retry_after import demanded
 
 _log = logging.getLogger("toolparity")
 
-#: Takes inputs and returns when they are processed, so that a fast provider waits for a slow consumer.
-Post = Callable[[list[Input]], Awaitable[None]]
+
+class Post(Protocol):
+    """Queues inputs of the machine. The future is set when they are processed.
+
+    ``paced``: it is set when the consumer has their events, too, so that a fast provider waits for a slow consumer.
+    """
+
+    def __call__(self, *inputs: Input, paced: bool = False) -> Awaitable[None]: ...
 
 
 class Decoder(Protocol):
@@ -46,7 +52,7 @@ Reader = Callable[[StreamDecoder, Request], Decoder]
 
 
 class ModelCall:
-    """Sends one request and decodes its answer. ``arrived`` returns the partial answer if the turn is cancelled.
+    """Sends one request and decodes its answer. ``partial`` returns the partial answer if the turn is cancelled.
 
     ``choice``: the index of the choice whose blocks become inputs.
     """
@@ -64,7 +70,7 @@ class ModelCall:
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
         self._decoder: Decoder = reader(decoder, request) if reader is not None else decoder
-        self._listener = BlockTracker(self.encoded, choice)
+        self._tracker = BlockTracker(self.encoded, choice)
         self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
@@ -76,32 +82,32 @@ class ModelCall:
 
         If the provider fails, return the inputs that remain to be posted instead. The last one is `AnswerFailed`.
         """
-        pieces: AsyncIterator[Any] | None = None
+        chunks: AsyncIterator[Any] | None = None
         try:
-            pieces = self._provider.ask(self.encoded.body)
-            async for piece in pieces:
-                if isinstance(piece, Response):
-                    self._whole = piece
-                    self.retry_after = demanded(piece)
+            chunks = self._provider.ask(self.encoded.body)
+            async for chunk in chunks:
+                if isinstance(chunk, Response):
+                    self._whole = chunk
+                    self.retry_after = demanded(chunk)
                     continue
-                events = [piece] if isinstance(piece, Event) else self._decoder.feed(piece)
-                if inputs := self._listener.feed(events):
-                    await post(inputs)
+                events = [chunk] if isinstance(chunk, Event) else self._decoder.feed(chunk)
+                if inputs := self._tracker.feed(events):
+                    await post(*inputs, paced=True)
             response = self._finish()
         except ToolLimitReached as reached:
-            await close(pieces)  # before `post`, which waits for the consumer
-            await post(self._listener.feed(cast(tuple[Event, ...], reached.events)))
+            await close(chunks)  # before `post`, which waits for the consumer
+            await post(*self._tracker.feed(cast(tuple[Event, ...], reached.events)), paced=True)
             response = self._finish()
         except BaseException as error:
             if not is_failure(error):
                 raise
-            return self.broke(error)
+            return self.fail(error)
         finally:
-            await close(pieces)
-        await post(self._listener.finish(response))
+            await close(chunks)
+        await post(*self._tracker.finish(response), paced=True)
         return response
 
-    def arrived(self) -> tuple[list[Input], Response | None]:
+    def partial(self) -> tuple[list[Input], Response | None]:
         """Return the inputs that close the open blocks as cut, and the partial answer.
 
         If the answer has ended already, its inputs were posted before, and the list is empty.
@@ -112,12 +118,12 @@ class ModelCall:
             response = self._finish()
         except Exception:
             return [], None  # the partial answer cannot be decoded
-        return self._listener.finish(response), response
+        return self._tracker.finish(response), response
 
-    def broke(self, error: BaseException) -> list[Input]:
+    def fail(self, error: BaseException) -> list[Input]:
         """Return the inputs for an answer that this error ended: the open blocks are closed, then `AnswerFailed`."""
-        inputs, response = self.arrived()
-        return [*inputs, AnswerFailed(broken(error), response, demanded(error))]
+        inputs, response = self.partial()
+        return [*inputs, AnswerFailed(error_of(error), response, demanded(error))]
 
     def _finish(self) -> Response:
         self._finished = True
@@ -130,20 +136,20 @@ class ModelCall:
         return self._response
 
 
-async def close(pieces: AsyncIterator[Any] | None) -> None:
+async def close(chunks: AsyncIterator[Any] | None) -> None:
     """Close the connection of an answer. An error of the client is logged."""
-    ending = getattr(pieces, "aclose", None)
-    if ending is None:
+    aclose = getattr(chunks, "aclose", None)
+    if aclose is None:
         return
     try:
-        await ending()
+        await aclose()
     except BaseException as error:
         if not is_failure(error):
             raise
         _log.warning("closing the provider's answer failed: %s", described(error))
 
 
-def broken(error: BaseException) -> Error:
+def error_of(error: BaseException) -> Error:
     """Convert an exception of a client. ``retryable`` follows from its HTTP status, None if it has none."""
     status = _status(error)
     retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None

@@ -13,8 +13,6 @@ from .machine.inputs import Cancel
 from .machine.state import Termination, TurnState
 from .machine.table import step
 
-_WENT_ON = "the conversation went on without it"
-
 
 class Waiting(Struct, frozen=True):
     """A call that waits for the caller. ``wants``: "decision" (`Turn.decide`) or "result" (`Turn.answer`).
@@ -53,9 +51,8 @@ class Outcome(Struct, frozen=True):
         If the turn still waits, it is cancelled in the history: calls with results keep them, and a waiting call gets
         an error result.
         """
-        said = User([TextPart(message)])
-        closed, _ = step(self.state, Cancel(_WENT_ON))
-        return replace(self.state.request, messages=[*closed.history(), said])
+        over, _ = step(self.state, Cancel("the conversation continued without it"))
+        return replace(self.state.request, messages=[*over.history(), User([TextPart(message)])])
 
 
 def outcome_of(state: TurnState) -> Outcome:
@@ -65,10 +62,10 @@ def outcome_of(state: TurnState) -> Outcome:
 
 
 def _waiting(state: TurnState) -> list[Waiting]:
-    found = []
+    waiting = []
     for call in state.waiting:
-        _, asked = state.block_of(call)
-        arguments = asked.arguments if isinstance(asked, ToolCall) else None
+        _, block = state.block_of(call)
+        arguments = block.arguments if isinstance(block, ToolCall) else None
         wants: Literal["decision", "result"] = "result" if call.status == "waiting_result" else "decision"
-        found.append(Waiting(call.id, call.name, wants, arguments, asked.arguments_text, call.key, call.server))
-    return found
+        waiting.append(Waiting(call.id, call.name, wants, arguments, block.arguments_text, call.key, call.server))
+    return waiting

@@ -26,24 +26,24 @@ def first_request(message: str | Request, provider: Provider, tools: Tools) -> R
     request if it has the provider's wire, else the provider's.
     """
     request = opening(message, provider) if isinstance(message, str) else message
-    own = {tool.name for tool in request.tools}
-    declared = [*request.tools, *(tool for tool in tools.declared() if tool.name not in own)]
-    named = request.model if request.wire == provider.wire else None
-    return replace(request, model=named or provider.model, tools=declared)
+    names = {tool.name for tool in request.tools}
+    declared = [*request.tools, *(tool for tool in tools.declared() if tool.name not in names)]
+    model = request.model if request.wire == provider.wire else None
+    return replace(request, model=model or provider.model, tools=declared)
 
 
 def opening(message: str, provider: Provider, *, system: str | None = None, rounds: int | None = None) -> Request:
     """Return the request for a user message. ``rounds``: add `GUIDANCE` with this number to the system prompt."""
-    told = [text for text in (system, GUIDANCE.format(rounds=rounds) if rounds is not None else None) if text]
-    turns: list[Message] = [System([TextPart("\n\n".join(told))])] if told else []
-    turns.append(User([TextPart(message)]))
+    prompts = [text for text in (system, GUIDANCE.format(rounds=rounds) if rounds is not None else None) if text]
+    messages: list[Message] = [System([TextPart("\n\n".join(prompts))])] if prompts else []
+    messages.append(User([TextPart(message)]))
     # Writing and reading the request adds the fields that the wire requires, such as a token limit.
     wire = wire_name(provider.wire)
-    bare = write_request(Request("", None, turns), wire, provider=provider.name)
-    return replace(read_request(bare.body, wire, provider=provider.name), messages=turns)
+    minimal = write_request(Request("", None, messages), wire, provider=provider.name)
+    return replace(read_request(minimal.body, wire, provider=provider.name), messages=messages)
 
 
-def gone_on_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:
+def resume_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:
     """Return the state for resuming a turn with this provider, and the input that resumes it.
 
     The input lists the started calls that may run again because their tool is idempotent. If the provider has another

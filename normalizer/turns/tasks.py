@@ -1,15 +1,66 @@
-"""The background tasks of a turn, which end with it."""
+"""The input queue and the background tasks of a running turn."""
 
 from __future__ import annotations
 
 import asyncio
 from asyncio import CancelledError
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 from weakref import WeakSet
 
+from msgspec import Struct
+
+from .machine.inputs import Input
+
 #: Seconds, in addition to the grace of tools, that tasks have to end when the turn ends.
 _PATIENCE = 4.0
+
+
+class QueuedInputs(Struct):
+    """Queued inputs. ``done`` is set when all are processed; if ``paced``, when the consumer has their events, too."""
+
+    inputs: Sequence[Input]
+    done: asyncio.Future[None]
+    paced: bool
+
+    def processed(self) -> None:
+        """Set ``done`` unless the inputs are paced."""
+        if not self.paced:
+            self.delivered()
+
+    def delivered(self) -> None:
+        """Set ``done``: the consumer of the stream has the events of the inputs."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+class InputQueue:
+    """The queue of one run of a turn. After the run it is not read, and tasks that wait on it are cancelled."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[QueuedInputs] = asyncio.Queue()
+
+    def put(self, inputs: Sequence[Input], *, paced: bool = False) -> asyncio.Future[None]:
+        """Queue inputs. Return a future that is set when they are processed. Awaiting it is optional."""
+        queued = QueuedInputs(inputs, asyncio.get_running_loop().create_future(), paced)
+        self._queue.put_nowait(queued)
+        return queued.done
+
+    async def get(self) -> QueuedInputs:
+        """Wait for the oldest entry, and remove and return it."""
+        return await self._queue.get()
+
+    def drain(self) -> list[Input]:
+        """Remove and return all queued inputs."""
+        inputs: list[Input] = []
+        while not self._queue.empty():
+            inputs.extend(self._queue.get_nowait().inputs)
+        return inputs
+
+    @property
+    def empty(self) -> bool:
+        """Whether the queue is empty."""
+        return self._queue.empty()
 
 
 class Tasks:
@@ -18,29 +69,29 @@ class Tasks:
     ``grace``: seconds that tools have to clean up when the turn ends.
     """
 
-    def __init__(self, wake: Callable[[], object], grace: float = 1.0) -> None:
+    def __init__(self, wake: Callable[[], object], grace: float) -> None:
         self.fault: BaseException | None = None
         self._wake = wake
         self._patience = grace + _PATIENCE
         self._running: set[asyncio.Future[Any]] = set()
-        self._ended: WeakSet[asyncio.Future[Any]] = WeakSet()
+        self._stopped: WeakSet[asyncio.Future[Any]] = WeakSet()
 
     def spawn(
         self,
         work: Callable[..., Coroutine[Any, Any, None]],
         *arguments: Any,
-        lost: Callable[[BaseException], object] | None = None,
+        on_lost: Callable[[BaseException], object] | None = None,
     ) -> None:
-        """Start a task. ``lost`` is called if other code cancels it, so that the turn does not wait for it forever.
+        """Start a task. ``on_lost`` is called if other code cancels it, so that the turn does not wait for it forever.
 
         A GeneratorExit from an awaited future also ends the task, and no coroutine inside the task can prevent that.
         """
-        task = asyncio.create_task(self._watched(work, *arguments))
+        task = asyncio.create_task(self._guarded(work, *arguments))
 
         def ended(task: asyncio.Future[Any]) -> None:
             error = CancelledError("the task was cancelled") if task.cancelled() else task.exception()
-            if lost is not None and error is not None and task not in self._ended:
-                lost(error)
+            if on_lost is not None and error is not None and task not in self._stopped:
+                on_lost(error)
 
         task.add_done_callback(ended)
         self.keep(task)
@@ -54,12 +105,12 @@ class Tasks:
         """Cancel all running tasks, and wait until they end or their time is up."""
         tasks = list(self._running)
         for task in tasks:
-            self._ended.add(task)
+            self._stopped.add(task)
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=self._patience)
 
-    async def _watched(self, work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    async def _guarded(self, work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         try:
             await work(*arguments)
         except (CancelledError, GeneratorExit):

@@ -12,33 +12,23 @@ a step before any of its effects starts.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from ..conversation import Request
-from ..model import Policy, Response, ToolCall
-from ..pairing import unanswered
-from ..requests import RequestWriter
-from ..wires.registry import wire_name
+from ..model import Policy, Response
 from .backoff import DEFAULT, Backoff, Retries
 from .errors import TurnMisused
 from .events import TurnEvent
-from .execution.barrier import Barrier
-from .execution.exceptions import EXITS, described, is_failure
-from .execution.executor import NOT_STARTED, Executor, FinishedCall
+from .execution.exceptions import EXITS, described
+from .execution.executor import Executor
 from .execution.tools import Tool, Tools
-from .hooks import Acknowledger, Approver, acknowledgement, decide, written
-from .input_queue import InputQueue
-from .machine.calls import CANCELLED_RUNNING
-from .machine.effects import Approve, Ask, Effect, Emit, Execute, Save, Wait
+from .machine.effects import Effect, Emit, Save, Wait
 from .machine.inputs import (
-    AcknowledgementReady,
     AnswerFailed,
     AnswerReceived,
     Begin,
@@ -49,26 +39,25 @@ from .machine.inputs import (
     BlockStarted,
     CallDecided,
     CallEnded,
-    CallProgressed,
-    CallStarting,
     Cancel,
     Input,
     ResultSupplied,
     Retry,
 )
-from .machine.state import CallOutcome, OnAllFailed, OnError, Settings, TurnState
+from .machine.state import OnAllFailed, OnError, Settings, TurnState
 from .machine.table import accepting_call, is_invalid, step
-from .model_call import ModelCall, Prepare, Reader, broken
+from .model_call import Prepare, Reader
 from .observer import Observer
 from .outcome import Outcome, outcome_of
+from .performer import Acknowledger, Approver, Performer
 from .provider import Provider
-from .request import first_request, gone_on_with
-from .tasks import Tasks
+from .request import first_request, resume_with
+from .tasks import InputQueue
 
 _log = logging.getLogger("toolparity")
 _INTERRUPTED = "the program was interrupted"
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
-_KNOWN = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallEnded, ResultSupplied)
+_KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallEnded, ResultSupplied)
 
 #: Middleware over the machine's inputs: maps an input to the inputs that the machine gets in its place.
 Direct = Callable[[TurnState, Input], Awaitable[list[Input]]]
@@ -81,7 +70,7 @@ class Turn:
     it, or where it returns None, the turn waits: call `decide`, then run the turn again. ``acknowledge`` returns the
     text for the user while calls run. ``observers`` record each step before its effects run (`Observer`).
     ``executor``: pass one to share threads among turns, or to wrap calls. ``prepare`` changes each request before it
-    is sent, and ``reader`` wraps the decoder of its answer (`asking`). ``backoff``: when to retry an overloaded
+    is sent, and ``reader`` wraps the decoder of its answer (`model_call`). ``backoff``: when to retry an overloaded
     provider, None for never. ``direct``: middleware over the machine's inputs. ``state``: a saved state to resume, of
     any wire; its own settings then apply. For the other arguments see `state.Settings`.
     """
@@ -114,27 +103,29 @@ class Turn:
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
         self._settings = Settings(policy, max_rounds, limit, on_error, on_all_failed, budget, loop_after, loop_limit)
         self._id = id or uuid.uuid4().hex
-        self._approve = approve
-        self._acknowledge = acknowledge
-        self._observers = tuple(observers)
-        self._executor = executor if executor is not None else Executor(self.tools)
-        self._prepare = prepare
-        self._reader = reader
-        self._direct = direct
         self._state = state
+        self._observers = tuple(observers)
+        self._direct = direct
+        self._executor = executor if executor is not None else Executor(self.tools)
+        self._performer = Performer(
+            provider,
+            self.tools,
+            self._executor,
+            lambda: self.state,
+            self._post,
+            approve=approve,
+            acknowledge=acknowledge,
+            prepare=prepare,
+            reader=reader,
+        )
         self._retries = Retries(backoff)
-        self._refused: Response | None = None  # the partial answer of the round to be retried
-        self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
-        self._said: list[CallDecided | ResultSupplied] = []  # inputs given while the turn was not running
-        self._answered: set[str] = set()  # calls whose result is still queued for the machine
-        self._untold: deque[tuple[Input, list[Effect]]] = deque()
-        self._mail: InputQueue | None = None
-        self._barrier = Barrier()
-        self._tasks = Tasks(self._post, self._executor.grace)
-        self._deciding: set[str] = set()
-        self._cancellations: dict[str, asyncio.Future[None]] = {}
-        self._asking: ModelCall | None = None
-        self._waits = False
+        self._discarded: Response | None = None  # the partial answer of the round to be retried
+        self._queue: InputQueue | None = None  # while the turn runs
+        self._waits = False  # the last effect was a `Wait`
+        self._supplied: set[str] = set()  # calls whose result is still queued for the machine
+        # While the turn does not run: inputs for the next run, and steps that the observers have not recorded yet.
+        self._pending: list[CallDecided | ResultSupplied] = []
+        self._unrecorded: deque[tuple[Input, list[Effect]]] = deque()
 
     @property
     def state(self) -> TurnState:
@@ -168,7 +159,7 @@ class Turn:
         not wait for approval.
         """
         accepting_call(self.state, CallDecided, call_id)
-        self._say(CallDecided(call_id, approved, reason))
+        self._post_or_keep(CallDecided(call_id, approved, reason))
 
     def answer(self, call_id: str, outcome: Any) -> None:
         """Supply the result of a call that was handed over (`Outcome.waiting`).
@@ -178,11 +169,11 @@ class Turn:
         does not wait for a result, and for a second result.
         """
         call = accepting_call(self.state, ResultSupplied, call_id)
-        if call_id in self._answered:
+        if call_id in self._supplied:
             raise TurnMisused(f"{call_id!r} has its result", hint="each call has exactly one")
         finished = self._executor.finished(self.state.tool_call(call), outcome)
-        self._answered.add(call_id)
-        self._say(ResultSupplied(call_id, finished.result, finished.outcome))
+        self._supplied.add(call_id)
+        self._post_or_keep(ResultSupplied(call_id, finished.result, finished.outcome))
 
     def cancel(self, reason: str | None = None, *, call_id: str | None = None) -> None:
         """End the turn and answer every open call. With ``call_id``, cancel only that running call.
@@ -192,18 +183,14 @@ class Turn:
         not running here.
         """
         if call_id is not None:
-            cancellation = self._cancellations.get(call_id)
-            if cancellation is None:
-                raise TurnMisused(f"no call {call_id!r} is running here", hint="answer one that runs elsewhere")
-            if not cancellation.done():
-                cancellation.set_result(None)
-        elif self._mail is not None:
-            self._mail.post(self._given_up(reason))
+            self._performer.cancel_call(call_id)
+        elif self._queue is not None:
+            self._queue.put(self._cancel_inputs(reason))
         else:
-            for input in (*self._said, Cancel(reason)):
+            for input in (*self._pending, Cancel(reason)):
                 if not is_invalid(self.state, input):
-                    self._untold.append((input, self._stepped(input)))
-            self._said.clear()
+                    self._unrecorded.append((input, self._apply(input)))
+            self._pending.clear()
 
     async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
         """Do the same as `run`, and yield each event. Close the iterator (``aclose``) to cancel the turn.
@@ -211,292 +198,173 @@ class Turn:
         However the stream ends, its tasks are cancelled, and the provider accepts the history of the state. Raises
         TurnMisused if the turn is running already, or if ``message`` is given for a turn that has begun.
         """
-        if self._mail is not None:
+        if self._queue is not None:
             raise TurnMisused("the turn is running")
-        beginning = self._beginning(message)
-        mail = self._mail = InputQueue()
+        first = self._first_inputs(message)
+        queue = self._queue = InputQueue()
         self._waits = False
-        self._barrier = Barrier()
-        self._deciding.clear()
-        self._tasks.fault = None
-        taking: deque[Input] = deque()
+        self._performer.start()
+        taken: deque[Input] = deque()
         try:
-            for event in await self._tell_untold():
+            for event in await self._record_all():
                 yield event
-            mail.post(beginning)
-            while not self._is_over(mail):
-                posted = await mail.take()
-                if self._tasks.fault is not None:
-                    raise self._tasks.fault
-                taking.extend(posted.inputs)
+            queue.put(first)
+            while not self._is_done(queue):
+                entry = await queue.get()
+                if self._performer.tasks.fault is not None:
+                    raise self._performer.tasks.fault
+                taken.extend(entry.inputs)
                 events: list[TurnEvent] = []
-                while taking:
-                    events += await self._take(taking.popleft())
-                posted.told()
+                while taken:
+                    events += await self._process(taken.popleft())
+                entry.processed()
                 for event in events:
                     yield event
-                posted.taken()
+                entry.delivered()
         except Exception:
-            with suppress(Exception):  # the observer that failed before fails again
-                await _each(self._tell_result, (*taking, *mail.rest()))
+            # Record the results of calls, of which no other copy exists. The observer that failed may fail again.
+            ended = [input for input in (*taken, *queue.drain()) if isinstance(input, CallEnded)]
+            with suppress(Exception):
+                await _each(self._step_if_valid, ended)
             raise
         except (asyncio.CancelledError, GeneratorExit, *EXITS):
             try:
-                await self._tell_untold()
+                await self._record_all()
             finally:
+                kept = [input for input in (*taken, *queue.drain()) if isinstance(input, _KEPT_ON_INTERRUPT)]
                 try:
-                    await _each(self._tell_known, (*taking, *mail.rest()))
+                    await _each(self._step_if_valid, kept)
                 finally:
-                    await _each(self._take, self._given_up(_INTERRUPTED))
+                    await _each(self._process, self._cancel_inputs(_INTERRUPTED))
             raise
         finally:
-            self._mail = None
-            self._asking = None
-            self._refused = None
-            self._answered.clear()
-            self._cancellations.clear()
-            await self._tasks.stop()
+            self._queue = None
+            self._discarded = None
+            self._supplied.clear()
+            await self._performer.stop()
 
-    # inputs
-
-    def _beginning(self, message: str | Request | None) -> list[Input]:
+    def _first_inputs(self, message: str | Request | None) -> list[Input]:
         if message is not None:
             if self._state is not None:
                 raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
             request = first_request(message, self.provider, self.tools)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
             return [Begin()]
-        self._state, resumed = gone_on_with(self.state, self.provider, self.tools)
-        said, self._said = self._said, []
-        return [resumed, *said]
+        self._state, resume = resume_with(self.state, self.provider, self.tools)
+        pending, self._pending = self._pending, []
+        return [resume, *pending]
 
-    def _given_up(self, reason: str | None) -> list[Input]:
-        inputs, response = self._asking.arrived() if self._asking is not None else ([], self._refused)
+    def _cancel_inputs(self, reason: str | None) -> list[Input]:
+        model_call = self._performer.model_call
+        inputs, response = model_call.partial() if model_call is not None else ([], self._discarded)
         return [*inputs, Cancel(reason, response)]
-
-    def _say(self, input: CallDecided | ResultSupplied) -> None:
-        if self._mail is None:
-            self._said.append(input)
-        else:
-            self._mail.post([input])
 
     def _post(self, *inputs: Input, paced: bool = False) -> asyncio.Future[None]:
         """Queue inputs for the current run. After its end they are discarded."""
-        return (self._mail or InputQueue()).post(inputs, paced=paced)
+        return (self._queue or InputQueue()).put(inputs, paced=paced)
 
-    def _is_over(self, mail: InputQueue) -> bool:
-        return self.state.phase == "over" or (self._waits and not self._deciding and mail.empty)
+    def _post_or_keep(self, input: CallDecided | ResultSupplied) -> None:
+        if self._queue is None:
+            self._pending.append(input)
+        else:
+            self._queue.put([input])
 
-    async def _take(self, input: Input) -> list[TurnEvent]:
-        """Apply one input and return its events. Schedule a retry instead where the backoff allows one."""
+    def _is_done(self, queue: InputQueue) -> bool:
+        return self.state.phase == "over" or (self._waits and not self._performer.deciding and queue.empty)
+
+    async def _process(self, input: Input) -> list[TurnEvent]:
+        """Process one input and return its events. Schedule a retry instead where the backoff allows one."""
         if isinstance(input, ResultSupplied):
-            self._answered.discard(input.call_id)
+            self._supplied.discard(input.call_id)
         elif isinstance(input, (AnswerReceived, AnswerFailed)):
-            self._asking = None
+            self._performer.model_call = None
             retry = self._retries.after(self.state, input)
             if retry is not None:
-                events = await self._directed(retry[0])
-                self._refused = input.response
+                note, seconds = retry
+                events = await self._process_directed(note)
+                self._discarded = input.response
                 usage = input.response.usage if input.response is not None else None
-                self._later(retry[1], [Retry(usage)])
+                self._post_later(seconds, [Retry(usage)])
                 return events
         if is_invalid(self.state, input):
             return []
-        return await self._directed(input)
+        return await self._process_directed(input)
 
-    async def _directed(self, input: Input) -> list[TurnEvent]:
-        directed = [input] if self._direct is None else await self._direct(self.state, input)
-        demanded = input.retry_after if isinstance(input, (AnswerReceived, AnswerFailed)) else None
-        at = next((place for place, one in enumerate(directed) if isinstance(one, Retry)), len(directed))
-        now, later = (directed[:at], directed[at:]) if demanded else (directed, [])
-        events = [event for one in now for event in await self._step(one)]
-        if demanded and later:
-            self._later(demanded, later)
+    async def _process_directed(self, input: Input) -> list[TurnEvent]:
+        """Process the inputs that the ``direct`` middleware returns. A retry waits as long as the provider demands."""
+        inputs = [input] if self._direct is None else await self._direct(self.state, input)
+        delay = input.retry_after if isinstance(input, (AnswerReceived, AnswerFailed)) else None
+        retries = [at for at, directed in enumerate(inputs) if delay and isinstance(directed, Retry)]
+        now, later = (inputs[: retries[0]], inputs[retries[0] :]) if retries else (inputs, [])
+        events = [event for directed in now for event in await self._step(directed)]
+        if delay and later:
+            self._post_later(delay, later)
         return events
 
-    def _later(self, seconds: float, inputs: list[Input]) -> None:
+    def _post_later(self, seconds: float, inputs: list[Input]) -> None:
         """Post the inputs after so many seconds, to ask the provider again."""
 
-        def ask(_: BaseException | None = None) -> None:
-            self._refused = None
+        def post(_: BaseException | None = None) -> None:
+            self._discarded = None
             self._post(*inputs)
 
         async def wait() -> None:
             await self._retries.wait(seconds)
-            ask()
+            post()
 
-        self._tasks.spawn(wait, lost=ask)
+        self._performer.tasks.spawn(wait, on_lost=post)
 
     async def _step(self, input: Input) -> list[TurnEvent]:
         """Run one step of the machine: the observers record it, then its effects start."""
-        effects = self._stepped(input)
-        events = await self._tell(input, effects)
+        effects = self._apply(input)
+        events = await self._record(input, effects)
         for effect in effects:
             if not isinstance(effect, (Emit, Save)):
-                self._do(effect)
+                self._waits = isinstance(effect, Wait)
+                self._performer.perform(effect)
         if isinstance(input, AnswerReceived):
             if self.state.phase == "acting":
-                self._acknowledged()
+                self._performer.acknowledge_calls()
             if self.state.settings.budget is not None and input.response.usage is None:
-                _log.warning("the provider told no usage: the budget of turn %s is not kept", self.state.id)
+                _log.warning("the provider reported no usage: the budget of turn %s is not enforced", self.state.id)
         return events
 
-    def _stepped(self, input: Input) -> list[Effect]:
-        """Run one step of the machine without notifying the observers."""
+    async def _step_if_valid(self, input: Input) -> None:
+        """Run a step for its record only: its effects do not start."""
+        if not is_invalid(self.state, input):
+            await self._record(input, self._apply(input))
+
+    def _apply(self, input: Input) -> list[Effect]:
         self._state, effects = step(self.state, input)
         return effects
 
-    async def _tell(self, input: Input, effects: Sequence[Effect]) -> list[TurnEvent]:
+    async def _record(self, input: Input, effects: Sequence[Effect]) -> list[TurnEvent]:
         """Report a step to the observers, before its effects start, and return its events."""
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
-        kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
+        saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         for observer in self._observers:
             try:
                 await observer.input(input)
                 if effects:
-                    await observer.keep(events, kept)
+                    await observer.keep(events, saved)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
         return events
 
-    async def _tell_known(self, input: Input) -> None:
-        if isinstance(input, _KNOWN) and not is_invalid(self.state, input):
-            await self._tell(input, self._stepped(input))
-
-    async def _tell_result(self, input: Input) -> None:
-        if isinstance(input, CallEnded):  # no other copy exists; a supplied result can be supplied again
-            await self._tell_known(input)
-
-    async def _tell_untold(self) -> list[TurnEvent]:
+    async def _record_all(self) -> list[TurnEvent]:
         """Report the steps made while the turn was not running, all before the first event is yielded."""
         events: list[TurnEvent] = []
-        while self._untold:
-            events += await self._tell(*self._untold.popleft())
+        while self._unrecorded:
+            events += await self._record(*self._unrecorded.popleft())
         return events
 
-    # effects
 
-    def _do(self, effect: Effect) -> None:
-        self._waits = isinstance(effect, Wait)
-        if isinstance(effect, Ask):
-            self._tasks.spawn(self._ask, effect, lost=self._lost_answer)
-        elif isinstance(effect, Execute):
-            self._tasks.spawn(self._execute, effect.calls, lost=partial(self._lost_calls, effect.calls))
-        elif isinstance(effect, Approve) and self._approve is not None:
-            for id in effect.call_ids:
-                self._deciding.add(id)
-                self._tasks.spawn(self._decide, self._approve, id, lost=partial(self._lost_decision, id))
-
-    async def _ask(self, ask: Ask) -> None:
-        settings, hooks = self.state.settings, (self._prepare, self._reader)
-        try:
-            asking = self._asking = ModelCall(self.provider, self._writer, ask.request, settings.choice, *hooks)
-        except BaseException as error:  # a conversation that the wire cannot express
-            if not is_failure(error):
-                raise
-            self._post(AnswerFailed(broken(error)))
-            return
-
-        async def post(inputs: list[Input]) -> None:
-            await self._post(*inputs, paced=True)
-
-        response = await asking.run(post)
-        if not isinstance(response, Response):
-            self._post(*response)
-            return
-        choice = self.state.choice_of(response)
-        calls = [call for call in (choice.calls if choice is not None else []) if call.name in self.tools]
-        wants = [call.id for call in calls if self.tools[call.name].needs_approval(call.arguments or {})]
-        away = [call for call in calls if self.tools[call.name].function is None]
-        fit = [call.id for call in away if self._executor.refused(call) is None]
-        self._post(AnswerReceived(response, wants, fit, asking.retry_after))
-
-    def _lost_answer(self, error: BaseException) -> None:
-        """Report the answer as broken: the provider or a hook cancelled the task that asks."""
-        self._post(*(self._asking.broke(error) if self._asking is not None else [AnswerFailed(broken(error))]))
-
-    async def _execute(self, calls: list[ToolCall]) -> None:
-        state = self.state
-        round = len(state.rounds)
-        loop = asyncio.get_running_loop()
-        cancellations = {call.id: loop.create_future() for call in calls}
-        self._cancellations.update(cancellations)
-
-        async def on_start(call: ToolCall) -> bool:
-            await self._post(CallStarting(call.id))
-            now = self.state.rounds[round - 1].call(call.id)
-            return now is not None and now.status == "started"
-
-        async def on_finish(finished: FinishedCall) -> None:
-            self._cancellations.pop(finished.call.id, None)
-            await self._post(CallEnded(finished.call.id, finished.result, finished.outcome))
-
-        def on_progress(call: ToolCall, data: Any) -> None:
-            self._post(CallProgressed(call.id, data))
-
-        await self._executor.run(
-            calls,
-            turn=state.id,
-            round=round,
-            barrier=self._barrier,
-            cancellations=cancellations,
-            on_start=on_start,
-            on_finish=on_finish,
-            on_progress=on_progress,
-        )
-
-    def _lost_calls(self, calls: list[ToolCall], _: BaseException) -> None:
-        """Answer the open calls: a tool or a hook cancelled the task that executes them."""
-        round = self.state.rounds[-1]
-        for asked in calls:
-            call = round.call(asked.id)
-            if call is not None and not call.settled:
-                how: CallOutcome = "cancelled" if call.attempts else "skipped"
-                text = CANCELLED_RUNNING if call.attempts else NOT_STARTED
-                self._post(CallEnded(call.id, unanswered(asked, text), how))
-
-    def _lost_decision(self, id: str, error: BaseException) -> None:
-        """Deny the call: the approver cancelled the task that it decides in."""
-        self._deciding.discard(id)
-        self._post(CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
-
-    async def _decide(self, approve: Approver, id: str) -> None:
-        state, round = self.state, self.state.rounds[-1]
-        call = round.call(id)
-        try:
-            decided = await decide(approve, state.block_of(call)[1]) if call is not None else None
-        finally:
-            self._deciding.discard(id)
-        self._post(*([decided] if decided is not None else []))  # an empty post lets `_is_over` run again
-
-    def _acknowledged(self) -> None:
-        """Post the acknowledgement of the round's calls: at once, or when the awaitable that writes it is done."""
-        state, round = self.state, self.state.rounds[-1]
-        calls = [state.tool_call(call) for call in round.calls if call.server is None]
-        if self._acknowledge is None or not calls:
-            return
-        choice = state.choice_of(round.response)
-        spoken = choice.text.strip() if choice is not None else ""  # the model acknowledged its calls itself
-        text = spoken or acknowledgement(self._acknowledge, calls, self.tools)
-        if inspect.isawaitable(text):
-            writing = asyncio.ensure_future(text)
-            self._tasks.keep(writing)
-            self._tasks.spawn(self._write, writing, round.round_number)
-        elif text:
-            self._post(AcknowledgementReady(text, bool(spoken), round.round_number))
-
-    async def _write(self, writing: asyncio.Future[str | None], round: int) -> None:
-        text = await written(writing)
-        if text:
-            self._post(AcknowledgementReady(text, False, round))
-
-
-async def _each(take: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:
-    """Call ``take`` with each input, even after an observer failed. Raise the first error at the end."""
+async def _each(process: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:
+    """Call ``process`` with each input, even after an observer failed. Raise the first error at the end."""
     failed: Exception | None = None
     for input in inputs:
         try:
-            await take(input)
+            await process(input)
         except Exception as error:
             failed = failed or error
     if failed is not None:

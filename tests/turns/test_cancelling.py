@@ -206,7 +206,7 @@ def test_one_call_is_cancelled_and_the_turn_goes_on_without_it() -> None:
     turn = at_once(run())
     assert turn.outcome.text == "Two ducks, and a goose."
     assert turn.state.rounds[0].calls[0].outcome == "cancelled"
-    with pytest.raises(TurnMisused, match="is running"):
+    with pytest.raises(TurnMisused, match="is not running here"):
         turn.cancel(call_id="call_1")
 
 

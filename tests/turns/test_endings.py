@@ -280,7 +280,7 @@ def test_a_budget_that_cannot_be_kept_is_warned_of(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING, logger="toolparity"):
         turn, _, _ = run("openai.chat", TWO, budget=10)  # streamed without figures: nobody asked for them
     assert turn.outcome.termination == "natural_completion"
-    assert "the budget of turn turn-1 is not kept" in caplog.text
+    assert "the budget of turn turn-1 is not enforced" in caplog.text
 
 
 def test_a_choice_that_forces_a_call_holds_for_the_first_round_only() -> None:

@@ -10,7 +10,7 @@ from ...conversation import ToolResult
 from ...model import ToolCall
 from ...pairing import unanswered
 from ...policies import Selection
-from ..block_rows import result_row
+from ..block_rows import row_of_result
 from ..events import (
     ApprovalDecided,
     ApprovalNeeded,
@@ -239,7 +239,7 @@ def _finish_round(builder: StepBuilder) -> None:
 
 
 def _emit_result(builder: StepBuilder, sequence: int, result: ToolResult) -> None:
-    row = result_row(result)
+    row = row_of_result(result)
     block = builder.block(sequence, *row)
     number, content = builder.round.round_number, row.content["content"]
     text = content if isinstance(content, str) else json_codec.text(content)

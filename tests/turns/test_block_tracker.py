@@ -22,8 +22,8 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
-from toolparity.normalizer.turns.block_rows import WORDS, row
-from toolparity.normalizer.turns.listening import BlockTracker
+from toolparity.normalizer.turns.block_rows import TEXT_TYPES, row_of
+from toolparity.normalizer.turns.block_tracker import BlockTracker
 from toolparity.normalizer.turns.machine.inputs import (
     BlockEnded,
     BlockExtended,
@@ -62,7 +62,7 @@ def assert_told_whole(happened: list[Any], response: Response) -> None:
         elif isinstance(one, BlockEnded):
             assert one.key not in last
             last[one.key] = (one.block_type, one.text_content, one.content)
-            if one.block_type in WORDS and one.text_content != text[one.key]:
+            if one.block_type in TEXT_TYPES and one.text_content != text[one.key]:
                 pytest.fail(f"row {one.key} was shown as {text[one.key]!r} and kept as {one.text_content!r}")
         else:
             assert isinstance(one, BlockRevised)
@@ -71,7 +71,7 @@ def assert_told_whole(happened: list[Any], response: Response) -> None:
     assert opened.keys() == last.keys()
     last = {key: last[key] for key in sorted(last)}
     blocks = next((choice.blocks for choice in response.choices if choice.index == 0), [])
-    expected = [tuple(row(block)) for block in blocks]
+    expected = [tuple(row_of(block)) for block in blocks]
     if len(last) == len(expected):
         assert _told(last.values()) == _told(expected)
     for kind in {made[0] for made in expected}:
@@ -187,7 +187,7 @@ def test_names_and_ids_that_the_wire_did_not_take_are_shown_as_they_were_declare
 
 
 def test_arguments_that_are_no_object_are_kept_as_they_came() -> None:
-    made = row(ToolCall("c1", "look", None, '{"a": ', "truncated"))
+    made = row_of(ToolCall("c1", "look", None, '{"a": ', "truncated"))
     assert made.content == {
         "tool_use_id": "c1",
         "tool_name": "look",
@@ -195,7 +195,7 @@ def test_arguments_that_are_no_object_are_kept_as_they_came() -> None:
         "arguments_text": '{"a": ',
         "status": "truncated",
     }
-    free = row(ToolCall("c1", "run", None, "ls -l", kind="custom"))
+    free = row_of(ToolCall("c1", "run", None, "ls -l", kind="custom"))
     assert free.content == {"tool_use_id": "c1", "tool_name": "run", "input": "ls -l", "kind": "custom"}
 
 

@@ -15,11 +15,11 @@ from ..arguments import parse
 from ..conversation import Encoded
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from ..model import Block, Choice, Response, ToolCall
-from .block_rows import ROW_TYPES, WORDS, Row, row
+from .block_rows import ROW_TYPES, TEXT_TYPES, Row, row_of, without_none
 from .machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted, Input
 
 
-class _Shown(Struct):
+class _ShownRow(Struct):
     """A row that was started. ``key``: its number in the answer. ``block``: the decoder's key of its block."""
 
     key: int
@@ -27,12 +27,12 @@ class _Shown(Struct):
     block_type: str
     id: str | None
     name: str | None
-    parts: list[str]
+    texts: list[str]
     row: Row | None = None  # its content when it was closed
 
     @property
     def text(self) -> str:
-        return "".join(self.parts)
+        return "".join(self.texts)
 
 
 class BlockTracker:
@@ -45,48 +45,44 @@ class BlockTracker:
         self._choice = choice
         self._ids = encoded.ids if encoded is not None else {}
         self._names = encoded.names if encoded is not None else {}
-        self._shown: list[_Shown] = []
-        self._now: dict[int, _Shown] = {}  # decoder's block key -> its current row
+        self._shown: list[_ShownRow] = []
+        self._current: dict[int, _ShownRow] = {}  # decoder's block key -> its current row
 
     def feed(self, events: Iterable[Event]) -> list[Input]:
         """Convert the events of a chunk to inputs."""
         inputs: list[Input] = []
         for event in events:
             if isinstance(event, (BlockStart, BlockDelta, BlockReset, BlockStop)) and event.choice == self._choice:
-                self._take(event, inputs)
+                self._convert(event, inputs)
         return inputs
 
     def finish(self, response: Response) -> list[Input]:
-        """Return the inputs that close every open row, revise changed rows, and add blocks that were not streamed."""
-        choice = next((one for one in response.choices if one.index == self._choice), None)
-        broken = not response.complete or response.error is not None
-        found = self._found(choice) if choice is not None else {}
+        """Return the inputs that end every open row, revise changed rows, and add blocks that were not streamed."""
+        choice = next((choice for choice in response.choices if choice.index == self._choice), None)
+        cut = not response.complete or response.error is not None
+        final_rows = self._final_rows(choice) if choice is not None else {}
         inputs: list[Input] = []
-        for shown in list(self._shown):
-            final = found.pop(shown.key, None)
+        for shown in self._shown:
+            final = final_rows.pop(shown.key, None)
             if shown.row is None:
-                made = final or self._own(shown)
-                inputs.append(BlockEnded(shown.key, *made, cut=broken))
+                inputs.append(BlockEnded(shown.key, *(final or self._row_from_deltas(shown)), cut=cut))
             elif final is not None and final != shown.row:
                 inputs.append(BlockRevised(shown.key, *final))
-        for made in found.values():  # not streamed
-            key = len(self._shown)
-            content = made.content if isinstance(made.content, dict) else {}
-            id, name = content.get("tool_use_id"), content.get("tool_name")
-            self._shown.append(_Shown(key, -1, made.block_type, id, name, []))
-            inputs.append(BlockStarted(key, made.block_type, id, name))
-            if made.text_content:
-                inputs.append(BlockExtended(key, made.text_content))
-            inputs.append(BlockEnded(key, *made, cut=broken))
+        for key, final in final_rows.items():  # not streamed
+            content = final.content if isinstance(final.content, dict) else {}
+            inputs.append(BlockStarted(key, final.block_type, content.get("tool_use_id"), content.get("tool_name")))
+            if final.text_content:
+                inputs.append(BlockExtended(key, final.text_content))
+            inputs.append(BlockEnded(key, *final, cut=cut))
         return inputs
 
-    def _take(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, inputs: list[Input]) -> None:
+    def _convert(self, event: BlockStart | BlockDelta | BlockReset | BlockStop, inputs: list[Input]) -> None:
         if isinstance(event, BlockStart):
             id = self._ids.get(event.id, event.id) if event.id is not None else None
             name = self._names.get(event.name, event.name) if event.name is not None else None
             self._open(event.key, ROW_TYPES.get(event.block, "opaque"), id, name, inputs)
             return
-        shown = self._now.get(event.key)
+        shown = self._current.get(event.key)
         if shown is None:
             return
         if isinstance(event, BlockStop):
@@ -94,77 +90,64 @@ class BlockTracker:
                 self._close(shown, inputs)
         elif isinstance(event, BlockDelta):
             if shown.row is not None:
-                if shown.block_type not in WORDS:
+                if shown.block_type not in TEXT_TYPES:
                     return  # `finish` revises the row
                 shown = self._open(event.key, shown.block_type, None, None, inputs)
-            shown.parts.append(event.text)
+            shown.texts.append(event.text)
             inputs.append(BlockExtended(shown.key, event.text))
         elif shown.row is None:
-            shown.parts[:] = [event.text]
+            shown.texts[:] = [event.text]
             inputs.append(BlockReplaced(shown.key, event.text))
 
-    def _open(self, block: int, block_type: str, id: str | None, name: str | None, inputs: list[Input]) -> _Shown:
+    def _open(self, block: int, block_type: str, id: str | None, name: str | None, inputs: list[Input]) -> _ShownRow:
         for before in self._shown[-1:]:
-            if before.row is None and before.block_type in WORDS:
+            if before.row is None and before.block_type in TEXT_TYPES:
                 self._close(before, inputs)
-        shown = self._now[block] = _Shown(len(self._shown), block, block_type, id, name, [])
+        shown = self._current[block] = _ShownRow(len(self._shown), block, block_type, id, name, [])
         self._shown.append(shown)
         inputs.append(BlockStarted(shown.key, block_type, id, name))
         return shown
 
-    def _close(self, shown: _Shown, inputs: list[Input]) -> None:
-        shown.row = self._own(shown)
+    def _close(self, shown: _ShownRow, inputs: list[Input]) -> None:
+        shown.row = self._row_from_deltas(shown)
         inputs.append(BlockEnded(shown.key, *shown.row))
 
-    def _own(self, shown: _Shown) -> Row:
-        """Build a row from its deltas."""
-        if shown.block_type in WORDS:
+    def _row_from_deltas(self, shown: _ShownRow) -> Row:
+        if shown.block_type in TEXT_TYPES:
             return Row(shown.block_type, shown.text)
         if shown.block_type == "tool_use":
             parsed = parse(shown.text)
-            call = ToolCall(shown.id or "", shown.name or "", parsed.arguments, shown.text, parsed.status)
-            return row(call)
+            return row_of(ToolCall(shown.id or "", shown.name or "", parsed.arguments, shown.text, parsed.status))
         content = {"tool_use_id": shown.id, "tool_name": shown.name, "input": shown.text or None}
-        return Row(
-            shown.block_type, None, {name: value for name, value in content.items() if value is not None} or None
-        )
+        return Row(shown.block_type, None, without_none(content))
 
-    def _found(self, choice: Choice) -> dict[int, Row]:
+    def _final_rows(self, choice: Choice) -> dict[int, Row]:
         """Return the final rows by key. Blocks match the started rows of the same type, in order.
 
         Blocks without a row get the keys after the last row.
         """
-        left: dict[str, list[list[_Shown]]] = {}
-        pieces: dict[int, list[_Shown]] = {}
+        by_block: dict[int, list[_ShownRow]] = {}
+        unmatched: dict[str, list[list[_ShownRow]]] = {}  # block type -> the rows of each block
         for shown in self._shown:
-            if shown.block not in pieces:
-                left.setdefault(shown.block_type, []).append(pieces.setdefault(shown.block, []))
-            pieces[shown.block].append(shown)
-        found: dict[int, Row] = {}
-        unseen: list[Block] = []
+            if shown.block not in by_block:
+                unmatched.setdefault(shown.block_type, []).append(by_block.setdefault(shown.block, []))
+            by_block[shown.block].append(shown)
+        final_rows: dict[int, Row] = {}
+        not_shown: list[Block] = []
         for block in choice.blocks:
-            known = left.get(ROW_TYPES[_tag(block)])
-            if known:
-                found.update(_spread(row(block), known.pop(0)))
+            candidates = unmatched.get(ROW_TYPES[str(block.__struct_config__.tag)])
+            if candidates:
+                final_rows.update(_distributed(row_of(block), candidates.pop(0)))
             else:
-                unseen.append(block)
-        for number, block in enumerate(unseen):
-            found[len(self._shown) + number] = row(block)
-        return found
+                not_shown.append(block)
+        final_rows.update((key, row_of(block)) for key, block in enumerate(not_shown, len(self._shown)))
+        return final_rows
 
 
-def _spread(made: Row, pieces: list[_Shown]) -> dict[int, Row]:
+def _distributed(final: Row, shown: list[_ShownRow]) -> dict[int, Row]:
     """Distribute the final row of a block over the rows in which it was shown."""
-    if len(pieces) == 1:
-        return {pieces[0].key: made}
-    if "".join(piece.text for piece in pieces) == made.text_content:
-        rows = {piece.key: Row(made.block_type, piece.text) for piece in pieces}
-        rows[pieces[-1].key] = Row(made.block_type, pieces[-1].text, made.content)
+    if len(shown) > 1 and "".join(part.text for part in shown) == final.text_content:
+        rows = {part.key: Row(final.block_type, part.text) for part in shown}
+        rows[shown[-1].key] = Row(final.block_type, shown[-1].text, final.content)
         return rows
-    rows = {piece.key: Row(made.block_type, "") for piece in pieces}
-    rows[pieces[0].key] = made
-    return rows
-
-
-def _tag(block: Block) -> str:
-    return str(block.__struct_config__.tag)
+    return {shown[0].key: final, **{part.key: Row(final.block_type, "") for part in shown[1:]}}

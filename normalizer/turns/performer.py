@@ -1,0 +1,246 @@
+"""Performs the effects of a turn: sends requests, runs calls, and calls the approval and acknowledgement hooks.
+
+Each effect runs in a background task, and its results come back as inputs of the machine. An error in a hook does not
+fail the turn: a failed approver denies the call, and a failed acknowledgement is omitted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ..model import ApprovalRequest, Response, ToolCall
+from ..pairing import unanswered
+from ..requests import RequestWriter
+from ..wires.registry import wire_name
+from .errors import TurnMisused
+from .execution.barrier import Barrier
+from .execution.exceptions import is_failure
+from .execution.executor import NOT_STARTED, Executor, FinishedCall
+from .execution.tools import Tool, Tools
+from .machine.calls import CANCELLED_RUNNING
+from .machine.effects import Approve, Ask, Effect, Execute
+from .machine.inputs import (
+    AcknowledgementReady,
+    AnswerFailed,
+    AnswerReceived,
+    CallDecided,
+    CallEnded,
+    CallProgressed,
+    CallStarting,
+)
+from .machine.state import TurnState
+from .model_call import ModelCall, Post, Prepare, Reader, error_of
+from .provider import Provider
+from .tasks import Tasks
+
+#: True approves, False denies, a string denies with this reason, None postpones the decision.
+Approval = bool | str | None
+Approver = Callable[[ToolCall | ApprovalRequest], Approval | Awaitable[Approval]]
+#: Returns the text for the user while these calls run, None for no text. An awaitable is awaited while the tools run.
+Acknowledger = Callable[[Sequence[ToolCall], Mapping[str, Tool]], str | Awaitable[str | None] | None]
+
+_log = logging.getLogger("toolparity")
+
+
+class Performer:
+    """Performs the effects of one turn. ``state`` returns the current state. For the others see `turn.Turn`."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        tools: Tools,
+        executor: Executor,
+        state: Callable[[], TurnState],
+        post: Post,
+        *,
+        approve: Approver | None,
+        acknowledge: Acknowledger | None,
+        prepare: Prepare | None,
+        reader: Reader | None,
+    ) -> None:
+        self.tasks = Tasks(post, executor.grace)
+        self.model_call: ModelCall | None = None  # while an answer arrives
+        self.deciding: set[str] = set()  # calls for which the approver runs
+        self._provider = provider
+        self._tools = tools
+        self._executor = executor
+        self._state = state
+        self._post = post
+        self._approve = approve
+        self._acknowledge = acknowledge
+        self._prepare = prepare
+        self._reader = reader
+        self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
+        self._barrier = Barrier()
+        self._cancellations: dict[str, asyncio.Future[None]] = {}
+
+    def start(self) -> None:
+        """Prepare for a run of the turn."""
+        self.tasks.fault = None
+        self.deciding.clear()
+        self._barrier = Barrier()
+
+    async def stop(self) -> None:
+        """End everything that still runs."""
+        self.model_call = None
+        self._cancellations.clear()
+        await self.tasks.stop()
+
+    def perform(self, effect: Effect) -> None:
+        """Start to perform an effect."""
+        if isinstance(effect, Ask):
+            self.tasks.spawn(self._ask, effect, on_lost=self._answer_lost)
+        elif isinstance(effect, Execute):
+            self.tasks.spawn(self._execute, effect.calls, on_lost=partial(self._calls_lost, effect.calls))
+        elif isinstance(effect, Approve) and self._approve is not None:
+            for id in effect.call_ids:
+                self.deciding.add(id)
+                self.tasks.spawn(self._decide, self._approve, id, on_lost=partial(self._decision_lost, id))
+
+    def acknowledge_calls(self) -> None:
+        """Post the acknowledgement of the round's calls: at once, or when the awaitable that writes it is done."""
+        state, round = self._state(), self._state().rounds[-1]
+        calls = [state.tool_call(call) for call in round.calls if call.server is None]
+        if self._acknowledge is None or not calls:
+            return
+        choice = state.choice_of(round.response)
+        spoken = choice.text.strip() if choice is not None else ""  # the model acknowledged its calls itself
+        text: str | Awaitable[str | None] | None = spoken
+        if not spoken:
+            with _failure_logged("the acknowledgement failed"):
+                text = self._acknowledge(calls, self._tools)
+        if inspect.isawaitable(text):
+            writing = asyncio.ensure_future(text)
+            self.tasks.keep(writing)
+            self.tasks.spawn(self._await_acknowledgement, writing, round.round_number)
+        elif text:
+            self._post(AcknowledgementReady(text, bool(spoken), round.round_number))
+
+    def cancel_call(self, call_id: str) -> None:
+        """Cancel a running call. Raises TurnMisused if it is not running here."""
+        cancellation = self._cancellations.get(call_id)
+        if cancellation is None:
+            raise TurnMisused(f"call {call_id!r} is not running here", hint="answer a call that runs elsewhere")
+        if not cancellation.done():
+            cancellation.set_result(None)
+
+    async def _ask(self, ask: Ask) -> None:
+        settings = self._state().settings
+        try:
+            model_call = self.model_call = ModelCall(
+                self._provider, self._writer, ask.request, settings.choice, self._prepare, self._reader
+            )
+        except BaseException as error:  # a conversation that the wire cannot express
+            if not is_failure(error):
+                raise
+            self._post(AnswerFailed(error_of(error)))
+            return
+
+        response = await model_call.run(self._post)
+        if not isinstance(response, Response):
+            self._post(*response)
+            return
+        choice = self._state().choice_of(response)
+        calls = [call for call in (choice.calls if choice is not None else []) if call.name in self._tools]
+        needs_approval = [call.id for call in calls if self._tools[call.name].needs_approval(call.arguments or {})]
+        elsewhere = [call for call in calls if self._tools[call.name].function is None]
+        deferred = [call.id for call in elsewhere if self._executor.refused(call) is None]
+        self._post(AnswerReceived(response, needs_approval, deferred, model_call.retry_after))
+
+    def _answer_lost(self, error: BaseException) -> None:
+        """Report the answer as broken: the provider or a hook cancelled the task that asks."""
+        self._post(*(self.model_call.fail(error) if self.model_call is not None else [AnswerFailed(error_of(error))]))
+
+    async def _execute(self, calls: list[ToolCall]) -> None:
+        state = self._state()
+        number = len(state.rounds)
+        loop = asyncio.get_running_loop()
+        cancellations = {call.id: loop.create_future() for call in calls}
+        self._cancellations.update(cancellations)
+
+        async def on_start(call: ToolCall) -> bool:
+            await self._post(CallStarting(call.id))
+            started = self._state().rounds[number - 1].call(call.id)
+            return started is not None and started.status == "started"
+
+        async def on_finish(finished: FinishedCall) -> None:
+            self._cancellations.pop(finished.call.id, None)
+            await self._post(CallEnded(finished.call.id, finished.result, finished.outcome))
+
+        def on_progress(call: ToolCall, data: Any) -> None:
+            self._post(CallProgressed(call.id, data))
+
+        await self._executor.run(
+            calls,
+            turn=state.id,
+            round=number,
+            barrier=self._barrier,
+            cancellations=cancellations,
+            on_start=on_start,
+            on_finish=on_finish,
+            on_progress=on_progress,
+        )
+
+    def _calls_lost(self, calls: list[ToolCall], _: BaseException) -> None:
+        """Answer the open calls: a tool or a hook cancelled the task that executes them."""
+        round = self._state().rounds[-1]
+        for tool_call in calls:
+            call = round.call(tool_call.id)
+            if call is None or call.settled:
+                continue
+            if call.attempts:
+                self._post(CallEnded(call.id, unanswered(tool_call, CANCELLED_RUNNING), "cancelled"))
+            else:
+                self._post(CallEnded(call.id, unanswered(tool_call, NOT_STARTED), "skipped"))
+
+    async def _decide(self, approve: Approver, id: str) -> None:
+        state = self._state()
+        call = state.rounds[-1].call(id)
+        try:
+            approval = await _approval(approve, state.block_of(call)[1]) if call is not None else None
+        finally:
+            self.deciding.discard(id)
+        if approval is None:
+            self._post()  # nothing to decide, but the turn may have to wait now
+        else:
+            self._post(CallDecided(id, approval is True, approval if isinstance(approval, str) else None))
+
+    def _decision_lost(self, id: str, error: BaseException) -> None:
+        """Deny the call: the approver cancelled the task that it decides in."""
+        self.deciding.discard(id)
+        self._post(CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
+
+    async def _await_acknowledgement(self, writing: asyncio.Future[str | None], round: int) -> None:
+        text = None
+        with _failure_logged("the acknowledgement failed"):
+            text = await writing
+        if text:
+            self._post(AcknowledgementReady(text, False, round))
+
+
+async def _approval(approve: Approver, block: ToolCall | ApprovalRequest) -> Approval:
+    """Return the approver's decision. An approver that raises denies the call."""
+    approval: Approval = None
+    with _failure_logged(f"the approval of call {block.id} failed") as failures:
+        returned = approve(block)
+        approval = await returned if inspect.isawaitable(returned) else returned
+    return f"the approval failed: {type(failures[0]).__name__}" if failures else approval
+
+
+@contextmanager
+def _failure_logged(text: str) -> Iterator[list[BaseException]]:
+    """Log the failure of a hook instead of raising it, and add it to the list."""
+    failures: list[BaseException] = []
+    try:
+        yield failures
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        _log.warning(text, exc_info=error)
+        failures.append(error)
