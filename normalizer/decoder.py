@@ -16,11 +16,11 @@ from .readers import (
     DEFAULT_MAX_EVENT_BYTES,
     MARK,
     EventStreamReader,
-    Item,
     JsonArrayReader,
     JsonLinesReader,
     Reader,
     SseReader,
+    StreamEvent,
     sniff,
     without_mark,
 )
@@ -152,7 +152,7 @@ class StreamDecoder:
         self._finished = False
         self._plain: Response | None = None  # the response, if the input was a whole body
         self._after: StreamBase | None = None
-        self._before: list[Item] = []  # the events before the first one that identifies the wire
+        self._before: list[StreamEvent] = []  # the events before the first one that identifies the wire
         self._reported: set[tuple[str, str]] = set()
         self._events = 0
         self._sse: SseReader | None = None  # set once a stream has begun, for the fast path
@@ -232,7 +232,7 @@ class StreamDecoder:
                 self.context.find(*problem)
         reader.problems.clear()
 
-    def _take(self, items: list[Item], out: list[Event]) -> None:
+    def _take(self, items: list[StreamEvent], out: list[Event]) -> None:
         if not self._events and isinstance(self._reader, JsonLinesReader) and self._take_whole(items[0][1], self._wire):
             items = items[1:]
         self._events += len(items)
@@ -247,7 +247,7 @@ class StreamDecoder:
         if items and self._stream is not None:
             self._stream.feed(items, out)
 
-    def _begin(self, items: list[Item]) -> list[Item]:
+    def _begin(self, items: list[StreamEvent]) -> list[StreamEvent]:
         """Open the stream once an event identifies the wire, and return all events so far; return none until then."""
         held = self._before = [*self._before, *items]
         try:
@@ -305,7 +305,7 @@ class StreamDecoder:
         if self._plain is not None:
             self._late(data, out)
             return
-        items: list[Item] = [(None, data)]
+        items: list[StreamEvent] = [(None, data)]
         if self._stream is None and payload.wire is not None:
             self._open(payload.wire)
         elif self._stream is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import json_codec
 from .errors import AmbiguousBody, MalformedBody
-from .readers import Item, sniff, without_mark
+from .readers import StreamEvent, sniff, without_mark
 from .wires.registry import Shape, WireSpec, spec, specs
 
 
@@ -98,7 +98,7 @@ def _detect_stream(data: bytes) -> str:
 MOST_BEFORE = 16
 
 
-def detect_events(items: list[Item]) -> str:
+def detect_events(items: list[StreamEvent]) -> str:
     """Return the wire of a stream from its first events: that of the first event that identifies one.
 
     Events that fit no wire are skipped. Raises AmbiguousBody at once for an event that fits several wires; if no event

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from .detect import end_of_stream_wire, event_wire, is_error, json_object, whole_wire
-from .readers import RAW, EventStreamReader, Item, JsonLinesReader, SseReader, sniff, without_mark
+from .readers import RAW, EventStreamReader, JsonLinesReader, SseReader, StreamEvent, sniff, without_mark
 from .wires.registry import Boundary, spec
 
 
@@ -27,7 +27,7 @@ class _Document(NamedTuple):
 class _Open:
     """A stream whose events are being collected."""
 
-    def __init__(self, before: list[Item]) -> None:
+    def __init__(self, before: list[StreamEvent]) -> None:
         self.items = before
         self.wire: str | None = None
         self.id: str | None = None
@@ -35,7 +35,7 @@ class _Open:
         self.whole = False  # a whole response among server-sent events, which excludes all else
         self.finished: set[int] = set()
 
-    def take(self, item: Item, document: _Document) -> None:
+    def take(self, item: StreamEvent, document: _Document) -> None:
         self.items.append(item)
         self.wire = self.wire or document.wire
         self.id = self.id or document.boundary.id
@@ -85,7 +85,7 @@ def responses(data: bytes) -> list[bytes]:
     return [b"\n".join(content for _, content in part) for part in parts] + between
 
 
-def _streams(items: list[Item]) -> list[list[Item]]:
+def _streams(items: list[StreamEvent]) -> list[list[StreamEvent]]:
     """Group server-sent events by stream. A whole response on lines without a field name is a group by itself."""
     parts: list[_Open] = []
     for item in items:
@@ -96,10 +96,10 @@ def _streams(items: list[Item]) -> list[list[Item]]:
     return [part.items for part in parts]
 
 
-def _grouped(items: list[Item]) -> list[list[Item]]:
+def _grouped(items: list[StreamEvent]) -> list[list[StreamEvent]]:
     """Group JSON documents by response."""
-    parts: list[list[Item]] = []
-    unknown: list[Item] = []
+    parts: list[list[StreamEvent]] = []
+    unknown: list[StreamEvent] = []
     stream: _Open | None = None
     for item in items:
         document = _document(item)
@@ -119,7 +119,7 @@ def _grouped(items: list[Item]) -> list[list[Item]]:
     return parts + [[item] for item in unknown]
 
 
-def _document(item: Item) -> _Document:
+def _document(item: StreamEvent) -> _Document:
     """Classify a JSON document outside server-sent events."""
     body = json_object(item[1])
     if body is None:
@@ -130,7 +130,7 @@ def _document(item: Item) -> _Document:
     return _Document("error", boundary=Boundary(ends=True)) if is_error(body) else _event_document(body)
 
 
-def _server_sent(item: Item) -> _Document:
+def _server_sent(item: StreamEvent) -> _Document:
     """Classify a server-sent event."""
     name, data = item
     body = json_object(data)
@@ -148,7 +148,7 @@ def _event_document(body: dict[str, Any]) -> _Document:
     return _Document() if wire is None else _Document("event", wire, spec(wire).boundary(body))
 
 
-def _as_sse(items: list[Item]) -> bytes:
+def _as_sse(items: list[StreamEvent]) -> bytes:
     """Write events as server-sent events, so that each part is a separate stream."""
     out: list[bytes] = []
     for name, data in items:

@@ -1,36 +1,13 @@
-"""Readers that split a byte stream into events: one module per framing, and the selection of the reader.
-
-``feed(bytes)`` and ``close()`` return the completed events as ``(name, data)`` pairs. The name is None if the framing
-has no names, and a mark for data that is not an event of the wire. ``problems`` holds finding codes with their
-messages, which the decoder reports.
-"""
+"""Readers that split a byte stream into events: one module per framing, and the selection of the reader."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from .base import RAW, Reader, StreamEvent
 from .eventstream import EventStreamReader, looks_like_event_stream
 from .jsonseq import JsonArrayReader, JsonLinesReader
-from .marks import RAW, Item
 from .sse import SseReader
 
 DEFAULT_MAX_EVENT_BYTES = 10 * 1024 * 1024
-
-
-class Reader(Protocol):
-    """The interface of the readers."""
-
-    problems: list[tuple[str, str]]
-
-    def feed(self, chunk: bytes) -> list[Item]:
-        """Process the next chunk of the body. Raises EventTooLarge."""
-        ...
-
-    def close(self) -> list[Item]:
-        """Return the remaining events at the end of the body."""
-        ...
-
-
 MARK = b"\xef\xbb\xbf"
 
 
@@ -61,11 +38,11 @@ __all__ = [
     "MARK",
     "RAW",
     "EventStreamReader",
-    "Item",
     "JsonArrayReader",
     "JsonLinesReader",
     "Reader",
     "SseReader",
+    "StreamEvent",
     "sniff",
     "without_mark",
 ]

@@ -14,7 +14,7 @@ import zlib
 import msgspec
 
 from ..errors import EventTooLarge
-from .marks import Item
+from .base import StreamEvent
 
 _PRELUDE = struct.Struct(">III")
 
@@ -35,7 +35,7 @@ def looks_like_event_stream(head: bytes) -> bool:
 
 
 class EventStreamReader:
-    """Reader of AWS event streams; implements `readers.Reader`."""
+    """Reader of AWS event streams; implements `Reader`."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
@@ -43,13 +43,13 @@ class EventStreamReader:
         self._buffer = bytearray()
         self._lost = False
 
-    def feed(self, chunk: bytes) -> list[Item]:
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return the unwrapped payload of each message that the chunk completes."""
         buffer = self._buffer
         if self._lost:
             return []
         buffer += chunk
-        items: list[Item] = []
+        events: list[StreamEvent] = []
         start = 0
         while len(buffer) - start >= 12:
             size, headers_size, crc = _PRELUDE.unpack_from(buffer, start)
@@ -63,12 +63,12 @@ class EventStreamReader:
                 raise EventTooLarge(f"an event of {size} bytes is longer than {self._max}")
             if len(buffer) - start < size:
                 break
-            self._message(bytes(buffer[start : start + size]), headers_size, items)
+            self._message(bytes(buffer[start : start + size]), headers_size, events)
             start += size
         del buffer[:start]
-        return items
+        return events
 
-    def _message(self, message: bytes, headers_size: int, items: list[Item]) -> None:
+    def _message(self, message: bytes, headers_size: int, events: list[StreamEvent]) -> None:
         if zlib.crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
             self.problems.append(("undecodable-event", "an event-stream message with a wrong checksum"))
             return
@@ -86,11 +86,11 @@ class EventStreamReader:
         kind = headers.get(":exception-type") or headers.get(":error-code")
         if kind:
             payload = msgspec.json.encode({"error": {"type": kind, "message": payload.decode("utf-8", "replace")}})
-            items.append(("error", payload))
+            events.append(("error", payload))
         elif payload.strip():
-            items.append((None, payload))
+            events.append((None, payload))
 
-    def close(self) -> list[Item]:
+    def close(self) -> list[StreamEvent]:
         """Report an incomplete message without decoding it, because its checksum is missing."""
         if self._buffer:
             self.problems.append(("unterminated-event", f"{len(self._buffer)} bytes of an incomplete message"))

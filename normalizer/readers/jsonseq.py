@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..errors import EventTooLarge
-from .marks import Item
+from .base import StreamEvent
 
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
 _SEPARATORS = b" \t\r\n,"
@@ -29,9 +29,9 @@ class JsonLinesReader:
         self._in_string = False
         self._escaped = False
 
-    def feed(self, chunk: bytes) -> list[Item]:
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return every object that the chunk completes."""
-        items: list[Item] = []
+        events: list[StreamEvent] = []
         start = 0
         skip = -1
         if self._escaped and chunk:
@@ -60,7 +60,7 @@ class JsonLinesReader:
                 self._depth -= 1
                 if self._depth == 0:
                     self._hold(chunk[start : position + 1])
-                    items.append((None, b"".join(self._pending)))
+                    events.append((None, b"".join(self._pending)))
                     self._pending.clear()
                     self._size = 0
                     start = position + 1
@@ -69,7 +69,7 @@ class JsonLinesReader:
             rest = rest.lstrip(self._skip)
         if rest:
             self._hold(rest)
-        return items
+        return events
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -86,7 +86,7 @@ class JsonLinesReader:
             if line.strip() not in (b"", b"data:"):
                 self.problems.append(("raw-text-in-stream", line[:500].decode("utf-8", "replace")))
 
-    def close(self) -> list[Item]:
+    def close(self) -> list[StreamEvent]:
         """Return an object without its last brace unchanged; it does not decode, which the decoder reports."""
         if self._depth == 0:
             self._between()
@@ -106,7 +106,7 @@ class JsonArrayReader(JsonLinesReader):
         super().__init__(max_event_bytes)
         self._opened = False
 
-    def feed(self, chunk: bytes) -> list[Item]:
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return every element that the chunk completes."""
         if not self._opened:
             _, bracket, chunk = chunk.partition(b"[")

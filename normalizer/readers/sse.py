@@ -17,13 +17,13 @@ from operator import itemgetter
 
 from ..errors import EventTooLarge
 from ..json_balance import Balance
-from .marks import RAW, Item
+from .base import RAW, StreamEvent
 
 _FIELDS = (b"event", b"data", b"id", b"retry")
 _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
-#: An event name that carries information which its payload lacks.
-_HEAD_THAT_TELLS = b"event: error"
+#: A line with an event name that carries information which the payload lacks.
+_ERROR_HEAD = b"event: error"
 _payload = itemgetter(slice(6, None))
 
 _NAMES: dict[bytes, str] = {}
@@ -93,19 +93,19 @@ class _Lines:
 
 
 class SseReader:
-    """Reader of server-sent events; implements `readers.Reader`."""
+    """Reader of server-sent events; implements `Reader`."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
         self._line: list[bytes] = []  # chunks of an incomplete line
         self._event: list[bytes] = []  # one or two complete lines of a pending event
-        self._odd: _Lines | None = None  # its lines, if the event has an unusual shape
+        self._unusual: _Lines | None = None  # its lines, if the event has an unusual shape
         self._size = 0  # total size of the three, in bytes
         self._after_cr = False
         self._begun = False
 
-    def feed(self, chunk: bytes) -> list[Item]:  # noqa: PLR0915  (one loop: a function call per line would be slower)
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return the events that the chunk completes.
 
         The chunk is split at single line feeds, because a search for blank lines takes ten times as long.
@@ -114,72 +114,73 @@ class SseReader:
             if not chunk:
                 return []
             self._begun = True
-            if chunk.startswith(b"\xef\xbb\xbf"):
-                chunk = chunk[3:]
-            chunk = chunk.lstrip(b" ")
+            chunk = chunk.removeprefix(b"\xef\xbb\xbf").lstrip(b" ")
         if self._after_cr or b"\r" in chunk:
             chunk = self._to_lf(chunk)
         lines = chunk.split(b"\n")
         rest = lines.pop()
-        if not lines:
-            if rest:
-                self._line.append(rest)
-                self._size += len(rest)
-                if self._size > self._max:
-                    self._measure()
-            return []
-        if self._line:
-            self._line.append(lines[0])
-            lines[0] = b"".join(self._line)
-            self._line.clear()
-        items: list[Item] = []
-        # Providers send events of at most one `event` line and one `data` line. The lines of all other events are
-        # collected in `odd` and parsed one by one.
+        events: list[StreamEvent] = []
+        completed = False
+        if lines:
+            if self._line:
+                self._line.append(lines[0])
+                lines[0] = b"".join(self._line)
+                self._line.clear()
+            completed = self._take(self._event + lines if self._event else lines, events)
+        if rest:
+            self._line.append(rest)
+        self._size = len(chunk) if completed else self._size + len(chunk)
+        if self._size > self._max:
+            self._measure()
+        return events
+
+    def _take(self, lines: list[bytes], events: list[StreamEvent]) -> bool:
+        """Process complete lines, from the first of the pending event on. Return whether they completed an event.
+
+        Providers send events of at most one `event` line and one `data` line. The lines of all other events are
+        collected in `unusual` and parsed one by one.
+        """
+        completed = False
         head = data = None
-        odd = self._odd
-        if self._event:
-            lines = self._event + lines
-        whole = False
+        unusual = self._unusual
         for line in lines:
             if not line:
-                if odd is not None:
-                    self._whole(odd.held, items)
-                    odd = None
+                if unusual is not None:
+                    self._complete(unusual.held, events)
+                    unusual = None
                 elif data is not None:
                     if len(data) > self._max:
-                        self._whole([data], items)
-                    items.append((None if head is None else _NAMES.get(head) or _name(head), data[6:]))
+                        self._complete([data], events)
+                    events.append((None if head is None else _NAMES.get(head) or _name(head), data[6:]))
                 else:
                     head = None
                     continue
                 head = data = None
-                whole = True
-            elif odd is not None:
-                if ended := odd.add(line):
-                    self._not_separated(ended, items)
-                    whole = True
+                completed = True
+            elif unusual is not None:
+                if ended := unusual.add(line):
+                    completed = self._not_separated(ended, events)
             elif data is None and line[:7] == b"data: {":
                 data = line
             elif head is None and data is None and line[:7] == b"event: ":
                 head = line
             else:
-                odd = _Lines()
+                unusual = _Lines()
                 for known in (head, data, line):
-                    if known is not None and (ended := odd.add(known)):
-                        self._not_separated(ended, items)
-                        whole = True
+                    if known is not None and (ended := unusual.add(known)):
+                        completed = self._not_separated(ended, events)
                 head = data = None
-        self._odd = odd
+        self._unusual = unusual
         if data is not None:
             self._event = [data] if head is None else [head, data]
         else:
             self._event = [] if head is None else [head]
-        if rest:
-            self._line.append(rest)
-        self._size = len(chunk) if whole else self._size + len(chunk)
-        if self._size > self._max:
-            self._measure()
-        return items
+        return completed
+
+    def _not_separated(self, event: list[bytes], events: list[StreamEvent]) -> bool:
+        self.problems.append(("events-not-separated", ""))
+        self._complete(event, events)
+        return True
 
     def run(self, chunk: bytes) -> list[bytes] | None:
         """Fast path for events with one line of JSON each, either all with a name or all without.
@@ -191,7 +192,7 @@ class SseReader:
         if self._after_cr or b"\r" in chunk or b"\n" not in chunk:
             return None  # no line feed completes an event: `feed` buffers the chunk without a copy
         event = self._event
-        if self._odd is not None:
+        if self._unusual is not None:
             return None
         if not self._begun:
             if not chunk.startswith((b"event: ", b"data: {")):
@@ -207,7 +208,7 @@ class SseReader:
             step = 3
             end = last - last % 3
             for head in {*lines[0:end:3]}:
-                if head == _HEAD_THAT_TELLS or head[:7] != b"event: ":
+                if head == _ERROR_HEAD or head[:7] != b"event: ":
                     return None
             data = lines[1:end:3]
         else:
@@ -227,21 +228,17 @@ class SseReader:
 
     def _measure(self) -> None:
         """Compute the exact size of the pending data, which `_size` may overestimate. Raises EventTooLarge."""
-        lines = self._event if self._odd is None else self._odd.held
+        lines = self._event if self._unusual is None else self._unusual.held
         self._size = sum(map(len, lines)) + len(lines) + sum(map(len, self._line))
         if self._size > self._max + 1:  # plus one, for a line feed of the blank line
-            raise EventTooLarge(f"an event is longer than {self._max} bytes and not at its end")
+            raise EventTooLarge(f"an event is longer than {self._max} bytes and not complete")
 
-    def _whole(self, event: list[bytes], items: list[Item]) -> None:
+    def _complete(self, event: list[bytes], events: list[StreamEvent]) -> None:
         """Parse a complete event. Raises EventTooLarge for an oversized one, even if it came in a single chunk."""
         size = sum(map(len, event)) + len(event) - 1
         if size > self._max:
             raise EventTooLarge(f"an event of {size} bytes is longer than {self._max}")
-        self._parse(event, items)
-
-    def _not_separated(self, event: list[bytes], items: list[Item]) -> None:
-        self.problems.append(("events-not-separated", ""))
-        self._whole(event, items)
+        self._parse(event, events)
 
     def _to_lf(self, chunk: bytes) -> bytes:
         if not chunk:
@@ -251,7 +248,7 @@ class SseReader:
         self._after_cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _parse(self, event: list[bytes], items: list[Item]) -> None:
+    def _parse(self, event: list[bytes], events: list[StreamEvent]) -> None:
         name: str | None = None
         data: list[bytes] = []
         stray: list[bytes] = []
@@ -269,11 +266,11 @@ class SseReader:
                 continue
             known = True
         if data:
-            self._dispatch(name, data, items)
+            self._dispatch(name, data, events)
         if stray and not (known and all(map(_OTHER_FIELD.match, stray))):
-            self._stray(b"\n".join(stray), items)
+            self._stray(b"\n".join(stray), events)
 
-    def _dispatch(self, name: str | None, data: list[bytes], items: list[Item]) -> None:
+    def _dispatch(self, name: str | None, data: list[bytes], events: list[StreamEvent]) -> None:
         # Drop trailing white space after the document or the sentinel, such as that of an empty data line.
         payload = (data[0] if len(data) == 1 else b"\n".join(data)).rstrip()
         if payload and payload[0] == 58:
@@ -281,20 +278,20 @@ class SseReader:
         elif not payload:
             self.problems.append(("empty-event", ""))
         else:
-            items.append((name, payload))
+            events.append((name, payload))
 
-    def _stray(self, text: bytes, items: list[Item]) -> None:
+    def _stray(self, text: bytes, events: list[StreamEvent]) -> None:
         self.problems.append(("raw-text-in-stream", text[:500].decode("utf-8", "replace")))
-        items.append((RAW, text))
+        events.append((RAW, text))
 
-    def close(self) -> list[Item]:
+    def close(self) -> list[StreamEvent]:
         """Return and report an event without the final blank line, which most clients lose."""
-        items = self.feed(b"\n") if self._line else []
-        event = self._event if self._odd is None else self._odd.held
+        events = self.feed(b"\n") if self._line else []
+        event = self._event if self._unusual is None else self._unusual.held
         if event:
-            before = len(items)
-            self._parse(event, items)
-            if len(items) > before:
+            before = len(events)
+            self._parse(event, events)
+            if len(events) > before:
                 self.problems.append(("unterminated-event", ""))
-        self._event, self._odd = [], None
-        return items
+        self._event, self._unusual = [], None
+        return events

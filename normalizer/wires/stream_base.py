@@ -8,7 +8,7 @@ from .. import json_codec
 from ..errors import MalformedBody
 from ..events import Event, StreamError
 from ..model import Error
-from ..readers.marks import RAW, Item, Mark
+from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
 from .error_response import error_of
 from .schema import Note
@@ -26,7 +26,7 @@ class StreamBase:
         self._notes: list[Note] = []
         self._error: Error | None = None
 
-    def feed(self, items: list[Item], out: list[Event]) -> None:
+    def feed(self, items: list[StreamEvent], out: list[Event]) -> None:
         """Process the items that a reader produced from the next bytes, and append the resulting events to ``out``."""
         usual: list[bytes] = []
         for name, data in items:

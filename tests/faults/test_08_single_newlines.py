@@ -14,12 +14,12 @@ from tests.failures.play import LOOKUP, SSE_WIRES, Say, feed, play, ran, stream
 from tests.thoroughness import examples
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.errors import EventTooLarge
-from toolparity.normalizer.readers import Item, SseReader
+from toolparity.normalizer.readers import SseReader, StreamEvent
 
 ANSWER = [Say("I look."), LOOKUP]
 
 
-def items(*pieces: bytes, cap: int = 1 << 20) -> list[Item]:
+def items(*pieces: bytes, cap: int = 1 << 20) -> list[StreamEvent]:
     reader = SseReader(cap)
     return [item for piece in pieces for item in reader.feed(piece)] + reader.close()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from toolparity import StreamDecoder, ToolCall, normalize
 from toolparity.normalizer.errors import EventTooLarge
-from toolparity.normalizer.readers import Item, sniff
+from toolparity.normalizer.readers import StreamEvent, sniff
 from toolparity.normalizer.readers.eventstream import EventStreamReader, looks_like_event_stream
 
 
@@ -57,7 +57,7 @@ BODY = b"".join(map(wrapped, EVENTS))
 CALL = ToolCall("call_a", "lookup", {"city": "東京"}, '{"city": "東京"}')
 
 
-def read(*pieces: bytes, cap: int = 1 << 20) -> tuple[list[Item], list[str]]:
+def read(*pieces: bytes, cap: int = 1 << 20) -> tuple[list[StreamEvent], list[str]]:
     """All items, and the codes of all problems."""
     reader = EventStreamReader(cap)
     items = [item for piece in pieces for item in reader.feed(piece)] + reader.close()

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from toolparity import StreamDecoder
 from toolparity.normalizer.errors import EventTooLarge
-from toolparity.normalizer.readers import Item, JsonLinesReader, sniff
+from toolparity.normalizer.readers import JsonLinesReader, StreamEvent, sniff
 from toolparity.normalizer.readers.jsonseq import JsonArrayReader
 
 
-def read(*pieces: bytes, cap: int = 1 << 20, array: bool = False) -> tuple[list[Item], list[str]]:
+def read(*pieces: bytes, cap: int = 1 << 20, array: bool = False) -> tuple[list[StreamEvent], list[str]]:
     """All items, and the codes of all problems."""
     reader = JsonArrayReader(cap) if array else JsonLinesReader(cap)
     items = [item for piece in pieces for item in reader.feed(piece)] + reader.close()
@@ -28,7 +28,7 @@ def singles(body: bytes) -> list[bytes]:
 
 
 A, B = b'{"a":1}', b'{"b":[{"c":2}]}'
-ITEMS: list[Item] = [(None, A), (None, B)]
+ITEMS: list[StreamEvent] = [(None, A), (None, B)]
 TRICKY = [
     {"text": "} ] { ["},
     {"text": 'a "quoted" word'},
@@ -114,7 +114,7 @@ def test_an_object_that_is_not_whole_is_handed_on_and_reported() -> None:
 
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
 def test_the_cap_holds_for_each_object_and_wherever_it_is_cut(piece: int) -> None:
-    def feed(body: bytes) -> list[Item]:
+    def feed(body: bytes) -> list[StreamEvent]:
         return read(*(body[at : at + piece] for at in range(0, len(body), piece)), cap=20)[0]
 
     fits = b'{"a": "' + b"x" * 11 + b'"}'

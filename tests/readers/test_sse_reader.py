@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 
 from toolparity import StreamDecoder
 from toolparity.normalizer.errors import EventTooLarge
-from toolparity.normalizer.readers import RAW, Item, SseReader
+from toolparity.normalizer.readers import RAW, SseReader, StreamEvent
 
 CAP = 1 << 20
 CHUNK = b'data: {"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}\n\n'
 
 
-def read(*pieces: bytes) -> tuple[list[Item], list[str]]:
+def read(*pieces: bytes) -> tuple[list[StreamEvent], list[str]]:
     """All items, and the codes of all problems, each once."""
     reader = SseReader(CAP)
     items = [item for piece in pieces for item in reader.feed(piece)] + reader.close()
     return items, list(dict.fromkeys(code for code, _ in reader.problems))
 
 
-def split_everywhere(body: bytes) -> list[tuple[list[Item], list[str]]]:
+def split_everywhere(body: bytes) -> list[tuple[list[StreamEvent], list[str]]]:
     """The readings of every cut in two, and of the single bytes with nothing between them."""
     halves = [read(body[:at], body[at:]) for at in range(1, len(body))]
     singles = [body[at : at + 1] for at in range(len(body))]
@@ -160,7 +160,7 @@ def test_a_comment_without_its_blank_line_is_not_worth_a_report() -> None:
 
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
 def test_the_cap_holds_for_each_event_and_wherever_it_is_cut(piece: int) -> None:
-    def feed(body: bytes) -> list[Item]:
+    def feed(body: bytes) -> list[StreamEvent]:
         reader = SseReader(20)
         pieces = [body[at : at + piece] for at in range(0, len(body), piece)]
         return [item for one in pieces for item in reader.feed(one)] + reader.close()
@@ -172,7 +172,7 @@ def test_the_cap_holds_for_each_event_and_wherever_it_is_cut(piece: int) -> None
             feed(fits + too_large)
 
 
-def joined_bytes(pieces: Sequence[bytes]) -> tuple[list[Item], int]:
+def joined_bytes(pieces: Sequence[bytes]) -> tuple[list[StreamEvent], int]:
     """The items, and how many bytes the reader copied by joining what was pending."""
     joined = 0
 

@@ -1,0 +1,31 @@
+"""The interface of the readers, and the stream events that they return."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+
+class Mark(Enum):
+    """A value in place of an event name, which no sender can produce. ``RAW``: text that is not part of any event."""
+
+    RAW = "text between events"
+
+
+RAW = Mark.RAW
+#: The name of an event (None if the framing has no names) or a mark, and the data of the event.
+StreamEvent = tuple[str | Mark | None, bytes]
+
+
+class Reader(Protocol):
+    """A reader of one framing. ``problems``: finding codes with their messages, which the decoder reports."""
+
+    problems: list[tuple[str, str]]
+
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
+        """Process the next chunk of the body and return the completed events. Raises EventTooLarge."""
+        ...
+
+    def close(self) -> list[StreamEvent]:
+        """Return the remaining events at the end of the body."""
+        ...
