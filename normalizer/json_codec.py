@@ -42,7 +42,7 @@ def encode(value: Any) -> bytes:
         return json.dumps(plain, separators=(",", ":")).encode()
 
 
-def spelled(value: Any) -> bytes:
+def bytes_of(value: Any) -> bytes:
     """Encode a caller's value as compact JSON. Raises MalformedBody if it is not JSON-serializable."""
     try:
         return encode(value)
@@ -55,5 +55,5 @@ def spelled(value: Any) -> bytes:
 
 
 def text(value: Any) -> str:
-    """Encode a value as compact JSON in a str, like `spelled`. Raises MalformedBody if it is not JSON-serializable."""
-    return spelled(value).decode()
+    """Encode a value as compact JSON in a str, like `bytes_of`. Raises MalformedBody if it is not JSON-serializable."""
+    return bytes_of(value).decode()

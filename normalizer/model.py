@@ -191,7 +191,7 @@ class Error(Struct, frozen=True, gc=False):
     raw: Any = None
 
 
-class Found(Struct, frozen=True, dict=True):
+class WithFindings(Struct, frozen=True, dict=True):
     """Base of structs with findings, which are neither encoded nor compared.
 
     Copies and pickles keep the findings; the object that ``msgspec.structs.replace`` returns has none.
@@ -215,7 +215,7 @@ class Found(Struct, frozen=True, dict=True):
         return _found, (type(self), astuple(self), self.findings)
 
 
-_F = TypeVar("_F", bound=Found)
+_F = TypeVar("_F", bound=WithFindings)
 
 
 def _found(cls: type[_F], members: tuple[Any, ...], findings: tuple[Finding, ...]) -> _F:
@@ -223,7 +223,7 @@ def _found(cls: type[_F], members: tuple[Any, ...], findings: tuple[Finding, ...
     return made.with_findings(list(findings)) if findings else made
 
 
-class Response(Found, frozen=True, dict=True):
+class Response(WithFindings, frozen=True, dict=True):
     """One response of one model.
 
     ``complete`` is false if a stream ended without its terminal event: none of its calls may be executed then.

@@ -37,7 +37,7 @@ def payload_of(source: Any, wire: str | None = None, *, event: bool = False) -> 
     if isinstance(source, str):
         return Payload(source.encode("utf-8", "surrogatepass"))
     if isinstance(source, (dict, list)):
-        return Payload(json_codec.spelled(source), None, True)
+        return Payload(json_codec.bytes_of(source), None, True)
     spec = spec_of_object(source, wire)
     try:
         if spec is None or spec.sdk_bytes is None:

@@ -54,8 +54,8 @@ def unwrap_arguments(call: ToolCall) -> Repaired:
     parsed = parse(inner)
     if parsed.arguments is None or parsed.code not in _SOUND:
         return Repaired((call,))
-    whole = msgspec.structs.replace(call, arguments=parsed.arguments, arguments_text=inner, status="complete")
-    return Repaired((whole,), f"unwrapped the arguments of {call.name} from a JSON string")
+    unwrapped_call = msgspec.structs.replace(call, arguments=parsed.arguments, arguments_text=inner, status="complete")
+    return Repaired((unwrapped_call,), f"unwrapped the arguments of {call.name} from a JSON string")
 
 
 def unwrap_fields(call: ToolCall, schema: dict[str, Any]) -> Repaired:
@@ -65,63 +65,64 @@ def unwrap_fields(call: ToolCall, schema: dict[str, Any]) -> Repaired:
     """
     if call.status != "complete" or call.arguments is None or call.kind not in _FUNCTIONS:
         return Repaired((call,))
-    done: list[str] = []
+    unwrapped: list[str] = []
     try:
-        arguments = _fit(call.arguments, schema, schema, "", done)
+        arguments = _unwrap(call.arguments, schema, schema, "", unwrapped)
     except RecursionError:
         return Repaired((call,))
-    if not done:
+    if not unwrapped:
         return Repaired((call,))
     fitted = msgspec.structs.replace(call, arguments=arguments, arguments_text=json_codec.text(arguments))
-    return Repaired((fitted,), f"unwrapped {', '.join(done)} of {call.name} from JSON strings, as its schema says")
+    return Repaired((fitted,), f"unwrapped {', '.join(unwrapped)} of {call.name} from JSON strings, as its schema says")
 
 
-def _fit(value: Any, schema: Any, root: dict[str, Any], path: str, done: list[str]) -> Any:
-    """Return the value with its strings unwrapped, or the same object; append the changed paths to ``done``."""
-    kinds, parts = _meaning(schema, root)
+def _unwrap(value: Any, schema: Any, root: dict[str, Any], path: str, unwrapped: list[str]) -> Any:
+    """Return the value with its strings unwrapped, or the same object; append the changed paths to ``unwrapped``."""
+    kinds, parts = _types_and_parts(schema, root)
     if isinstance(value, str) and kinds and kinds <= {"array", "object", "null"}:
         inner = _structure(value)
         if (isinstance(inner, list) and "array" in kinds) or (isinstance(inner, dict) and "object" in kinds):
-            done.append(path)
+            unwrapped.append(path)
             value = inner
     if isinstance(value, dict):
         members = {
-            name: _fit(member, _member(parts, name), root, _join(path, name), done) for name, member in value.items()
+            name: _unwrap(member, _member(parts, name), root, _join(path, name), unwrapped)
+            for name, member in value.items()
         }
         return members if any(members[name] is not member for name, member in value.items()) else value
     if isinstance(value, list):
         item = next((part["items"] for part in parts if "items" in part), None)
-        items = [_fit(entry, item, root, f"{path}[{place}]", done) for place, entry in enumerate(value)]
+        items = [_unwrap(entry, item, root, f"{path}[{index}]", unwrapped) for index, entry in enumerate(value)]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return value
 
 
-def _meaning(schema: Any, root: dict[str, Any]) -> tuple[set[str], list[dict[str, Any]]]:
+def _types_and_parts(schema: Any, root: dict[str, Any]) -> tuple[set[str], list[dict[str, Any]]]:
     """Return the types that a schema allows (none if it does not state them simply) and its alternative schemas."""
     kinds: set[str] = set()
     parts: list[dict[str, Any]] = []
-    pending, seen = [schema], 0
+    pending, visited = [schema], 0
     while pending:
-        seen += 1
-        one = pending.pop()
-        if not isinstance(one, dict) or seen > 100:
+        visited += 1
+        part = pending.pop()
+        if not isinstance(part, dict) or visited > 100:
             return set(), parts
-        parts.append(one)
-        alternatives = one.get("anyOf") or one.get("oneOf")
-        if "$ref" in one:
-            pending.append(_referred(one["$ref"], root))
+        parts.append(part)
+        alternatives = part.get("anyOf") or part.get("oneOf")
+        if "$ref" in part:
+            pending.append(referenced(part["$ref"], root))
         elif isinstance(alternatives, list):
             pending.extend(alternatives)
-        elif isinstance(one.get("type"), str):
-            kinds.add(one["type"])
-        elif isinstance(one.get("type"), list):
-            kinds.update(str(kind) for kind in one["type"])
+        elif isinstance(part.get("type"), str):
+            kinds.add(part["type"])
+        elif isinstance(part.get("type"), list):
+            kinds.update(str(kind) for kind in part["type"])
         else:
             return set(), parts
     return kinds, parts
 
 
-def _referred(reference: Any, root: Any) -> Any:
+def referenced(reference: Any, root: Any) -> Any:
     """Return the target of a local reference (`#/$defs/Name`); None if it does not exist in this schema."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None

@@ -19,7 +19,7 @@ def model_json(source: Any, exclude: dict[str, Any] | None = None) -> bytes:
         text: str = source.model_dump_json(**options)
     except (TypeError, ValueError, RecursionError):
         # Half a surrogate pair, which pydantic's JSON encoder rejects, or a value that is not JSON-serializable.
-        return json_codec.spelled(_dumped(source, options))
+        return json_codec.bytes_of(_dumped(source, options))
     return text.encode("utf-8", "surrogatepass")
 
 

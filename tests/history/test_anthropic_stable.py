@@ -96,7 +96,7 @@ def test_recorded_conversations_keep_their_closed_messages_round_by_round(record
 
 PROGRAM = """
 import json
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
 from toolparity.normalizer.json_codec import text
 from toolparity.normalizer.model import Choice, Response, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 from toolparity.normalizer.requests import write_request
@@ -108,7 +108,7 @@ end = Stop("end_turn")
 turns = [
     User([TextPart("hi", {"cache": 1, "mark": 2})]),
     Assistant(Response("openai.chat", "openai", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
-    Results([Result(call.id, [TextPart("ok")]) for call in calls]),
+    ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls]),
     Assistant(Response("anthropic.messages", None, None, "m", [Choice(0, [*served, *found, Text("a")], end)])),
     User([TextPart("bye")]),
 ]

@@ -147,7 +147,7 @@ def test_answers_to_calls_that_the_provider_keeps_stay_where_they_are() -> None:
         ToolResults([told("k"), told("a"), told("a")]),
     ]
     reported: list[str] = []
-    done = paired_segment(turns, lambda code, message, turn: reported.append(code), 0, 4, kept=True)
+    done = paired_segment(turns, lambda code, message, turn: reported.append(code), 0, 4, stored=True)
     assert done == [*enumerate([*turns[:3], ToolResults([told("a")])]), (3, ToolResults([told("k")]))]
     assert reported == ["duplicate-answer"]
 

@@ -71,7 +71,7 @@ def test_what_comes_from_other_wires_is_typed_as_the_sdk_types_it(talk: list[lis
 
 PROGRAM = """
 import hashlib, json, sys
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.requests import write_request
 called = (("call 0" * 20, "web_search"), ("call:0" * 20, "a b"))
@@ -79,7 +79,7 @@ calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}') for id, name in c
 turns = [
     User([TextPart("hi", {"cache": 1, "mark": 2})]),
     Assistant(Response("anthropic.messages", "anthropic", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
-    Results([Result(call.id, [TextPart("ok")]) for call in calls]),
+    ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls]),
 ]
 tools = [Tool(name, parameters={"type": "object", "properties": {"z": {}, "a": {}}}) for name in ("web_search", "a b")]
 request = Request("anthropic.messages", "m", turns, tools, params={"top_k": 1, "x": 2})

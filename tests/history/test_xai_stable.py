@@ -47,7 +47,7 @@ def test_what_was_written_is_written_again_the_same_after_reading(talk: list[lis
 
 PROGRAM = """
 import hashlib, json, sys
-from toolparity.normalizer.conversation import Assistant, Request, Result, Results, TextPart, Tool, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.requests import write_request
 called = (("call 0", "web_search"), ("call:0", "a b"))
@@ -55,7 +55,7 @@ calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}') for id, name in c
 turns = [
     User([TextPart("hi", {"cache": 1, "mark": 2})]),
     Assistant(Response("anthropic.messages", "anthropic", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
-    Results([Result(call.id, [TextPart("ok")]) for call in calls]),
+    ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls]),
 ]
 tools = [Tool(name, parameters={"type": "object", "properties": {"z": {}, "a": {}}}) for name in ("web_search", "a b")]
 encoded = write_request(Request("anthropic.messages", "m", turns, tools, params={"top_k": 1, "x": 2}), "xai.grpc")

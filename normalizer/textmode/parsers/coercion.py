@@ -13,6 +13,7 @@ from ... import json_codec
 from ...arguments import overflows
 from ...conversation import Request, Tool
 from ...errors import MalformedBody
+from ...repair import referenced
 
 #: Spellings of JSON's literals by models; those of Python come from chat templates that print values with Python.
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
@@ -137,8 +138,7 @@ def parts_of(schema: Any, root: Any) -> list[dict[str, Any]]:
         if not isinstance(one, dict):
             continue
         parts.append(one)
-        if isinstance(one.get("$ref"), str):
-            pending.append(_referred(one["$ref"], root))
+        pending.append(referenced(one.get("$ref"), root))
         for among in ("anyOf", "oneOf", "allOf"):
             if isinstance(one.get(among), list):
                 pending.extend(one[among])
@@ -156,14 +156,6 @@ def kinds_of(schema: Any, root: Any) -> set[str]:
         elif isinstance(listed, list):
             kinds.update(_KINDS[type(one)] for one in listed if type(one) in _KINDS)
     return kinds
-
-
-def _referred(reference: str, root: Any) -> Any:
-    """Return the target of a local reference (`#/$defs/Name`); None if it does not exist in this schema."""
-    target = root if reference.startswith("#") else None
-    for step in reference.split("/")[1:]:
-        target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-    return target
 
 
 def value_of(

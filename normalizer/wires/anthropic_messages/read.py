@@ -89,7 +89,7 @@ def _bytes(body: Any) -> bytes:
         return body.encode("utf-8", "surrogatepass")
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body)
-    return json_codec.spelled(body)
+    return json_codec.bytes_of(body)
 
 
 def _exact(data: bytes, messages: list[Any]) -> list[bytes]:

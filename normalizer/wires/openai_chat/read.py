@@ -125,7 +125,7 @@ class _History:
 
     def _assistant(self, source: dict[str, Any]) -> Assistant:
         notes: list[Note] = []
-        message = _reader.read(json_codec.spelled(source), notes)
+        message = _reader.read(json_codec.bytes_of(source), notes)
         context = Context(WIRE, self._provider, findings=[])
         beside: dict[str, Any] = {}
         choice = finish(CallBuilder.of(context, 0, None), message, None, beside)

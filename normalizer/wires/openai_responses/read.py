@@ -293,7 +293,7 @@ def _blocks(
     """Return the blocks of one assistant turn, and add the ids of its calls to ``asked``: wire id -> canonical ids."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
-    data = json_codec.spelled({"output": wired})
+    data = json_codec.bytes_of({"output": wired})
     try:
         output = _reader.strict(data).output
     except Exception:

@@ -181,7 +181,7 @@ class Writer:
     def _add_unkept(self) -> None:
         """Write the turns that the provider does not keep. Their results may answer calls that it keeps."""
         request = self._request
-        turns = paired_segment(request.messages, self._context.repaired, 0, len(request.messages), kept=True)
+        turns = paired_segment(request.messages, self._context.repaired, 0, len(request.messages), stored=True)
         start = _anchor(request, [turn for _, turn in turns])
         for number, (place, turn) in enumerate(turns):
             if number < start and type(turn) is Assistant:

@@ -1,23 +1,33 @@
 """Policies, which select the client calls of a response that the caller acts on.
 
-Each policy is a module with ``keep(runnable, limit) -> int``, which returns how many of the runnable calls are kept, in
-order. A policy does not execute calls; `normalizer.turns` executes a selection. To add a policy, add a module to this
-package, an entry to `POLICIES`, and its name to `model.Policy`.
+A policy is a function ``keep(runnable, limit)``, which returns how many of the runnable calls are kept, in order. It
+does not execute calls; `normalizer.turns` executes a selection. To add a policy, add an entry to `POLICIES` and its
+name to `model.Policy`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from ..errors import PolicyError
-from ..findings import Finding, finding
-from ..model import DEAD_STOPS, Choice, Found, Policy, Response, ToolCall
-from . import all_calls, batch, first
+from .errors import PolicyError
+from .findings import Finding, finding
+from .model import DEAD_STOPS, Choice, Policy, Response, ToolCall, WithFindings
 
-POLICIES: dict[Policy, Any] = {"first": first, "all": all_calls, "batch": batch}
+
+def _keep_first(runnable: int, limit: int | None) -> int:
+    return min(1, runnable) if limit is None else min(1, runnable, limit)
+
+
+def _keep_all(runnable: int, limit: int | None) -> int:
+    return runnable if limit is None else min(runnable, limit)
+
+
+#: `all` and `batch` keep the same calls; under `batch` they run one after the other.
+POLICIES: dict[Policy, Callable[[int, int | None], int]] = {"first": _keep_first, "all": _keep_all, "batch": _keep_all}
 
 
 def policy_name(name: str) -> Policy:
@@ -38,7 +48,7 @@ class Ref(Struct, frozen=True, gc=False):
     reason: str | None = None
 
 
-class Selection(Found, frozen=True, dict=True):
+class Selection(WithFindings, frozen=True, dict=True):
     """The result of a policy: every client call of the response is in exactly one of the three lists.
 
     ``findings``: one `dropped-call` or `rejected-call` for each call that is not kept. Copies and pickles keep the
@@ -105,7 +115,7 @@ def select(response: Response, policy: Policy = "all", limit: int | None = None,
             f"response must be a Response, got {type(response).__name__}",
             hint="pass the result of normalize() or finish()",
         )
-    rule = POLICIES[policy_name(policy)]
+    keep = POLICIES[policy_name(policy)]
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"limit must be >= 0 or None, got {limit!r}", hint="pass a number of calls or None")
     if (choice or response.choices) and not any(c.index == choice for c in response.choices):
@@ -127,7 +137,7 @@ def select(response: Response, policy: Policy = "all", limit: int | None = None,
             else:
                 runnable.append(Ref(index, answer.index, block.id, block.name))
                 calls.append(block)
-    count = rule.keep(len(runnable), limit)
+    count = keep(len(runnable), limit)
     selection.kept.extend(runnable[:count])
     selection._with_calls(calls[:count])
     why = f"the limit is {limit}" if limit is not None and count == limit else f"policy {policy} keeps one call"
