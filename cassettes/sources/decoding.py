@@ -6,6 +6,8 @@ from typing import Any
 
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.model import Response, Wire
+from toolparity.normalizer.wires.declared import declared_by
+from toolparity.normalizer.wires.registry import spec
 
 from .model import Exchange
 
@@ -15,12 +17,9 @@ def response_of(exchange: Exchange, wire: Wire, provider: str | None = None) -> 
 
     ``provider``: by default that of the exchange.
     """
-    request = exchange.request
-    # Pass only a request that declares tools: with any other, every call would look undeclared.
-    declares = request if isinstance(request, dict) and (request.get("tools") or request.get("functions")) else None
     options: dict[str, Any] = {
         "provider": provider or exchange.provider,
-        "request": declares,
+        "request": _declaring(exchange.request, wire),
         "status": exchange.status,
     }
     # A body beside frames is the status of a failed call.
@@ -34,3 +33,13 @@ def response_of(exchange: Exchange, wire: Wire, provider: str | None = None) -> 
     for part in parts:
         decoder.feed(part)
     return decoder.finish()
+
+
+def _declaring(request: Any, wire: Wire) -> Any:
+    """Return a request that declares tools, else None, because then every call would look undeclared."""
+    if not isinstance(request, dict):
+        return None
+    if request.get("tools") or request.get("functions"):
+        return request
+    declared = declared_by(request, spec(wire))
+    return declared if declared.names else None
