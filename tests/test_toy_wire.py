@@ -1,0 +1,211 @@
+"""A third party's wire works everywhere without a change of the product.
+
+`tests/toy_wire` is installed as a separate distribution: a copy outside the repository, and metadata with an entry
+point. Commands run in a new interpreter that finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolparity import StreamDecoder, answer, check_request, normalize, read_request, select, write_request
+from toolparity.normalizer.errors import AmbiguousBody, UnknownWire
+from toolparity.normalizer.turns.clients import client
+from toolparity.normalizer.wires import registry
+
+SCENARIOS = ("single-call", "parallel-three", "text-only", "two-rounds", "error-rate-limit")
+BODY: dict[str, Any] = {
+    "toy_reply": "r1",
+    "model": "toy-1",
+    "steps": [{"text": "Let me see."}, {"fn": "weather", "ref": "c1", "args": '{"city":"Porto"}'}],
+    "end": "tool_calls",
+    "spent": {"in": 5, "out": 7},
+}
+EVENTS = (
+    {"toy_event": "begin", "id": "r1", "model": "toy-1"},
+    {"toy_event": "text", "add": "Let me "},
+    {"toy_event": "text", "add": "see."},
+    {"toy_event": "call", "fn": "weather", "ref": "c1"},
+    {"toy_event": "args", "add": '{"city":'},
+    {"toy_event": "args", "add": '"Porto"}'},
+    {"toy_event": "end", "why": "tool_calls", "spent": {"in": 5, "out": 7}},
+)
+STREAM = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in EVENTS)
+REQUEST: dict[str, Any] = {
+    "model": "toy-1",
+    "entries": [{"by": "user", "text": "What is the weather in Porto?"}],
+    "functions": [{"fn": "weather", "about": "The weather of a city.", "takes": {"type": "object"}}],
+}
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for the import path in which the distribution `toy-wire` is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(Path(__file__).with_name("toy_wire"), folder / "toy_wire")
+    metadata = folder / "toy_wire-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-wire\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[toolparity.wires]\ntoy.chat = toy_wire.spec:SPEC\n")
+    return folder
+
+
+@pytest.fixture
+def toy(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Yield the name of the toy wire, which this interpreter finds during the test."""
+    monkeypatch.syspath_prepend(site)
+    _forget()
+    yield "toy.chat"
+    _forget()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "toy_wire"]:
+        del sys.modules[name]
+
+
+def _forget() -> None:
+    registry._registered.cache_clear()
+    registry.specs.cache_clear()
+    registry._specs.pop("toy.chat", None)
+
+
+def run(site: Path, *arguments: str, code: int = 0) -> str:
+    """Run ``python`` with these arguments where the toy wire is installed, and return its standard output."""
+    path = os.pathsep.join((str(site), os.environ.get("PYTHONPATH", "")))
+    environment = {**os.environ, "PYTHONPATH": path}
+    ended = subprocess.run(
+        [sys.executable, *arguments], check=False, capture_output=True, text=True, env=environment, cwd=site
+    )
+    assert ended.returncode == code, ended.stderr + ended.stdout
+    return ended.stdout
+
+
+@pytest.fixture(scope="session")
+def recorded(site: Path) -> Path:
+    """Return the toy wire's library, recorded against its emulated provider."""
+    library = site / "toy_wire" / "recorded"
+    run(site, "-m", "toolparity", "record", *SCENARIOS, "--emulated", "--wire", "toy.chat", "--into", str(library))
+    return library
+
+
+def test_it_is_listed_beside_the_built_in_wires(toy: Any) -> None:
+    assert registry.names() == [*registry.WIRES, "toy.chat"]
+    assert registry.spec(toy).owner == "toy"
+    assert not registry.spec(toy).has_part("proto")
+
+
+def test_a_built_in_wire_does_not_load_it(site: Path) -> None:
+    code = (
+        "import sys\nfrom toolparity import normalize\n"
+        'normalize(b\'{"choices": []}\', "openai.chat")\n'
+        'assert not any(name.startswith(("toy_wire", "importlib.metadata")) for name in sys.modules)'
+    )
+    run(site, "-c", code)
+
+
+def test_without_the_distribution_the_name_is_unknown() -> None:
+    with pytest.raises(UnknownWire, match=r"unknown wire: 'toy\.chat'"):
+        normalize(b"{}", "toy.chat")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("body", [BODY, json.dumps(BODY), json.dumps(BODY).encode(), STREAM])
+def test_bodies_and_streams_are_decoded_named_or_detected(toy: Any, named: bool, body: Any) -> None:
+    response = normalize(body, toy if named else None, request=REQUEST)
+    assert (response.wire, response.text, response.complete) == ("toy.chat", "Let me see.", True)
+    assert [(call.id, call.name, call.arguments) for call in response.calls] == [("c1", "weather", {"city": "Porto"})]
+    assert response.usage is not None
+    assert response.usage.output_tokens == 7
+    assert [finding.code for finding in response.findings] in (["arguments-reencoded"], ["stream-body"], [])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_stream_is_decoded_byte_by_byte_named_or_detected(toy: Any, named: bool) -> None:
+    decoder = StreamDecoder(toy if named else None, request={**REQUEST, "functions": [{"fn": "other"}]})
+    for byte in STREAM:
+        decoder.feed(bytes((byte,)))
+    response = decoder.finish()
+    assert response.choices == normalize(BODY, toy).choices
+    assert [finding.code for finding in response.findings] == ["unknown-tool"]
+
+
+def test_an_error_names_it_as_a_candidate(toy: Any) -> None:
+    with pytest.raises(AmbiguousBody) as caught:
+        normalize(b'{"error": {"message": "no"}}')
+    assert caught.value.candidates[-1] == "toy.chat"
+
+
+@pytest.mark.parametrize("other", registry.WIRES)
+def test_requests_are_read_written_and_checked(toy: Any, other: Any) -> None:
+    request = read_request(REQUEST, toy)
+    response = normalize(BODY, toy)
+    request.messages.extend(answer(response, select(response), {"c1": "sunny"}))
+    encoded = write_request(request)
+    assert encoded.losses == []
+    assert check_request(encoded.body, toy) == []
+    assert encoded.body["entries"][1:] == [
+        {"by": "model", "steps": BODY["steps"]},
+        {"by": "tool", "ref": "c1", "output": "sunny"},
+    ]
+    there = write_request(request, other)
+    assert check_request(there.body, other) == []
+    back = write_request(read_request(there.body, other), toy)
+    assert back.body["entries"] == encoded.body["entries"]
+    del encoded.body["entries"][2]
+    assert [violation.rule for violation in check_request(encoded.body, toy)] == ["results-follow"]
+
+
+def test_a_turn_runs_over_its_client(site: Path) -> None:
+    run(
+        site,
+        "-c",
+        """
+import asyncio
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.turns import Tool, Turn
+from toolparity.turns.clients import client
+
+script = scripts()["single-call"]
+call = script.rounds[0].calls[0]
+[offer] = script.tools
+tools = [Tool(name=offer.name, function=lambda **arguments: call.result, parameters=offer.parameters)]
+
+async def main():
+    with running() as servers:
+        base_url = servers.base(SURFACES["toy.chat"])
+        async with client("toy.chat", "toy-1", base_url=base_url, api_key="any") as provider:
+            outcome = await Turn(provider, tools).run(script.ask)
+    assert outcome.text == script.rounds[-1].parts[-1].text, outcome
+
+asyncio.run(main())
+""",
+    )
+
+
+def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
+    with pytest.raises(UnknownWire, match=r"no narration: there is no module toy_wire\.narration"):
+        registry.spec(toy).part("narration", home="toolparity.normalizer.turns")
+    assert client(toy, base_url="http://127.0.0.1:9", api_key="any").name == "toy"
+
+
+def test_its_cassettes_are_recorded_against_its_emulation(site: Path, recorded: Path) -> None:
+    names = sorted(path.name for path in recorded.rglob("*.yaml"))
+    assert names == sorted(f"{id}{mode}.yaml" for id in SCENARIOS for mode in ("", ".stream"))
+    run(site, "-m", "toolparity", "cassettes", "verify", "--library", str(recorded))
+
+
+def test_its_cassettes_are_normalized_and_audited(site: Path, recorded: Path) -> None:
+    lines = run(site, "-m", "toolparity", "normalize", str(recorded)).splitlines()
+    assert {json.loads(line)["wire"] for line in lines} == {"toy.chat"}
+    audit = json.loads(run(site, "-m", "toolparity", "audit", str(recorded), "--json"))
+    assert list(audit["wires"]) == ["toy.chat"]
+    assert audit["wires"]["toy.chat"]["undecoded"] == 0
