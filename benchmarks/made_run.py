@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from itertools import product
 
-from toolparity.reports.results import Law, Outcome, Result, Run, Scenario, Seen, Source, Tested, Told, Traffic, Verdict
+from toolparity.reports.results import (
+    EvidenceSource,
+    LawInfo,
+    Outcome,
+    Result,
+    Run,
+    ScenarioInfo,
+    SubjectInfo,
+    SubjectReport,
+    Traffic,
+    Verdict,
+    WireExcerpt,
+)
 
 SURFACES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.chat", "xai.grpc")
 MODES = ("plain", "stream")
@@ -23,9 +35,9 @@ def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
         "0.0.0",
         "2026-01-02T03:04:05+00:00",
         {"python": "3.11", "system": "Linux"},
-        [Tested(name, "1.0", ["stream", "text"], seconds=1.5) for name in names],
-        [Law(law, f"What {law} asks of a subject, in a sentence of its own.", "must") for law in LAWS],
-        [Scenario(id, f"The situation of {id}, told in a title", "must", [f"ID-{id[-2:]}"]) for id in ids],
+        [SubjectInfo(name, "1.0", ["stream", "text"], seconds=1.5) for name in names],
+        [LawInfo(law, f"What {law} asks of a subject, in a sentence of its own.", "must") for law in LAWS],
+        [ScenarioInfo(id, f"The situation of {id}, told in a title", "must", [f"ID-{id[-2:]}"]) for id in ids],
         [
             _result(s, n, names[s], ids[n], place)
             for s, n in product(range(subjects), range(scenarios))
@@ -33,7 +45,9 @@ def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
         ],
         [_traffic(id, *place) for id in ids for place in product(SURFACES, MODES)],
         [
-            Source(_path(id, *place), "emulated", "2025-12-31T00:00:00Z", place[0].split(".")[0], "model-1", "sdk 1.0")
+            EvidenceSource(
+                _path(id, *place), "emulated", "2025-12-31T00:00:00Z", place[0].split(".")[0], "model-1", "sdk 1.0"
+            )
             for id in ids
             for place in product(SURFACES, MODES)
         ],
@@ -54,7 +68,9 @@ def _result(s: int, n: int, subject: str, scenario: str, place: tuple[str, str, 
         verdicts[-1] = Verdict(verdicts[-1].check, "unsupported", "it does not claim stop")
     first = policy == "first"
     warning = f"1 of 2 calls is dropped under the policy first: {calls[1]}"
-    told = Told(calls[:1] if first or odd else calls, calls[1:] if first else [], [], [warning] if first else [])
+    told = SubjectReport(
+        calls[:1] if first or odd else calls, calls[1:] if first else [], [], [warning] if first else []
+    )
     return Result(subject, scenario, surface, mode, policy, verdicts, [told], 0.001)
 
 
@@ -72,5 +88,5 @@ def _traffic(scenario: str, surface: str, mode: str) -> Traffic:
     excerpt = f'{{"id": "{about}", "choices": [{{"message": {{"content": "' + f"words of {about} " * 20
     blocks = f'[{{"type":"text","text":"{about}"}},{{"type":"tool_call","arguments_text":"' + f"more of {about} " * 40
     return Traffic(
-        scenario, surface, mode, [Seen(excerpt[:600], 2_000, blocks[:1_200])], _path(scenario, surface, mode)
+        scenario, surface, mode, [WireExcerpt(excerpt[:600], 2_000, blocks[:1_200])], _path(scenario, surface, mode)
     )

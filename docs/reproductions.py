@@ -33,7 +33,7 @@ from toolparity.conformance.subjects import SubjectExchange
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer import json_codec
 from toolparity.reports import results
-from toolparity.reports.results import Result, Told, Verdict, brief
+from toolparity.reports.results import Result, SubjectReport, Verdict, brief
 
 HERE = Path(__file__).resolve().parent / "reproductions"
 SEEN = HERE / "seen.json"
@@ -98,7 +98,7 @@ def _shortest(name: str, run: results.Run) -> Iterator[Case]:
 
 def told(result: Result, verdict: Verdict) -> str:
     """What came out; of an error its type, and none of its words."""
-    told = result.told[verdict.round or 0] if result.told else Told()
+    told = result.told[verdict.round or 0] if result.told else SubjectReport()
     if verdict.check == "stream-parity":
         return f"plain {verdict.expected}, streamed {verdict.got}"
     if told.error:

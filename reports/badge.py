@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from .escape import cut, visible
 from .results import BAD, Report, Run
-from .statistics import alive, figures, passing, standings
+from .statistics import count_verdicts, passing_text, standings, surviving_mutants
 
 LABEL = "tool calls"
 
@@ -28,7 +28,7 @@ _WIDEST, _PADDING = 10.0, 6
 _NAME = 40
 
 
-class Message(NamedTuple):
+class BadgeText(NamedTuple):
     """The text of a badge. ``colour`` is a key of `COLOURS`; ``failed`` is True if the run fails."""
 
     text: str
@@ -36,16 +36,16 @@ class Message(NamedTuple):
     failed: bool
 
 
-def message(run: Run) -> Message:
+def badge_text(run: Run) -> BadgeText:
     """Return how many cases pass, of those in which the subjects claim something. Expected failures do not pass."""
-    counts = figures(run)
+    counts = count_verdicts(run)
     found = standings(run, counts)
     passed, applied = (sum(numbers) for numbers in zip(*(one[2:] for one in found), strict=True)) if found else (0, 0)
-    failed = any(counts.total.get(outcome) for outcome in BAD) or bool(alive(run))
+    failed = any(counts.total.get(outcome) for outcome in BAD) or bool(surviving_mutants(run))
     if not applied and not run.kills:
-        return Message("nothing ran", "lightgrey", failed)
-    text = passing(found) if applied else _killed(run)
-    return Message(text, "red" if failed else "brightgreen" if passed == applied else "yellow", failed)
+        return BadgeText("nothing ran", "lightgrey", failed)
+    text = passing_text(found) if applied else _killed(run)
+    return BadgeText(text, "red" if failed else "brightgreen" if passed == applied else "yellow", failed)
 
 
 def label(run: Run) -> str:
@@ -54,12 +54,12 @@ def label(run: Run) -> str:
 
 
 def _killed(run: Run) -> str:
-    return f"{len(run.kills) - len(alive(run)):,} of {len(run.kills):,} known bad found"
+    return f"{len(run.kills) - len(surviving_mutants(run)):,} of {len(run.kills):,} known bad found"
 
 
 def render(report: Report) -> bytes:
     """Render the badge as SVG, 20 pixels high."""
-    said = message(report.run)
+    said = badge_text(report.run)
     about = label(report.run)
     left, right = _width(about), _width(said.text)
     told = escape(f"{about}: {said.text}")

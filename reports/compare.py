@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from .results import BAD, BROKEN, KEPT, Outcome, Result, Run, Source, Tested, Verdict
+from .results import BAD, BROKEN, KEPT, EvidenceSource, Outcome, Result, Run, SubjectInfo, Verdict
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 _FAILS = frozenset(BAD) & frozenset(BROKEN)
 
 
-class Change(NamedTuple):
+class VerdictChange(NamedTuple):
     """A verdict that changed.
 
     ``result`` is the case, from the later run if that has it. ``before`` or ``after`` is None if that run does not
@@ -42,7 +42,7 @@ class Change(NamedTuple):
         return told.check
 
 
-class Moved(NamedTuple, Generic[T]):
+class EntryChange(NamedTuple, Generic[T]):
     """An entry in the earlier and in the later run; None if the run does not have it."""
 
     before: T | None
@@ -62,16 +62,16 @@ class Comparison(NamedTuple):
     before: str
     after: str
     compared: int
-    regressions: list[Change]
-    fixes: list[Change]
-    others: list[Change]
-    reasons: list[Change]
-    judged: list[Change]
-    unjudged: list[Change]
+    regressions: list[VerdictChange]
+    fixes: list[VerdictChange]
+    others: list[VerdictChange]
+    reasons: list[VerdictChange]
+    judged: list[VerdictChange]
+    unjudged: list[VerdictChange]
     new: list[Result]
     vanished: list[Result]
-    sources: list[Moved[Source]]
-    subjects: list[Moved[Tested]]
+    sources: list[EntryChange[EvidenceSource]]
+    subjects: list[EntryChange[SubjectInfo]]
 
     @property
     def same(self) -> bool:
@@ -81,13 +81,13 @@ class Comparison(NamedTuple):
     @property
     def numbers(self) -> list[str]:
         """The non-zero counts as texts, such as "3 regressions" and "1 new case"."""
-        return [counted(len(found), one, many) for found, one, many in self._counts() if found]
+        return [count_text(len(found), one, many) for found, one, many in self._counts() if found]
 
     @property
     def sentence(self) -> str:
         """A summary of the counts and the changed subjects in one sentence."""
-        told = [*self.numbers, *map(moved, self.subjects)]
-        since = f"since the run of {self.before}, in {counted(self.compared, 'verdict')} that both have"
+        told = [*self.numbers, *map(describe_subject_change, self.subjects)]
+        since = f"since the run of {self.before}, in {count_text(self.compared, 'verdict')} that both have"
         return f"{', '.join(told) if told else 'nothing changed'} {since}"
 
     def _counts(self) -> list[tuple[Sequence[object], str, str]]:
@@ -121,12 +121,12 @@ def compare(before: Run, after: Run) -> Comparison:
     return found._replace(compared=compared)
 
 
-def by_scenario(cases: Iterable[Result]) -> dict[tuple[str, str], int]:
+def count_by_scenario(cases: Iterable[Result]) -> dict[tuple[str, str], int]:
     """Count cases by (subject, scenario)."""
     return Counter((one.subject, one.scenario) for one in cases)
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def count_text(count: int, one: str, many: str = "") -> str:
     """Return a count with its noun, such as "1 fix" or "2,000 fixes". ``many`` is an irregular plural."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
@@ -144,60 +144,60 @@ def _verdicts(found: Comparison, before: Result, after: Result) -> int:
     for verdict in after.verdicts:
         earlier = known.pop(verdict.check, None)
         if earlier is None:
-            found.judged.append(Change(after, None, verdict))
+            found.judged.append(VerdictChange(after, None, verdict))
             continue
         compared += 1
         if earlier != verdict:
-            _list(found, earlier, verdict).append(Change(after, earlier, verdict))
-    found.unjudged.extend(Change(after, verdict, None) for verdict in known.values())
+            _list(found, earlier, verdict).append(VerdictChange(after, earlier, verdict))
+    found.unjudged.extend(VerdictChange(after, verdict, None) for verdict in known.values())
     return compared
 
 
-def _list(found: Comparison, before: Verdict, after: Verdict) -> list[Change]:
+def _list(found: Comparison, before: Verdict, after: Verdict) -> list[VerdictChange]:
     if before.outcome == after.outcome:
         return found.reasons
-    if worse(before.outcome, after.outcome):
+    if is_regression(before.outcome, after.outcome):
         return found.regressions
     if before.outcome in BROKEN and after.outcome in KEPT:
         return found.fixes
     return found.others
 
 
-def worse(before: Outcome, after: Outcome) -> bool:
+def is_regression(before: Outcome, after: Outcome) -> bool:
     """Return whether this change of outcome is a regression."""
     if after in _FAILS:
         return before not in _FAILS
     return before in KEPT and after in BROKEN
 
 
-def _sources(before: Run, after: Run) -> list[Moved[Source]]:
+def _sources(before: Run, after: Run) -> list[EntryChange[EvidenceSource]]:
     """Return the sources whose metadata changed, and those that a scenario uses instead of another source."""
     was, now = ({one.path: one for one in run.sources} for run in (before, after))
-    found = [Moved(was[path], one) for path, one in now.items() if path in was and was[path] != one]
+    found = [EntryChange(was[path], one) for path, one in now.items() if path in was and was[path] != one]
     took = {(one.scenario, one.surface, one.mode): one.source for one in before.traffic}
     pairs = dict.fromkeys(
         (took[key], one.source)
         for one in after.traffic
         if (key := (one.scenario, one.surface, one.mode)) in took and took[key] != one.source
     )
-    return [*found, *(Moved(was.get(old), now.get(new)) for old, new in pairs if old in was or new in now)]
+    return [*found, *(EntryChange(was.get(old), now.get(new)) for old, new in pairs if old in was or new in now)]
 
 
-def _subjects(before: Iterable[Tested], after: Iterable[Tested]) -> list[Moved[Tested]]:
+def _subjects(before: Iterable[SubjectInfo], after: Iterable[SubjectInfo]) -> list[EntryChange[SubjectInfo]]:
     was = {one.name: one for one in before}
-    found: list[Moved[Tested]] = []
+    found: list[EntryChange[SubjectInfo]] = []
     for one in after:
         old = was.pop(one.name, None)
         if old is None or _told(old) != _told(one):
-            found.append(Moved(old, one))
-    return [*found, *(Moved(one, None) for one in was.values())]
+            found.append(EntryChange(old, one))
+    return [*found, *(EntryChange(one, None) for one in was.values())]
 
 
-def _told(one: Tested) -> tuple[str, list[str], list[str] | None]:
+def _told(one: SubjectInfo) -> tuple[str, list[str], list[str] | None]:
     return one.version, one.claims, one.wires
 
 
-def moved(subject: Moved[Tested]) -> str:
+def describe_subject_change(subject: EntryChange[SubjectInfo]) -> str:
     """Describe the change of a subject, such as "litellm 1.2 -> 1.3"."""
     was, now = subject
     if was is None or now is None:
@@ -208,7 +208,7 @@ def moved(subject: Moved[Tested]) -> str:
     return f"{now.name} claims something else"
 
 
-def stood(evidence: Moved[Source]) -> str:
+def describe_source_change(evidence: EntryChange[EvidenceSource]) -> str:
     """Describe the change of a source, such as "a.yaml: emulated 2026-01-01 -> live 2026-02-01"."""
     was, now = (f"{one.origin} {one.date} {one.sdk}".strip() if one else "unknown" for one in evidence)
     path = next(one.path for one in reversed(evidence) if one is not None)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from toolparity.normalizer import json_codec
 
-from .badge import label, message
+from .badge import badge_text, label
 from .results import Report
 
 
 def render(report: Report) -> bytes:
     """Render the label, message and colour name of the badge as a JSON object."""
-    said = message(report.run)
+    said = badge_text(report.run)
     told: dict[str, object] = {
         "schemaVersion": 1,
         "label": label(report.run),

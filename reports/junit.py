@@ -8,126 +8,102 @@ cannot contain are escaped.
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
-from xml.etree import ElementTree
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from .escape import cut, visible
-from .results import Kill, Law, Outcome, Report, Result, Run, Verdict
-from .statistics import alive
+from .results import Kill, LawInfo, Outcome, Report, Result, Run, Verdict
+from .statistics import surviving_mutants
 
 #: Element of a test, and the outcomes that cause it. The first match decides.
-_ELEMENTS: tuple[tuple[str, tuple[Outcome, ...]], ...] = (
-    ("failure", ("fail", "stale")),
-    ("error", ("error",)),
-    ("skipped", ("new", "expected")),
+_ELEMENTS: tuple[tuple[type[Failure | Error | Skipped], tuple[Outcome, ...]], ...] = (
+    (Failure, ("fail", "stale")),
+    (Error, ("error",)),
+    (Skipped, ("new", "expected")),
 )
 #: Maximum numbers of characters. Viewers show the message in one line.
 _MESSAGE, _TEXT = 300, 2_000
-
-
-class _Test(NamedTuple):
-    """One test. ``element`` is its outcome, or "" for a pass."""
-
-    name: str
-    seconds: float
-    element: str = ""
-    type: str = ""
-    message: str = ""
-    text: str = ""
 
 
 def render(report: Report) -> bytes:
     """Render the run as XML in UTF-8."""
     run = report.run
     laws = {law.id: law for law in run.laws}
-    cases: dict[str, list[_Test]] = {subject.name: [] for subject in run.subjects}
+    cases: dict[str, list[TestCase]] = {subject.name: [] for subject in run.subjects}
     for result in run.results:
-        cases.setdefault(result.subject, []).append(_test(result, laws))
-    root = ElementTree.Element("testsuites", name="toolparity")
+        cases.setdefault(result.subject, []).append(_case(result, laws))
+    root = JUnitXml("toolparity")
     for subject in run.subjects:
-        told = {"version": subject.version, "claims": " ".join(subject.claims)}
-        root.append(_suite(subject.name, cases[subject.name], subject.seconds, run, told))
+        properties = {"version": subject.version, "claims": " ".join(subject.claims)}
+        root.append(_suite(subject.name, cases[subject.name], subject.seconds, run, properties))
     if run.kills:
-        living = {kill.name for kill in alive(run)}
-        tests = [_killed(kill, alive=kill.name in living) for kill in run.kills]
-        root.append(_suite("known-bad subjects", tests, run.seconds if not run.results else 0.0, run, {}))
-    for count in ("tests", "failures", "errors"):
-        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
-    root.set("time", _seconds(run.seconds))
-    ElementTree.indent(root)
-    made: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return made + b"\n"
+        survivors = {kill.name for kill in surviving_mutants(run)}
+        mutants = [_mutant(kill, survives=kill.name in survivors) for kill in run.kills]
+        root.append(_suite("known-bad subjects", mutants, run.seconds if not run.results else 0.0, run, {}))
+    suites = list(root)
+    root.tests = sum(suite.tests for suite in suites)
+    root.failures = sum(suite.failures for suite in suites)
+    root.errors = sum(suite.errors for suite in suites)
+    root.time = round(run.seconds, 3)
+    file = io.BytesIO()
+    root.write(file)
+    return file.getvalue() + b"\n"
 
 
-def _test(result: Result, laws: dict[str, Law]) -> _Test:
+def _case(result: Result, laws: dict[str, LawInfo]) -> TestCase:
+    case = TestCase(_plain(result.case), f"toolparity.{_plain(result.subject)}", round(result.seconds, 3))
     for element, outcomes in _ELEMENTS:
-        if found := [verdict for verdict in result.verdicts if verdict.outcome in outcomes]:
-            told = [one for one in result.verdicts if one.outcome not in ("pass", "unsupported")]
-            text = "\n\n".join(_told(one, laws.get(one.check)) for one in told)
-            message = "; ".join(f"{one.check}: {one.reason}" for one in found)
-            names = " ".join(one.check for one in found)
-            again = f"again: {cut(result.repeat, _TEXT)}"
-            return _Test(result.case, result.seconds, element, names, message, f"{text}\n\n{again}")
+        if causes := [verdict for verdict in result.verdicts if verdict.outcome in outcomes]:
+            problems = [verdict for verdict in result.verdicts if verdict.outcome not in ("pass", "unsupported")]
+            text = "\n\n".join(_describe(verdict, laws.get(verdict.check)) for verdict in problems)
+            message = "; ".join(f"{verdict.check}: {verdict.reason}" for verdict in causes)
+            names = " ".join(verdict.check for verdict in causes)
+            _set_result(case, element, message, names, f"{text}\n\nrepeat: {cut(result.repeat, _TEXT)}")
+            return case
     if all(verdict.outcome == "unsupported" for verdict in result.verdicts):
-        message = result.verdicts[0].reason if result.verdicts else "no law applies"
-        return _Test(result.case, result.seconds, "skipped", "unsupported", message)
-    return _Test(result.case, result.seconds)
+        _set_result(case, Skipped, result.verdicts[0].reason if result.verdicts else "no law applies")
+    return case
 
 
-def _told(verdict: Verdict, law: Law | None) -> str:
-    place = f", round {verdict.round + 1}" if verdict.round else ""
-    lines = [f"{verdict.outcome.upper()} {cut(verdict.check, _TEXT)}{place}: {cut(verdict.reason, _TEXT)}"]
+def _mutant(kill: Kill, *, survives: bool) -> TestCase:
+    case = TestCase(_plain(kill.name), "toolparity.known-bad subjects", 0.0)
+    if survives:
+        message = f"{kill.law} does not fail it: {kill.sentence}"
+        by = ", ".join(f"{law} in {count}" for law, count in kill.by.items() if count) or "no law"
+        _set_result(case, Failure, message, kill.law, f"{message}\nfailed by: {by}")
+    return case
+
+
+def _describe(verdict: Verdict, law: LawInfo | None) -> str:
+    round_text = f", round {verdict.round + 1}" if verdict.round else ""
+    lines = [f"{verdict.outcome.upper()} {cut(verdict.check, _TEXT)}{round_text}: {cut(verdict.reason, _TEXT)}"]
     lines += [f"the law: {cut(law.sentence, _TEXT)}"] if law and law.sentence else []
     for label, text in (("expected", verdict.expected), ("got", verdict.got)):
         lines += [f"{label}: {cut(text, _TEXT)}"] if text else []
     return "\n".join(lines)
 
 
-def _killed(kill: Kill, *, alive: bool) -> _Test:
-    if not alive:
-        return _Test(kill.name, 0.0)
-    message = f"{kill.law} does not fail it: {kill.sentence}"
-    by = ", ".join(f"{law} in {count}" for law, count in kill.by.items() if count) or "no law"
-    return _Test(kill.name, 0.0, "failure", kill.law, message, f"{message}\nfailed by: {by}")
+def _set_result(
+    case: TestCase, element: type[Failure | Error | Skipped], message: str, type_: str = "", text: str = ""
+) -> None:
+    result = element(_plain(cut(message, _MESSAGE)), None if element is Skipped else _plain(type_))
+    if text:
+        result.text = visible(text, keep="\n")
+    case.append(result)
 
 
-def _suite(name: str, tests: Sequence[_Test], seconds: float, run: Run, told: dict[str, str]) -> ElementTree.Element:
-    elements = [test.element for test in tests]
-    suite = ElementTree.Element(
-        "testsuite",
-        name=_plain(name),
-        tests=str(len(tests)),
-        failures=str(elements.count("failure")),
-        errors=str(elements.count("error")),
-        skipped=str(elements.count("skipped")),
-        time=_seconds(seconds),
-        timestamp=_plain(re.sub(r"(\.\d+)?(Z|[+-]\d\d:\d\d)$", "", run.date)),
-    )
-    properties = ElementTree.SubElement(suite, "properties")
-    for key, value in ({"toolparity": run.toolparity} | run.environment | told).items():
-        ElementTree.SubElement(properties, "property", name=_plain(key), value=_plain(value))
-    for test in tests:
-        made = ElementTree.SubElement(
-            suite,
-            "testcase",
-            name=_plain(test.name),
-            classname=f"toolparity.{_plain(name)}",
-            time=_seconds(test.seconds),
-        )
-        if test.element:
-            inner = ElementTree.SubElement(made, test.element, message=_plain(cut(test.message, _MESSAGE)))
-            if test.element != "skipped":
-                inner.set("type", _plain(test.type))
-            inner.text = visible(test.text, keep="\n") or None
+def _suite(name: str, cases: list[TestCase], seconds: float, run: Run, properties: dict[str, str]) -> TestSuite:
+    suite = TestSuite(_plain(name))
+    suite.timestamp = _plain(re.sub(r"(\.\d+)?(Z|[+-]\d\d:\d\d)$", "", run.date))
+    for key, value in ({"toolparity": run.toolparity} | run.environment | properties).items():
+        suite.add_property(_plain(key), _plain(value))
+    suite.add_testcases(cases)
+    suite.time = round(seconds, 3)
     return suite
 
 
 def _plain(text: str) -> str:
     """Return text for an attribute: cut, in one line, without characters that XML cannot contain."""
     return visible(cut(text, _TEXT))
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3f}"

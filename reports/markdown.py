@@ -9,26 +9,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from .badge import message
-from .compare import Change, Comparison, by_scenario, compare, counted, moved, stood
-from .markdown_budget import Page, code, prose, tagged
+from .badge import badge_text
+from .compare import (
+    Comparison,
+    VerdictChange,
+    compare,
+    count_by_scenario,
+    count_text,
+    describe_source_change,
+    describe_subject_change,
+)
+from .markdown_budget import MarkdownPage, code, prose, tagged
 from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
 from .statistics import (
     Counts,
     Figures,
-    alive,
-    breaking,
-    broken,
-    figures,
-    gravest,
-    idle,
-    judged,
-    ratio,
-    seen_outcomes,
+    breaking_text,
+    broken_count,
+    count_verdicts,
+    judged_count,
+    kept_ratio,
+    occurring_outcomes,
+    outcomes_text,
+    pick_examples,
+    severity_key,
     standings,
-    summary,
-    varied,
-    worst,
+    surviving_mutants,
+    unneeded_laws,
+    worst_outcome,
 )
 
 #: Maximum bytes of the report. A character has at least one byte.
@@ -56,12 +64,12 @@ _NONE = "·"
 def render(report: Report) -> bytes:
     """Render the run as Markdown in UTF-8, at most `ROOM` bytes."""
     run = report.run
-    counts = figures(run)
-    page = Page(ROOM)
-    said = message(run)
+    counts = count_verdicts(run)
+    page = MarkdownPage(ROOM)
+    said = badge_text(run)
     page.add(f"## {_HEADS[said.colour]} Tool calls: {said.text}")
     if len(run.subjects) > 1:
-        page.add(f"**{breaking(standings(run, counts))}.**")
+        page.add(f"**{breaking_text(standings(run, counts))}.**")
     if report.before is not None:
         _changes(page, compare(report.before, run))
     _subjects(page, run, counts)
@@ -73,12 +81,12 @@ def render(report: Report) -> bytes:
     return page.written("The whole is in the results (`--json`) and on the page (`--html`).")
 
 
-def _changes(page: Page, found: Comparison) -> None:
+def _changes(page: MarkdownPage, found: Comparison) -> None:
     page.add("### What changed")
     told = [f"**{number}**" for number in found.numbers]
-    told += [code(moved(subject), _WHY) for subject in found.subjects[:_LISTED]]
+    told += [code(describe_subject_change(subject), _WHY) for subject in found.subjects[:_LISTED]]
     page.omit("subjects that changed", len(found.subjects) - _LISTED if len(found.subjects) > _LISTED else 0)
-    since = f"since the run of {code(found.before, _NAME)}, in {counted(found.compared, 'verdict')} that both have"
+    since = f"since the run of {code(found.before, _NAME)}, in {count_text(found.compared, 'verdict')} that both have"
     page.add(f"{', '.join(told) or '**Nothing changed**'} {since}.")
     kinds = (
         ("❌ regression", found.regressions),
@@ -95,11 +103,11 @@ def _changes(page: Page, found: Comparison) -> None:
     head = ["", "subject", "scenario", "cases"]
     title = "New and vanished scenarios"
     page.table(head, cases, total=len(cases), what=title.lower(), share=_CHANGES // 4, summary=title)
-    sources = [["other evidence", code(stood(one), _WHY)] for one in found.sources]
+    sources = [["other evidence", code(describe_source_change(one), _WHY)] for one in found.sources]
     page.table(["", "source"], sources, total=len(sources), what="sources that changed", share=_CHANGES // 4)
 
 
-def _changed(kind: str, change: Change) -> list[str]:
+def _changed(kind: str, change: VerdictChange) -> list[str]:
     was, now = (one.outcome if one else _NONE for one in (change.before, change.after))
     why = change.after.reason if change.after else ""
     result = change.result
@@ -108,24 +116,29 @@ def _changed(kind: str, change: Change) -> list[str]:
 
 
 def _cases(kind: str, results: Sequence[Result]) -> Iterator[list[str]]:
-    for (subject, scenario), count in by_scenario(results).items():
+    for (subject, scenario), count in count_by_scenario(results).items():
         yield [kind, code(subject, _NAME), code(scenario, _NAME), f"{count:,}"]
 
 
-def _failures(page: Page, run: Run, counts: Figures) -> None:
+def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
     if not counts.bad:
         return
     page.add("### What failed")
     sentences = {law.id: law.sentence for law in run.laws}
     left = _FAILURES
     for number, ((subject, law), found) in enumerate(counts.bad.items()):
-        title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {counted(len(found), 'case')}"
+        title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {count_text(len(found), 'case')}"
         if sentences.get(law):
             title += f": {prose(sentences[law], _WHY)}"
         share = left // min(len(counts.bad) - number, 3)  # a subject with many failures leaves space for the others
         head = ["", "case", "why", "again"]
         left -= page.table(
-            head, map(_failed, varied(found, _TOLD)), total=len(found), what="failures", share=share, summary=title
+            head,
+            map(_failed, pick_examples(found, _TOLD)),
+            total=len(found),
+            what="failures",
+            share=share,
+            summary=title,
         )
 
 
@@ -135,7 +148,7 @@ def _failed(found: tuple[Result, Verdict]) -> list[str]:
     return [_MARKS[verdict.outcome], case, code(verdict.reason, _WHY), command]
 
 
-def _subjects(page: Page, run: Run, counts: Figures) -> None:
+def _subjects(page: MarkdownPage, run: Run, counts: Figures) -> None:
     found = standings(run, counts)
     if len(found) < 2:
         return  # the title contains the figures of a single subject
@@ -145,29 +158,29 @@ def _subjects(page: Page, run: Run, counts: Figures) -> None:
     page.table(head, rows, total=len(found), what="subjects", share=_LAWS)
 
 
-def _laws(page: Page, run: Run, counts: Figures) -> None:
+def _laws(page: MarkdownPage, run: Run, counts: Figures) -> None:
     if not run.results:
         return
     page.add("### Laws kept, of the cases to which each applies")
     rows = []
     for law in run.laws:
         cells = [counts.laws.get((subject.name, law.id), {}) for subject in run.subjects]
-        rows.append((gravest(cells), [code(law.id, _NAME), *map(_kept, cells)]))
+        rows.append((severity_key(cells), [code(law.id, _NAME), *map(_kept, cells)]))
     rows.sort(key=lambda row: row[0])
     head = ["law", *(code(subject.name, _NAME) for subject in run.subjects)]
     page.table(head, (row for _, row in rows), total=len(rows), what="laws", share=_LAWS)
 
 
 def _kept(counts: Counts) -> str:
-    outcome = worst(counts)
+    outcome = worst_outcome(counts)
     if outcome is None:
         return _NONE
     if outcome == "unsupported":
         return _MARKS[outcome]
-    return f"{_MARKS[outcome]} {ratio(counts)}"
+    return f"{_MARKS[outcome]} {kept_ratio(counts)}"
 
 
-def _places(page: Page, run: Run, counts: Figures) -> None:
+def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
     """Add a table per subject: scenarios with failures, by surface."""
     surfaces = counts.surfaces()
     tables = []
@@ -175,11 +188,11 @@ def _places(page: Page, run: Run, counts: Figures) -> None:
         rows = []
         for scenario in run.scenarios:
             cells = [counts.places.get((subject.name, scenario.id, surface), {}) for surface in surfaces]
-            if any(broken(cell) or cell.get("stale") for cell in cells):
-                rows.append((gravest(cells), [code(scenario.id, _NAME), *map(_place, cells)]))
+            if any(broken_count(cell) or cell.get("stale") for cell in cells):
+                rows.append((severity_key(cells), [code(scenario.id, _NAME), *map(_place, cells)]))
         if rows:
             rows.sort(key=lambda row: row[0])
-            title = f"{tagged(subject.name, _NAME)}: {len(rows):,} of {counted(len(run.scenarios), 'scenario')}"
+            title = f"{tagged(subject.name, _NAME)}: {len(rows):,} of {count_text(len(run.scenarios), 'scenario')}"
             tables.append((title, [row for _, row in rows]))
     if not tables:
         return
@@ -192,44 +205,44 @@ def _places(page: Page, run: Run, counts: Figures) -> None:
 
 
 def _place(counts: Counts) -> str:
-    outcome = worst(counts)
+    outcome = worst_outcome(counts)
     if outcome is None:
         return _NONE
     if outcome in ("pass", "unsupported"):
         return _MARKS[outcome]
-    return f"{_MARKS[outcome]} {counts[outcome]:,}/{judged(counts):,}"
+    return f"{_MARKS[outcome]} {counts[outcome]:,}/{judged_count(counts):,}"
 
 
-def _kills(page: Page, run: Run) -> None:
+def _kills(page: MarkdownPage, run: Run) -> None:
     if not run.kills:
         return
-    living, useless = alive(run), idle(run)
+    living, useless = surviving_mutants(run), unneeded_laws(run)
     dead, busy = len(run.kills) - len(living), len(run.laws) - len(useless)
     page.add(
         f"### Kill matrix\n\n{dead:,} of {len(run.kills):,} known-bad subjects are failed by the law named for them;"
-        f" {busy:,} of {counted(len(run.laws), 'law')} needed."
+        f" {busy:,} of {count_text(len(run.laws), 'law')} needed."
     )
     rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in living]
     rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in useless]
     page.table(["", "", ""], rows, total=len(rows), what="holes in the kill matrix", share=_SCENARIOS // 4)
 
 
-def _about(page: Page, run: Run, counts: Figures) -> None:
+def _about(page: MarkdownPage, run: Run, counts: Figures) -> None:
     """Add the legend, the origin of the evidence and the facts of the run."""
-    legend = [f"{_MARKS[outcome]} {outcome}: {means}" for outcome, means in seen_outcomes(counts.total)]
+    legend = [f"{_MARKS[outcome]} {outcome}: {means}" for outcome, means in occurring_outcomes(counts.total)]
     if legend:
         page.add("\n".join(f"- {line}" for line in [*legend, f"{_NONE} there is no such case."]))
     if run.sources:
         _evidence(page, run)
     subjects = _listed(page, "subjects", (f"{one.name} {one.version}".strip() for one in run.subjects))
     where = _listed(page, "facts of the environment", (f"{name} {value}" for name, value in run.environment.items()))
-    verdicts = f"{counted(sum(counts.total.values()), 'verdict')}: {summary(counts.total) or 'nothing ran'}"
+    verdicts = f"{count_text(sum(counts.total.values()), 'verdict')}: {outcomes_text(counts.total) or 'nothing ran'}"
     made = [f"toolparity {code(run.toolparity, _NAME)}", where, code(run.date, _NAME)]
     told = ", ".join(one for one in made if one)
-    page.add(f"{counted(len(run.results), 'case')}, {verdicts}. {subjects or 'No subject'}; {told}.")
+    page.add(f"{count_text(len(run.results), 'case')}, {verdicts}. {subjects or 'No subject'}; {told}.")
 
 
-def _evidence(page: Page, run: Run) -> None:
+def _evidence(page: MarkdownPage, run: Run) -> None:
     dates = sorted({one.date[:10] for one in run.sources if one.date})
     days = " to ".join(code(date, _NAME) for date in dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     sdks = _listed(page, "SDK versions", (one.sdk for one in run.sources))
@@ -242,7 +255,7 @@ def _evidence(page: Page, run: Run) -> None:
     page.add("\n".join(lines))
 
 
-def _listed(page: Page, what: str, texts: Iterable[str]) -> str:
+def _listed(page: MarkdownPage, what: str, texts: Iterable[str]) -> str:
     names = [name for name in dict.fromkeys(texts) if name]
     page.omit(what, max(len(names) - _LISTED, 0))
     return ", ".join(code(name, _NAME) for name in names[:_LISTED])

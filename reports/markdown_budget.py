@@ -34,7 +34,7 @@ def tagged(text: str, most: int) -> str:
     return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', plain)}</code>"
 
 
-class Page:
+class MarkdownPage:
     """A sequence of Markdown blocks that fit into ``room`` bytes."""
 
     def __init__(self, room: int) -> None:

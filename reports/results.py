@@ -77,7 +77,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
     got: str = ""
 
 
-class Told(Struct, frozen=True, omit_defaults=True):
+class SubjectReport(Struct, frozen=True, omit_defaults=True):
     """What a subject said of one round: calls as ``name(arguments)``, cut where they are long.
 
     ``calls``: those that it would execute, or, of one that does not act, those that stand there. ``warnings``: its
@@ -105,7 +105,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
     mode: str
     policy: str
     verdicts: list[Verdict]
-    told: list[Told] = []
+    told: list[SubjectReport] = []
     seconds: Seconds = 0.0
     called: str = ""
 
@@ -126,7 +126,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Tested(Struct, frozen=True, omit_defaults=True):
+class SubjectInfo(Struct, frozen=True, omit_defaults=True):
     """A subject: what was tested, in which version, and what it claims. ``wires``: null: all of them."""
 
     name: str
@@ -136,7 +136,7 @@ class Tested(Struct, frozen=True, omit_defaults=True):
     seconds: Seconds = 0.0
 
 
-class Law(Struct, frozen=True, omit_defaults=True):
+class LawInfo(Struct, frozen=True, omit_defaults=True):
     """A law, in one sentence. ``level``: must or should."""
 
     id: str
@@ -144,7 +144,7 @@ class Law(Struct, frozen=True, omit_defaults=True):
     level: str
 
 
-class Scenario(Struct, frozen=True, omit_defaults=True):
+class ScenarioInfo(Struct, frozen=True, omit_defaults=True):
     """A situation. ``guards``: ids of failures in the field that it guards against."""
 
     id: str
@@ -153,7 +153,7 @@ class Scenario(Struct, frozen=True, omit_defaults=True):
     guards: list[str] = []
 
 
-class Source(Struct, frozen=True, omit_defaults=True):
+class EvidenceSource(Struct, frozen=True, omit_defaults=True):
     """Where evidence comes from: a cassette, or a body that stands beside its scenario (origin "written").
 
     ``date``: ISO 8601, when it was recorded.
@@ -167,7 +167,7 @@ class Source(Struct, frozen=True, omit_defaults=True):
     sdk: str = ""
 
 
-class Seen(Struct, frozen=True, omit_defaults=True):
+class WireExcerpt(Struct, frozen=True, omit_defaults=True):
     """One answer on the wire: its beginning as text, how many bytes it has, and its canonical blocks as JSON text."""
 
     excerpt: str
@@ -176,12 +176,12 @@ class Seen(Struct, frozen=True, omit_defaults=True):
 
 
 class Traffic(Struct, frozen=True, omit_defaults=True):
-    """The answers of one scenario, round by round. ``source``: the path of a `Source`."""
+    """The answers of one scenario, round by round. ``source``: the path of a `EvidenceSource`."""
 
     scenario: str
     surface: str
     mode: str
-    rounds: list[Seen]
+    rounds: list[WireExcerpt]
     source: str = ""
 
 
@@ -200,12 +200,12 @@ class Run(Struct, frozen=True, omit_defaults=True, tag_field="format", tag=FORMA
     toolparity: str
     date: str
     environment: dict[str, str]
-    subjects: list[Tested]
-    laws: list[Law]
-    scenarios: list[Scenario]
+    subjects: list[SubjectInfo]
+    laws: list[LawInfo]
+    scenarios: list[ScenarioInfo]
     results: list[Result]
     traffic: list[Traffic] = []
-    sources: list[Source] = []
+    sources: list[EvidenceSource] = []
     kills: list[Kill] = []
     seconds: Seconds = 0.0
 
@@ -248,9 +248,9 @@ def read(data: bytes) -> Run:
     scenarios = _missing((one.scenario for one in run.results), (one.id for one in run.scenarios))
     return replace(
         run,
-        subjects=[*run.subjects, *(Tested(name, "") for name in subjects)],
-        laws=[*run.laws, *(Law(id, "", "must") for id in laws)],
-        scenarios=[*run.scenarios, *(Scenario(id, "", "must") for id in scenarios)],
+        subjects=[*run.subjects, *(SubjectInfo(name, "") for name in subjects)],
+        laws=[*run.laws, *(LawInfo(id, "", "must") for id in laws)],
+        scenarios=[*run.scenarios, *(ScenarioInfo(id, "", "must") for id in scenarios)],
     )
 
 
@@ -289,7 +289,7 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Run)}
 
 
-def merged(runs: Sequence[Run]) -> Run:
+def merge(runs: Sequence[Run]) -> Run:
     """Merge several runs into one, for example one run per subject.
 
     If runs have an entry with the same key, the entry of the last run in ``runs`` is kept. The merged run has the

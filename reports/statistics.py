@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from .results import BAD, BROKEN, KEPT, OUTCOMES, Kill, Law, Outcome, Result, Run, Verdict
+from .results import BAD, BROKEN, KEPT, OUTCOMES, Kill, LawInfo, Outcome, Result, Run, Verdict
 
 Counts = Mapping[Outcome, int]
 
@@ -63,23 +63,23 @@ def standings(run: Run, counts: Figures) -> list[Standing]:
     made = []
     for name in dict.fromkeys([*(subject.name for subject in run.subjects), *counts.cases]):
         cases = counts.cases.get(name, {})
-        made.append(Standing(name, laws[name], cases.get("pass", 0), judged(cases)))
+        made.append(Standing(name, laws[name], cases.get("pass", 0), judged_count(cases)))
     return made
 
 
-def breaking(found: Sequence[Standing]) -> str:
+def breaking_text(found: Sequence[Standing]) -> str:
     """Return a text such as "10 of 11 subjects break a law". Failures that a baseline expects count."""
     count = sum(1 for one in found if one.laws)
     noun, verb = ("subject" if len(found) == 1 else "subjects"), ("breaks" if count == 1 else "break")
     return f"{count:,} of {len(found):,} {noun} {verb} a law"
 
 
-def passing(found: Sequence[Standing]) -> str:
+def passing_text(found: Sequence[Standing]) -> str:
     """Return a text such as "13,237 of 15,361 cases pass"."""
     return f"{sum(one.passed for one in found):,} of {sum(one.applied for one in found):,} cases pass"
 
 
-def figures(run: Run) -> Figures:
+def count_verdicts(run: Run) -> Figures:
     """Count all verdicts of a run."""
     laws: dict[tuple[str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
     places: dict[tuple[str, str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
@@ -97,51 +97,51 @@ def figures(run: Run) -> Figures:
             total[outcome] += 1
             if outcome in BAD:
                 bad[result.subject, verdict.check].append((result, verdict))
-        if (found := worst(here)) is not None:
+        if (found := worst_outcome(here)) is not None:
             cases[result.subject][found] += 1
     return Figures(dict(laws), dict(places), dict(cases), dict(bad), {name: total[name] for name in OUTCOMES})
 
 
-def worst(counts: Counts) -> Outcome | None:
+def worst_outcome(counts: Counts) -> Outcome | None:
     """Return the outcome that a cell with these counts shows, or None if the cell has no verdict."""
     return next((outcome for outcome in WORST_FIRST if counts.get(outcome)), None)
 
 
-def judged(counts: Counts) -> int:
+def judged_count(counts: Counts) -> int:
     """Return the number of verdicts other than "unsupported"."""
     return sum(counts.values()) - counts.get("unsupported", 0)
 
 
-def kept(counts: Counts) -> int:
+def kept_count(counts: Counts) -> int:
     """Return the number of verdicts that keep the law, also against the baseline ("pass", "stale")."""
     return sum(counts.get(outcome, 0) for outcome in KEPT)
 
 
-def ratio(counts: Counts) -> str:
+def kept_ratio(counts: Counts) -> str:
     """Return a text such as "10/12 (1 stale, 2 expected)": kept of judged verdicts.
 
     The parentheses contain the outcomes other than "pass", "fail" and "unsupported".
     """
     notes = [f"{counts[outcome]:,} {outcome}" for outcome in _NOTED if counts.get(outcome)]
-    return f"{kept(counts):,}/{judged(counts):,}" + (f" ({', '.join(notes)})" if notes else "")
+    return f"{kept_count(counts):,}/{judged_count(counts):,}" + (f" ({', '.join(notes)})" if notes else "")
 
 
-def broken(counts: Counts) -> int:
+def broken_count(counts: Counts) -> int:
     """Return the number of verdicts that break the law, expected or not, or that the harness could not decide."""
     return sum(counts.get(outcome, 0) for outcome in BROKEN)
 
 
-def gravest(cells: Sequence[Counts]) -> tuple[int, int]:
+def severity_key(cells: Sequence[Counts]) -> tuple[int, int]:
     """Return a sort key for rows: by worst outcome, then by its count. Rows without a problem have equal keys."""
     found = [
         (WORST_FIRST.index(outcome), -counts[outcome])
         for counts in cells
-        if (outcome := worst(counts)) not in (None, "pass", "unsupported")
+        if (outcome := worst_outcome(counts)) not in (None, "pass", "unsupported")
     ]
     return min(found, default=(len(WORST_FIRST), 0))
 
 
-def varied(found: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Result, Verdict]]:
+def pick_examples(found: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Result, Verdict]]:
     """Return up to ``most`` examples: first one for each reason, then further ones."""
     firsts: dict[str, int] = {}
     for place, (_, verdict) in enumerate(found):
@@ -152,22 +152,22 @@ def varied(found: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Res
     return [found[place] for place in (*chosen, *islice(others, most - len(chosen)))]
 
 
-def alive(run: Run) -> list[Kill]:
+def surviving_mutants(run: Run) -> list[Kill]:
     """Return the known-bad subjects that their own law does not fail."""
     return [kill for kill in run.kills if not kill.by.get(kill.law)]
 
 
-def idle(run: Run) -> list[Law]:
+def unneeded_laws(run: Run) -> list[LawInfo]:
     """Return the laws that fail none of the known-bad subjects written for them."""
     busy = {kill.law for kill in run.kills if kill.by.get(kill.law)}
     return [law for law in run.laws if law.id not in busy]
 
 
-def summary(counts: Counts) -> str:
+def outcomes_text(counts: Counts) -> str:
     """Return a text such as "3 fail, 27,799 pass", worst outcome first."""
     return ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
 
 
-def seen_outcomes(total: Counts) -> Iterator[tuple[Outcome, str]]:
+def occurring_outcomes(total: Counts) -> Iterator[tuple[Outcome, str]]:
     """Return the outcomes that occur, with their meanings, as a legend."""
     return ((outcome, OUTCOMES[outcome]) for outcome in OUTCOMES if total.get(outcome))

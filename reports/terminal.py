@@ -26,14 +26,14 @@ _NARROWEST = 40
 _LONGEST = 2_000
 
 
-class Cell(Struct, frozen=True):
+class StyledText(Struct, frozen=True):
     """A text with an optional tone, which selects the colour."""
 
     text: str
     tone: Tone | None = None
 
 
-Value = str | int | Cell
+Value = str | int | StyledText
 
 
 class Table(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Lines(Struct, frozen=True):
     """A list of entries: a head, and a text that is wrapped and indented under it. The title may be empty."""
 
     title: str
-    entries: list[tuple[Cell, str]]
+    entries: list[tuple[StyledText, str]]
 
 
 Section = Table | Lines
@@ -68,7 +68,7 @@ def render(sections: Sequence[Section], *, width: int, colour: bool) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def figure(number: int) -> str:
+def number_text(number: int) -> str:
     """Format a number with thousands separators, and zero as a dot."""
     return f"{number:,}" if number else "·"
 
@@ -92,7 +92,7 @@ def _table(table: Table, width: int, colour: bool) -> list[str]:
     return ["\n\n".join(_grid(table, cells, group, colour) for group in _groups(table, cells, width))]
 
 
-def _groups(table: Table, cells: list[list[Cell]], width: int) -> list[list[int]]:
+def _groups(table: Table, cells: list[list[StyledText]], width: int) -> list[list[int]]:
     """Return the groups of columns that fit into one width, from left to right."""
     widths = [
         max([len(heading) + _HEADING_PADDING, *(len(row[column].text) for row in cells)]) + _GAP
@@ -111,7 +111,7 @@ def _groups(table: Table, cells: list[list[Cell]], width: int) -> list[list[int]
     return groups or [labels]
 
 
-def _grid(table: Table, cells: list[list[Cell]], group: list[int], colour: bool) -> str:
+def _grid(table: Table, cells: list[list[StyledText]], group: list[int], colour: bool) -> str:
     return tabulate(
         [[_toned(row[c].text, row[c].tone, colour) for c in group] for row in cells],
         headers=[table.columns[c] for c in group],
@@ -121,15 +121,15 @@ def _grid(table: Table, cells: list[list[Cell]], group: list[int], colour: bool)
     )
 
 
-def _cell(value: Value) -> Cell:
-    if isinstance(value, Cell):
-        return Cell(_shown(value.text), value.tone)
+def _cell(value: Value) -> StyledText:
+    if isinstance(value, StyledText):
+        return StyledText(_shown(value.text), value.tone)
     if isinstance(value, int):
-        return Cell(figure(value), None if value else "dim")
-    return Cell(_shown(value))
+        return StyledText(number_text(value), None if value else "dim")
+    return StyledText(_shown(value))
 
 
-def _entry(head: Cell, rest: str, width: int, colour: bool) -> str:
+def _entry(head: StyledText, rest: str, width: int, colour: bool) -> str:
     """Format an entry on one line if it fits. Words are never broken, so that paths can be copied."""
     head, rest = _cell(head), _shown(rest)
     shown = _toned(head.text, head.tone, colour)

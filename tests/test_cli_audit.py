@@ -23,7 +23,7 @@ from toolparity.conformance.audit.summary import Audit
 from toolparity.conformance.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.findings import CODES
-from toolparity.reports.terminal import Cell, Lines, Table, render
+from toolparity.reports.terminal import Lines, StyledText, Table, render
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
 
@@ -303,7 +303,9 @@ def test_tables_fit_the_width(columns: int) -> None:
 
 
 def test_a_table_is_split_by_columns_and_keeps_its_labels() -> None:
-    table = Table("T", ["", "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "dddddddddd"], [["row", 1, 2000, 0, Cell("x")]])
+    table = Table(
+        "T", ["", "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "dddddddddd"], [["row", 1, 2000, 0, StyledText("x")]]
+    )
     whole = render([table], width=80, colour=False)
     split = render([table], width=40, colour=False)
     assert len(re.findall("^row", whole, re.MULTILINE)) == 1
@@ -314,8 +316,8 @@ def test_a_table_is_split_by_columns_and_keeps_its_labels() -> None:
 
 def test_colour_changes_nothing_else() -> None:
     sections = [
-        Table("T", ["", "n"], [["row", Cell("5", "bad")]]),
-        Lines("L", [(Cell("head", "warning"), "tail " * 30)]),
+        Table("T", ["", "n"], [["row", StyledText("5", "bad")]]),
+        Lines("L", [(StyledText("head", "warning"), "tail " * 30)]),
     ]
     plain = render(sections, width=60, colour=False)
     coloured = render(sections, width=60, colour=True)

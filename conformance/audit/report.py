@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from toolparity.normalizer.model import Policy
-from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, figure
+from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, number_text
 
 from .summary import ALL_CODES, SEVERITIES, Audit, WireFigures
 
@@ -38,7 +38,7 @@ def sections(audit: Audit, limit: int | None) -> list[Section]:
     """Return the sections of the terminal report, most important first."""
     wires = sorted(audit.wires)
     return [
-        Lines("", [(Cell(_headline(audit), "strong"), "")]),
+        Lines("", [(StyledText(_headline(audit), "strong"), "")]),
         _traffic(audit, wires),
         _policies(audit, wires, limit),
         _findings(audit, wires),
@@ -79,10 +79,12 @@ def _headline(audit: Audit) -> str:
     return text
 
 
-def _with_total(label: str, values: list[int], *, most: bool = False, bad: bool = False) -> list[str | int | Cell]:
+def _with_total(
+    label: str, values: list[int], *, most: bool = False, bad: bool = False
+) -> list[str | int | StyledText]:
     whole = max(values, default=0) if most else sum(values)
     shown = values if len(values) == 1 else [*values, whole]
-    return [label, *(Cell(figure(n), "bad") if bad and n else n for n in shown)]
+    return [label, *(StyledText(number_text(n), "bad") if bad and n else n for n in shown)]
 
 
 def _columns(wires: list[str]) -> list[str]:
@@ -100,7 +102,7 @@ def _traffic(audit: Audit, wires: list[str]) -> Table:
 
 
 def _policies(audit: Audit, wires: list[str], limit: int | None) -> Table:
-    rows: list[list[str | int | Cell]] = []
+    rows: list[list[str | int | StyledText]] = []
     if any(audit.wires[wire].calls for wire in wires):
         for policy in audit.wires[wires[0]].policies:
             figures = [audit.wires[wire].policies[policy] for wire in wires]
@@ -130,11 +132,11 @@ def _gravest_first(totals: dict[str, int]) -> list[str]:
 
 def _findings(audit: Audit, wires: list[str]) -> Table:
     totals = _totals(audit)
-    rows: list[list[str | int | Cell]] = []
+    rows: list[list[str | int | StyledText]] = []
     for code in _gravest_first(totals):
         severity = ALL_CODES[code].severity
         counts = [_count(audit.wires[wire], code) for wire in wires]
-        rows.append([Cell(severity, _TONES[severity]), *_with_total(code, counts)])
+        rows.append([StyledText(severity, _TONES[severity]), *_with_total(code, counts)])
     columns = ["", "code", *_columns(wires)[1:]]
     return Table("Findings", columns, rows, labels=2)
 
@@ -147,7 +149,7 @@ def _meanings(audit: Audit) -> Lines:
     totals = _totals(audit)
     graves = [code for code in _gravest_first(totals) if ALL_CODES[code].severity != "info"]
     entries = [
-        (Cell(code, _TONES[ALL_CODES[code].severity]), f"{ALL_CODES[code].means} {ALL_CODES[code].do}")
+        (StyledText(code, _TONES[ALL_CODES[code].severity]), f"{ALL_CODES[code].means} {ALL_CODES[code].do}")
         for code in graves
     ]
     return Lines("What they mean, and what to do", entries)
@@ -157,11 +159,11 @@ def _worst(audit: Audit) -> Lines:
     entries = []
     for place in audit.worst:
         named = f" ({place.id})" if place.id else ""
-        entries.append((Cell(place.place), f"{place.wire}: {', '.join(place.codes)}{named}"))
+        entries.append((StyledText(place.place), f"{place.wire}: {', '.join(place.codes)}{named}"))
     return Lines("The worst places", entries)
 
 
 def _unknown(audit: Audit) -> Lines:
     ordered = sorted(audit.unknown.items(), key=lambda item: (-item[1], item[0]))
-    entries = [(Cell(name), _counted(count, "exchange")) for name, count in ordered]
+    entries = [(StyledText(name), _counted(count, "exchange")) for name, count in ordered]
     return Lines("Not yet known: counted, not decoded", entries)

@@ -13,15 +13,15 @@ from toolparity.cassettes.library.inventory import Known, Lacking, Stray
 from toolparity.cassettes.recorder.verify import STEPS, Verified
 from toolparity.normalizer.model import Response, ServerToolCall, Text, ToolCall
 from toolparity.normalizer.policies import Selection
-from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, Value
+from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
 
 _ORIGINS: dict[str | None, Tone] = {"live": "good", "emulated": "warning", "imported": "dim", None: "bad"}
 _LONGEST = 60
 
 
-def origin(of: str | None) -> Cell:
+def origin(of: str | None) -> StyledText:
     """Return the table cell for an origin; None becomes "unknown"."""
-    return Cell(of or "unknown", _ORIGINS[of])
+    return StyledText(of or "unknown", _ORIGINS[of])
 
 
 def by_origin(origins: Iterable[str | None]) -> str:
@@ -50,7 +50,7 @@ def listed(cassettes: list[Known]) -> list[Section]:
         )
     headline = f"{len(cassettes):,} cassettes: {by_origin(one.origin for one in cassettes)}"
     columns = ["origin", "cassette", "surface", "answers", "model", "date", "sdk"]
-    return [Lines("", [(Cell(headline, "strong"), "")]), Table("", columns, rows, 2)]
+    return [Lines("", [(StyledText(headline, "strong"), "")]), Table("", columns, rows, 2)]
 
 
 def listed_json(cassettes: list[Known]) -> list[dict[str, Any]]:
@@ -73,15 +73,17 @@ def verified(verdicts: list[Verified]) -> list[Section]:
         wrong = {problem.step: problem.fault for problem in one.problems}
         marks: list[Value] = [_mark(step.name, one, wrong) for step in STEPS]
         rows.append([origin(one.origin), one.place.shown, *marks])
-    problems = [(Cell(str(problem), "bad"), "") for one in verdicts for problem in one.problems]
+    problems = [(StyledText(str(problem), "bad"), "") for one in verdicts for problem in one.problems]
     open_ = Counter(f"{step}: {why}" for one in verdicts if not one.problems for step, why in one.open.items())
     well = sum(not one.problems for one in verdicts)
     headline = f"{well:,} of {len(verdicts):,} cassettes are well: {by_origin(one.origin for one in verdicts)}"
     return [
         Table("", ["origin", "cassette", *(step.name for step in STEPS)], rows, 2),
         Lines("What is wrong", problems),
-        Lines("Not judged", [(Cell(what, "dim"), f"{count:,} cassettes") for what, count in sorted(open_.items())]),
-        Lines("", [(Cell(headline, "good" if well == len(verdicts) else "bad"), "")]),
+        Lines(
+            "Not judged", [(StyledText(what, "dim"), f"{count:,} cassettes") for what, count in sorted(open_.items())]
+        ),
+        Lines("", [(StyledText(headline, "good" if well == len(verdicts) else "bad"), "")]),
     ]
 
 
@@ -99,10 +101,10 @@ def verified_json(verdicts: list[Verified]) -> list[dict[str, Any]]:
     ]
 
 
-def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> Cell:
+def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> StyledText:
     if step in wrong:
-        return Cell("error" if wrong[step] else "fail", "bad")
-    return Cell("pass", "good") if step in one.passed else Cell("open", "dim")
+        return StyledText("error" if wrong[step] else "fail", "bad")
+    return StyledText("pass", "good") if step in one.passed else StyledText("open", "dim")
 
 
 # show
@@ -114,10 +116,10 @@ def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]])
     An interaction shows the blocks of its response, the stop reason, the selection, and findings above severity "info".
     """
     told = loaded.provenance
-    members = [(Cell(name, "dim"), str(value)) for name, value in told.as_metadata().items() if name != "origin"]
+    members = [(StyledText(name, "dim"), str(value)) for name, value in told.as_metadata().items() if name != "origin"]
     sections: list[Section] = [
-        Lines("", [(Cell(f"{told.origin}: {place}", "strong"), "")]),
-        Lines("", [(Cell("origin", "dim"), told.origin), *members]),
+        Lines("", [(StyledText(f"{told.origin}: {place}", "strong"), "")]),
+        Lines("", [(StyledText("origin", "dim"), told.origin), *members]),
     ]
     for number, (request, (response, selection)) in enumerate(zip(loaded.requests, answers, strict=True), 1):
         sections.append(
@@ -125,9 +127,9 @@ def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]])
                 f"{number}. {request.method} {request.uri}",
                 [
                     *(_block(block) for choice in response.choices for block in choice.blocks),
-                    (Cell("stop"), _stop(response)),
-                    (Cell(f"policy {selection.policy}"), _outcome(selection)),
-                    *((Cell(f.code, "warning"), f.message) for f in response.findings if f.severity != "info"),
+                    (StyledText("stop"), _stop(response)),
+                    (StyledText(f"policy {selection.policy}"), _outcome(selection)),
+                    *((StyledText(f.code, "warning"), f.message) for f in response.findings if f.severity != "info"),
                 ],
             )
         )
@@ -147,20 +149,20 @@ def shown_json(loaded: Loaded, place: str, answers: list[tuple[Response, Selecti
     }
 
 
-def _block(block: Any) -> tuple[Cell, str]:
+def _block(block: Any) -> tuple[StyledText, str]:
     kind = str(block.__struct_config__.tag)
     match block:
         case ToolCall():
             status = "" if block.status == "complete" else f"  [{block.status}]"
-            return Cell(
+            return StyledText(
                 kind, "good" if not status else "warning"
             ), f"{block.name} {_brief(block.arguments_text)}{status}"
         case ServerToolCall():
-            return Cell(kind), f"{block.tool} {_brief(block.arguments_text or '')}"
+            return StyledText(kind), f"{block.tool} {_brief(block.arguments_text or '')}"
         case Text():
-            return Cell(kind), _brief(block.text)
+            return StyledText(kind), _brief(block.text)
         case _:
-            return Cell(kind), _brief(getattr(block, "text", None) or "")
+            return StyledText(kind), _brief(getattr(block, "text", None) or "")
 
 
 def _stop(response: Response) -> str:
@@ -192,8 +194,10 @@ def aged(cassettes: list[tuple[Known, int]], limits: dict[int, str]) -> list[Sec
         if told is None:
             continue
         over = limits.get(index)
-        told_over = {"fail": Cell("too old", "bad"), "warn": Cell("old", "warning")}.get(over or "", Cell(""))
-        rows.append([origin(told.origin), one.place.shown, str(told.day), Cell(f"{days:,}"), told_over])
+        told_over = {"fail": StyledText("too old", "bad"), "warn": StyledText("old", "warning")}.get(
+            over or "", StyledText("")
+        )
+        rows.append([origin(told.origin), one.place.shown, str(told.day), StyledText(f"{days:,}"), told_over])
     return [Table("", ["origin", "cassette", "date", "days", "verdict"], rows, 2)]
 
 

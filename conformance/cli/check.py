@@ -11,7 +11,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports import results
 from toolparity.reports.results import Report
-from toolparity.reports.statistics import alive, idle
+from toolparity.reports.statistics import surviving_mutants, unneeded_laws
 
 from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad
@@ -165,6 +165,6 @@ def _code(run: results.Run) -> int:
 def _kill(ctx: click.Context, choice: CaseFilter, jobs: int, told: dict[str, Path]) -> None:
     with Progress(len(known_bad()), "killing") as progress:
         made = Report(kill.run(choice, jobs=jobs, on_progress=progress.advance))
-    code = exits.decide(ctx, exits.FAILED if alive(made.run) or idle(made.run) else exits.ALL_WELL)
+    code = exits.decide(ctx, exits.FAILED if surviving_mutants(made.run) or unneeded_laws(made.run) else exits.ALL_WELL)
     _tell(made, told)
     ctx.exit(code)

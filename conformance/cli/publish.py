@@ -63,9 +63,9 @@ The current report: [the page](index.html), [the results](results.json.gz). Writ
 class PublishedIndex(Struct, frozen=True):
     """The part of the published results that `behind` compares."""
 
-    subjects: list[results.Tested]
-    laws: list[results.Law]
-    scenarios: list[results.Scenario]
+    subjects: list[results.SubjectInfo]
+    laws: list[results.LawInfo]
+    scenarios: list[results.ScenarioInfo]
 
 
 def run(choice: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
@@ -81,7 +81,7 @@ def killed(choice: CaseFilter, on_progress: Callable[[int], None] = lambda subje
 
 def joined(old: Run, new: Run) -> Run:
     """Merge two runs. The new run takes precedence, and what is no longer in the suite is removed."""
-    both = results.merged([old, new])
+    both = results.merge([old, new])
     known = scenarios()
     kept = replace(
         both,

@@ -16,7 +16,7 @@ from toolparity.cassettes.library import files
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.errors import MissingKey, ToolparityError
-from toolparity.reports.terminal import Cell, Lines, Section, Table, Tone, render
+from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, render
 
 from . import exits, screen
 from .names import must_fit
@@ -204,15 +204,15 @@ def _sections(done: list[JobResult], into: Path) -> list[Section]:
     sections: list[Section] = [table]
     for one in done:
         if one.outcome is not None and one.outcome.changes:
-            shown = [(Cell(str(change)), "") for change in one.outcome.changes[:_MOST_CHANGES]]
+            shown = [(StyledText(str(change)), "") for change in one.outcome.changes[:_MOST_CHANGES]]
             more = len(one.outcome.changes) - _MOST_CHANGES
             if more > 0:
-                shown.append((Cell(f"and {more} more", "dim"), ""))
+                shown.append((StyledText(f"and {more} more", "dim"), ""))
             sections.append(Lines(f"What changed: {one.job.name}", shown))
-    failed = [(Cell(one.job.name, "bad"), _why(one)) for one in done if one.error is not None]
+    failed = [(StyledText(one.job.name, "bad"), _why(one)) for one in done if one.error is not None]
     sections.append(Lines("Not recorded; what stood there before still stands", failed))
     look = f"toolparity cassettes list --library {shlex.quote(str(into))}"
-    sections.append(Lines("", [(Cell("library"), str(into.absolute())), (Cell("to look at it"), look)]))
+    sections.append(Lines("", [(StyledText("library"), str(into.absolute())), (StyledText("to look at it"), look)]))
     return sections
 
 

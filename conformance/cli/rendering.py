@@ -12,7 +12,7 @@ import click
 from toolparity.reports import formats
 from toolparity.reports.compare import compare
 from toolparity.reports.files import STDIN, load
-from toolparity.reports.results import Report, Run, merged
+from toolparity.reports.results import Report, Run, merge
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
@@ -65,7 +65,7 @@ def read_once(*paths: Path) -> None:
 def others(old: Sequence[Path], earlier: Sequence[Path]) -> tuple[Run | None, list[Run]]:
     """Return the run to compare with, or None, and the earlier runs, oldest first. Raises UnreadableResults."""
     read_once(*old, *earlier)
-    before = merged([load(path) for path in old]) if old else None
+    before = merge([load(path) for path in old]) if old else None
     return before, sorted((load(path) for path in earlier), key=lambda one: one.date)
 
 

@@ -9,7 +9,7 @@ import click
 
 from toolparity.reports.compare import compare
 from toolparity.reports.files import load
-from toolparity.reports.results import Report, merged
+from toolparity.reports.results import Report, merge
 
 from . import exits, rendering
 
@@ -39,7 +39,7 @@ def command(
     """
     told = rendering.files(given)
     rendering.read_once(*results, *old, *earlier)
-    made = Report(merged([load(path) for path in results]), *rendering.others(old, earlier))
+    made = Report(merge([load(path) for path in results]), *rendering.others(old, earlier))
     ran = bool(made.run.results or made.run.kills)
     code = exits.decide(ctx, exits.code(failed=rendering.regressed(made), ran=ran))
     rendering.write(made, told)

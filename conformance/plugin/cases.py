@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.reports.results import BAD, Result, Seen, Tested, Traffic, Verdict
+from toolparity.reports.results import BAD, Result, SubjectInfo, Traffic, Verdict, WireExcerpt
 
 from ..cases.case import Case
 from ..laws import LAWS
@@ -110,10 +110,10 @@ class CaseItem(pytest.Item):
             pytest.skip(result.verdicts[0].reason if result.verdicts else "no law applies")
 
     @property
-    def tested(self) -> Tested:
+    def tested(self) -> SubjectInfo:
         """The subject, as a report describes it."""
         one = self.parent.bench.subject
-        return Tested(one.name, one.version, sorted(one.claims), None if one.wires is None else sorted(one.wires))
+        return SubjectInfo(one.name, one.version, sorted(one.claims), None if one.wires is None else sorted(one.wires))
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         if isinstance(excinfo.value, LawBroken):
@@ -127,12 +127,12 @@ class CaseItem(pytest.Item):
 class LawBroken(AssertionError):
     """The failing verdicts of a case, as the message of the pytest failure."""
 
-    def __init__(self, result: Result, verdicts: list[Verdict], rounds: list[Seen]) -> None:
+    def __init__(self, result: Result, verdicts: list[Verdict], rounds: list[WireExcerpt]) -> None:
         self.verdicts = verdicts
         super().__init__("\n\n".join(_told(result, verdict, rounds) for verdict in verdicts))
 
 
-def _told(result: Result, verdict: Verdict, rounds: list[Seen]) -> str:
+def _told(result: Result, verdict: Verdict, rounds: list[WireExcerpt]) -> str:
     law = LAWS[verdict.check].sentence if verdict.check in LAWS else ""
     lines = [f"{verdict.check}: {verdict.reason}", f"  the law:  {law}"]
     lines += [f"  {label:9} {text}" for label, text in (("expected:", verdict.expected), ("got:", verdict.got)) if text]

@@ -26,7 +26,7 @@ from .cases import CaseItem
 class CaseReport(Struct, frozen=True):
     """The result of one case, with its subject and its wire excerpt."""
 
-    tested: results.Tested
+    tested: results.SubjectInfo
     result: results.Result
     traffic: results.Traffic | None
 
@@ -68,7 +68,7 @@ class ResultCollector:
         order = {case: place for place, case in enumerate(CaseFilter().cases())}
         parts = sorted(self._parts, key=lambda part: (part.result.subject, order[_case(part.result)]))
         cases = [_case(part.result) for part in parts]
-        tested: dict[str, results.Tested] = {}
+        tested: dict[str, results.SubjectInfo] = {}
         for part in parts:
             before = tested.get(part.tested.name)
             seconds = part.result.seconds + (before.seconds if before is not None else 0)

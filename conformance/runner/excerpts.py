@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.reports.results import Seen, Traffic, brief
+from toolparity.reports.results import Traffic, WireExcerpt, brief
 
 from ..cases.case import Case, CaseRound
 from ..subjects import SubjectExchange
@@ -21,7 +21,7 @@ BLOCKS = 1200
 
 def seen(case: Case, rounds: Sequence[CaseRound]) -> Traffic:
     """Return the wire excerpts of a case, with the file that holds the traffic."""
-    told = [Seen(excerpt(one.ask), sum(map(len, one.ask.pieces)), _blocks(one.ask)) for one in rounds]
+    told = [WireExcerpt(excerpt(one.ask), sum(map(len, one.ask.pieces)), _blocks(one.ask)) for one in rounds]
     return Traffic(case.scenario, case.surface, case.mode, told, source_path(case))
 
 

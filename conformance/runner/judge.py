@@ -18,7 +18,7 @@ from msgspec import Struct
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.policies import POLICIES
-from toolparity.reports.results import Result, Told, Traffic, Verdict, brief
+from toolparity.reports.results import Result, SubjectReport, Traffic, Verdict, brief
 
 from ..answer import SubjectAnswer, parse_answer
 from ..cases.case import Case, CaseRound, Evidence
@@ -113,7 +113,7 @@ class Judge:
         failed.
         """
         began = time.perf_counter()
-        told: list[Told] = []
+        told: list[SubjectReport] = []
         if why := self.supports(case):
             verdicts = [Verdict("conservation", "unsupported", why)]
         else:
@@ -237,9 +237,11 @@ def _judged(law: Law, evidence: Evidence) -> Verdict | None:
     return Verdict(law.id, "fail", brief(failure.reason), failure.round, expected, got)
 
 
-def _told(answer: SubjectAnswer) -> Told:
+def _told(answer: SubjectAnswer) -> SubjectReport:
     """Return the part of an answer that a report shows."""
     dropped, rejected = (call_texts(calls or ()) for calls in (answer.dropped, answer.rejected))
     warnings = [brief(line) for line in answer.warnings]
     error = brief(answer.error or "")
-    return Told(call_texts(answer.acted), dropped, rejected, warnings, list(answer.findings), answer.stop or "", error)
+    return SubjectReport(
+        call_texts(answer.acted), dropped, rejected, warnings, list(answer.findings), answer.stop or "", error
+    )

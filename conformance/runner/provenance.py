@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from toolparity.cassettes.library import RECORDED, load, path_for
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.reports.results import Source
+from toolparity.reports.results import EvidenceSource
 
 from ..cases.case import Case
 from ..cases.scenarios import scenarios
@@ -22,20 +22,20 @@ def source_path(case: Case) -> str:
     return f"scenarios/{body.file or f'{scenario.id}.toml'}"
 
 
-def sources(cases: Iterable[Case]) -> list[Source]:
+def sources(cases: Iterable[Case]) -> list[EvidenceSource]:
     """Return one source for each cassette and each handwritten body that the cases need, in their order."""
-    found: dict[str, Source] = {}
+    found: dict[str, EvidenceSource] = {}
     for case in cases:
         path = source_path(case)
         if path in found:
             continue
         if scenarios()[case.scenario].script is None:
-            found[path] = Source(path, "written")
+            found[path] = EvidenceSource(path, "written")
             continue
         try:
             told = load(path_for(case.surface, case.scenario, case.stream)).provenance
         except ToolparityError:
             continue  # the verdicts of the cases report it
         sdk = f"{told.sdk} {told.sdk_version}"
-        found[path] = Source(path, told.origin, str(told.date), told.provider, told.model or "", sdk)
+        found[path] = EvidenceSource(path, told.origin, str(told.date), told.provider, told.model or "", sdk)
     return list(found.values())

@@ -67,16 +67,18 @@ def run(
     )
 
 
-def law_reports() -> list[results.Law]:
+def law_reports() -> list[results.LawInfo]:
     """Return all laws in the form of a report."""
-    return [results.Law(law.id, law.sentence, law.level) for law in LAWS.values()]
+    return [results.LawInfo(law.id, law.sentence, law.level) for law in LAWS.values()]
 
 
-def scenario_reports(cases: Iterable[Case]) -> list[results.Scenario]:
+def scenario_reports(cases: Iterable[Case]) -> list[results.ScenarioInfo]:
     """Return the scenarios of these cases in the form of a report."""
     known = scenarios()
     ids = dict.fromkeys(case.scenario for case in cases)
-    return [results.Scenario(id, known[id].file.title, known[id].file.level, list(known[id].file.guards)) for id in ids]
+    return [
+        results.ScenarioInfo(id, known[id].file.title, known[id].file.level, list(known[id].file.guards)) for id in ids
+    ]
 
 
 def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.BaselineEntry]]:
@@ -109,6 +111,6 @@ def now() -> str:
     return at.isoformat(timespec="seconds")
 
 
-def _tested(one: Subject, seconds: float) -> results.Tested:
+def _tested(one: Subject, seconds: float) -> results.SubjectInfo:
     wires = None if one.wires is None else sorted(one.wires)
-    return results.Tested(one.name, one.version, sorted(one.claims), wires, round(seconds, 3))
+    return results.SubjectInfo(one.name, one.version, sorted(one.claims), wires, round(seconds, 3))

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 
-from ..compare import counted
+from ..compare import count_text
 from ..escape import cut
 from .columns import NAME, WORDS
 from .shell import page
@@ -23,7 +23,7 @@ SEVERITIES = {"error": ("!", "error"), "warning": ("▲", "expected"), "info": (
 _MODELS = 60
 
 
-class Policy(Struct):
+class PolicyFigures(Struct):
     """Calls by what a policy does with them. ``responses`` is the number of responses that would lose a call."""
 
     kept: int = 0
@@ -32,16 +32,16 @@ class Policy(Struct):
     responses: int = 0
 
 
-class Model(Struct):
+class ModelFigures(Struct):
     """Figures of a model on one wire."""
 
     exchanges: int
     calls: int
     parallel: int
-    policies: dict[str, Policy]
+    policies: dict[str, PolicyFigures]
 
 
-class Wire(Struct):
+class WireFigures(Struct):
     """Figures of a wire, as in the output of ``toolparity audit --json``."""
 
     exchanges: int
@@ -58,9 +58,9 @@ class Wire(Struct):
     truncated: int
     invalid: int
     unfinished: int
-    policies: dict[str, Policy]
+    policies: dict[str, PolicyFigures]
     findings: dict[str, int]
-    models: dict[str, Model]
+    models: dict[str, ModelFigures]
 
 
 class Example(Struct):
@@ -72,7 +72,7 @@ class Example(Struct):
     message: str
 
 
-class Place(Struct):
+class WorstExchange(Struct):
     """An exchange with the finding codes that it has."""
 
     place: str
@@ -81,7 +81,7 @@ class Place(Struct):
     codes: list[str]
 
 
-class Code(Struct):
+class CodeInfo(Struct):
     """Severity and meaning of a finding code, and what to do about it."""
 
     severity: Literal["info", "warning", "error"]
@@ -96,12 +96,12 @@ class Audited(Struct):
     limit: int | None
     audited: int
     exchanges: int
-    wires: dict[str, Wire]
+    wires: dict[str, WireFigures]
     unknown: dict[str, int]
-    worst: list[Place]
+    worst: list[WorstExchange]
     problems: int
     faults: int
-    codes: dict[str, Code]
+    codes: dict[str, CodeInfo]
     examples: dict[str, list[Example]]
     skipped: int = 0
 
@@ -114,7 +114,7 @@ class Headline(NamedTuple):
     sentence: str
 
 
-class Row(NamedTuple):
+class ModelRow(NamedTuple):
     """Figures of one model, or of the whole wire if ``model`` is ""."""
 
     wire: str
@@ -122,10 +122,10 @@ class Row(NamedTuple):
     exchanges: int
     calls: int
     parallel: int
-    policies: dict[str, Policy]
+    policies: dict[str, PolicyFigures]
 
 
-class Found(NamedTuple):
+class CodeRow(NamedTuple):
     """A finding code with its number of occurrences. ``by``: wire and number."""
 
     code: str
@@ -152,9 +152,9 @@ def render(told: Mapping[str, Any]) -> bytes:
         "headline": headline(audit, policies),
         "policies": policies,
         "totals": {name: _total(audit, name) for name in policies},
-        "rows": rows(audit),
+        "model_rows": model_rows(audit),
         "left": sum(max(0, len(wire.models) - _MODELS) for wire in audit.wires.values()),
-        "found": found(audit),
+        "code_rows": code_rows(audit),
         "data": "data:application/json;base64," + base64.b64encode(json_codec.encode(told)).decode(),
     }
     return page("audit.html.j2", context, styles=STYLES)
@@ -163,35 +163,34 @@ def render(told: Mapping[str, Any]) -> bytes:
 def headline(audit: Audited, policies: list[str]) -> Headline:
     """Return the headline: the policies that would drop most calls, and how many."""
     calls = sum(wire.calls for wire in audit.wires.values())
-    told = (
-        f"{counted(audit.audited, 'exchange')} of {counted(len(audit.wires), 'wire')}, {counted(calls, 'client call')}."
-    )
+    audited = f"{count_text(audit.audited, 'exchange')} of {count_text(len(audit.wires), 'wire')}"
+    told = f"{audited}, {count_text(calls, 'client call')}."
     if not audit.audited:
         return Headline("odd", "Nothing was audited", "No exchange of a known wire was found.")
     dropped = {name: _total(audit, name).dropped for name in policies}
     if lost := max(dropped.values(), default=0):
         names = [name for name, number in dropped.items() if number == lost]
-        text = f"The policy {' or '.join(names)} would drop {lost:,} of {counted(calls, 'client call')}"
+        text = f"The policy {' or '.join(names)} would drop {lost:,} of {count_text(calls, 'client call')}"
         return Headline("bad", text, told)
     if any(_total(audit, name).rejected for name in policies):
         return Headline("odd", "No policy would drop a call, and some calls cannot run", told)
     return Headline("good", "No policy would drop a call", told)
 
 
-def rows(audit: Audited) -> list[Row]:
+def model_rows(audit: Audited) -> list[ModelRow]:
     """Return a row per wire, each followed by its models, those with most calls first."""
     made = []
     for name, wire in sorted(audit.wires.items()):
-        made.append(Row(cut(name, NAME), "", wire.exchanges, wire.calls, wire.parallel, wire.policies))
+        made.append(ModelRow(cut(name, NAME), "", wire.exchanges, wire.calls, wire.parallel, wire.policies))
         models = sorted(wire.models.items(), key=lambda item: (-item[1].calls, -item[1].exchanges, item[0]))
         made += [
-            Row(cut(name, NAME), cut(model, NAME), one.exchanges, one.calls, one.parallel, one.policies)
+            ModelRow(cut(name, NAME), cut(model, NAME), one.exchanges, one.calls, one.parallel, one.policies)
             for model, one in models[:_MODELS]
         ]
     return made
 
 
-def found(audit: Audited) -> list[Found]:
+def code_rows(audit: Audited) -> list[CodeRow]:
     """Return the finding codes, by severity and then by number."""
     made = []
     for code, row in audit.codes.items():
@@ -202,11 +201,11 @@ def found(audit: Audited) -> list[Found]:
             Example(cut(one.place, WORDS), cut(one.id, NAME) if one.id else None, one.wire, cut(one.message, WORDS))
             for one in audit.examples.get(code, [])
         ]
-        made.append(Found(code, sign, mark, row.severity, number, by, row.means, row.do, examples))
+        made.append(CodeRow(code, sign, mark, row.severity, number, by, row.means, row.do, examples))
     order = list(SEVERITIES)
     return sorted(made, key=lambda one: (order.index(one.severity), -one.number, one.code))
 
 
-def _total(audit: Audited, policy: str) -> Policy:
-    found = [wire.policies[policy] for wire in audit.wires.values()]
-    return Policy(*(sum(getattr(one, name) for one in found) for name in Policy.__struct_fields__))
+def _total(audit: Audited, policy: str) -> PolicyFigures:
+    code_rows = [wire.policies[policy] for wire in audit.wires.values()]
+    return PolicyFigures(*(sum(getattr(one, name) for one in code_rows) for name in PolicyFigures.__struct_fields__))

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..compare import Change, Comparison, Moved, compare
+from ..compare import Comparison, EntryChange, VerdictChange, compare
 from ..escape import cut
-from ..results import Report, Result, Source, Tested
+from ..results import EvidenceSource, Report, Result, SubjectInfo
 from . import links
 from .columns import NAME, WORDS
-from .outcome_icons import MARKS, Mark
+from .outcome_icons import MARKS, OutcomeIcon
 
 #: Maximum rows of a list. The others are counted.
 _MOST = 40
 
 
-class Row(NamedTuple):
+class ChangeRow(NamedTuple):
     """One change. ``link`` is "" if this run does not have the case or subject."""
 
     what: str
     link: str
     law: str
-    before: Mark | None
-    after: Mark | None
+    before: OutcomeIcon | None
+    after: OutcomeIcon | None
     told: str
 
 
-class List(NamedTuple):
+class ChangeList(NamedTuple):
     """One kind of change. ``left`` is the number of changes without a row."""
 
     title: str
     tone: str
     number: int
-    rows: list[Row]
+    rows: list[ChangeRow]
     left: int
 
 
@@ -42,7 +42,7 @@ class Changes(NamedTuple):
 
     sentence: str
     tone: str
-    lists: list[List]
+    lists: list[ChangeList]
 
 
 def changes(report: Report) -> Changes | None:
@@ -50,7 +50,7 @@ def changes(report: Report) -> Changes | None:
     if report.before is None:
         return None
     found = compare(report.before, report.run)
-    verdicts: list[tuple[str, str, Sequence[Change]]] = [
+    verdicts: list[tuple[str, str, Sequence[VerdictChange]]] = [
         ("Regressions", "bad", found.regressions),
         ("Fixes", "good", found.fixes),
         ("Other outcomes", "", found.others),
@@ -73,15 +73,15 @@ def _tone(found: Comparison) -> str:
     return "bad" if found.regressions else "good" if found.fixes or found.same else "odd"
 
 
-def _list(title: str, tone: str, rows: list[Row], number: int) -> List:
-    return List(title, tone, number, rows, number - len(rows))
+def _list(title: str, tone: str, rows: list[ChangeRow], number: int) -> ChangeList:
+    return ChangeList(title, tone, number, rows, number - len(rows))
 
 
-def _change(one: Change) -> Row:
+def _change(one: VerdictChange) -> ChangeRow:
     was, now = one.before, one.after
     told = now or was
     assert told is not None
-    return Row(
+    return ChangeRow(
         _named(one.result),
         links.case(one.result) if now else "",
         cut(told.check, NAME),
@@ -91,28 +91,28 @@ def _change(one: Change) -> Row:
     )
 
 
-def _case(one: Result, there: bool) -> Row:
-    return Row(_named(one), links.case(one) if there else "", "", None, None, "")
+def _case(one: Result, there: bool) -> ChangeRow:
+    return ChangeRow(_named(one), links.case(one) if there else "", "", None, None, "")
 
 
 def _named(one: Result) -> str:
     return cut(f"{one.subject}  {one.case}", 300)
 
 
-def _subject(moved: Moved[Tested]) -> Row:
+def _subject(moved: EntryChange[SubjectInfo]) -> ChangeRow:
     was, now = moved
-    name = (now or was or Tested("", "")).name
+    name = (now or was or SubjectInfo("", "")).name
     told = f"{was.version if was else 'not there'} → {now.version if now else 'gone'}"
     if was and now and was.version == now.version:
         told = f"claims {', '.join(was.claims) or 'nothing'} → {', '.join(now.claims) or 'nothing'}"
-    return Row(cut(name, 300), links.filtered(subject=name) if now else "", "", None, None, cut(told, 300))
+    return ChangeRow(cut(name, 300), links.filtered(subject=name) if now else "", "", None, None, cut(told, 300))
 
 
-def _source(moved: Moved[Source]) -> Row:
+def _source(moved: EntryChange[EvidenceSource]) -> ChangeRow:
     was, now = moved
-    path = (now or was or Source("", "")).path
-    return Row(cut(path, 300), "", "", None, None, cut(f"{_of(was)} → {_of(now)}", 300))
+    path = (now or was or EvidenceSource("", "")).path
+    return ChangeRow(cut(path, 300), "", "", None, None, cut(f"{_of(was)} → {_of(now)}", 300))
 
 
-def _of(one: Source | None) -> str:
+def _of(one: EvidenceSource | None) -> str:
     return " ".join(part for part in (one.origin, one.date[:10], one.model, one.sdk) if part) if one else "none"

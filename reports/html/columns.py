@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from toolparity.normalizer import json_codec
 
 from ..escape import cut
-from ..results import OUTCOMES, Result, Run, Told, Verdict
+from ..results import OUTCOMES, Result, Run, SubjectReport, Verdict
 
 #: Maximum lengths in characters: of names, and of other texts.
 NAME, WORDS = 200, 2_000
@@ -163,14 +163,14 @@ class Columns:
         row = (law, outcome, add(verdict.reason), round, add(verdict.expected), add(verdict.got))
         return self.verdicts.setdefault(row, len(self.verdicts))
 
-    def _told_number(self, key: bytes, told: list[Told]) -> int:
+    def _told_number(self, key: bytes, told: list[SubjectReport]) -> int:
         found = self._told.get(key)
         if found is None:
             found = self._told[key] = len(self.told)
             self.told.append([self._round(one) for one in told])
         return found
 
-    def _round(self, told: Told) -> list[Any]:
+    def _round(self, told: SubjectReport) -> list[Any]:
         add = self.texts.add
         lists = (told.calls, told.dropped, told.rejected, told.warnings, told.findings)
         row: list[Any] = [[add(text) for text in _first(texts)] for texts in lists]

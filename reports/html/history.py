@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..escape import cut
 from ..results import OUTCOMES, Outcome, Report, Run
-from ..statistics import Counts, judged, kept
+from ..statistics import Counts, judged_count, kept_count
 from .columns import NAME
 
 #: Maximum number of runs, the latest ones.
@@ -14,7 +14,7 @@ _RUNS = 24
 
 
 class Point(NamedTuple):
-    """One run. ``kept`` and ``judged`` are numbers of verdicts."""
+    """One run. ``kept_count`` and ``judged_count`` are numbers of verdicts."""
 
     date: str
     version: str
@@ -24,7 +24,7 @@ class Point(NamedTuple):
     judged: int
 
 
-class Row(NamedTuple):
+class HistoryRow(NamedTuple):
     """A subject with kept and judged verdicts per run; None if the run does not have it."""
 
     name: str
@@ -35,7 +35,7 @@ class History(NamedTuple):
     """``points``: oldest run first, the run of this page last. ``left``: number of omitted earlier runs."""
 
     points: list[Point]
-    rows: list[Row]
+    rows: list[HistoryRow]
     left: int
 
 
@@ -52,7 +52,10 @@ def history(report: Report) -> History | None:
     sums = [_sums(run) for run in shown]
     names = dict.fromkeys(one.name for run in reversed(shown) for one in run.subjects)
     points = [_point(run, found) for run, found in zip(shown, sums, strict=True)]
-    rows = [Row(cut(name, NAME), [_judged(found[name]) if name in found else None for found in sums]) for name in names]
+    rows = [
+        HistoryRow(cut(name, NAME), [_judged(found[name]) if name in found else None for found in sums])
+        for name in names
+    ]
     return History(points, rows, len(runs) - len(shown))
 
 
@@ -72,4 +75,4 @@ def _point(run: Run, found: dict[str, dict[Outcome, int]]) -> Point:
 
 
 def _judged(counts: Counts) -> tuple[int, int]:
-    return kept(counts), judged(counts)
+    return kept_count(counts), judged_count(counts)

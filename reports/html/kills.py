@@ -6,34 +6,34 @@ from typing import NamedTuple
 
 from ..escape import cut
 from ..results import Run
-from ..statistics import alive, idle
+from ..statistics import surviving_mutants, unneeded_laws
 from .columns import NAME, WORDS
 
 
-class Cell(NamedTuple):
+class KillCount(NamedTuple):
     """A count of cases. ``own`` is True in the column of the law that must fail this subject."""
 
     number: int
     own: bool
 
 
-class Row(NamedTuple):
+class KillRow(NamedTuple):
     """A known-bad subject. ``dead`` is True if its own law failed it."""
 
     name: str
     sentence: str
     law: str
     dead: bool
-    cells: list[Cell]
+    cells: list[KillCount]
 
 
 class Matrix(NamedTuple):
-    """The matrix. ``idle`` contains the laws that fail none of the known-bad subjects written for them."""
+    """The matrix. ``unneeded_laws`` contains the laws that fail none of the known-bad subjects written for them."""
 
     laws: list[str]
-    rows: list[Row]
+    rows: list[KillRow]
     dead: int
-    idle: list[str]
+    unneeded_laws: list[str]
 
 
 def matrix(run: Run) -> Matrix | None:
@@ -42,14 +42,14 @@ def matrix(run: Run) -> Matrix | None:
         return None
     laws = list(dict.fromkeys([*(law.id for law in run.laws), *(one.law for one in run.kills)]))
     rows = [
-        Row(
+        KillRow(
             cut(one.name, NAME),
             cut(one.sentence, WORDS),
             cut(one.law, NAME),
             bool(one.by.get(one.law)),
-            [Cell(one.by.get(law, 0), law == one.law) for law in laws],
+            [KillCount(one.by.get(law, 0), law == one.law) for law in laws],
         )
         for one in run.kills
     ]
-    dead = len(rows) - len(alive(run))
-    return Matrix([cut(law, NAME) for law in laws], rows, dead, [cut(law.id, NAME) for law in idle(run)])
+    dead = len(rows) - len(surviving_mutants(run))
+    return Matrix([cut(law, NAME) for law in laws], rows, dead, [cut(law.id, NAME) for law in unneeded_laws(run)])

@@ -8,7 +8,7 @@ from .. import statistics
 from ..results import BROKEN, OUTCOMES
 
 
-class Mark(NamedTuple):
+class OutcomeIcon(NamedTuple):
     """``name`` is also the class in the style sheet. ``sign`` is one character, ``label`` the displayed name."""
 
     name: str
@@ -30,17 +30,17 @@ _SIGNS = {
 #: Order of the outcomes in a cell with several, and after them the marks of cells without an outcome.
 WORST = (*statistics.WORST_FIRST, "idle", "unrun", "none")
 
-MARKS: dict[str, Mark] = {
-    **{name: Mark(name, *_SIGNS[name], means) for name, means in OUTCOMES.items()},
-    "idle": Mark("idle", "∘", "no law here", "The cases are there, and the law chosen says nothing of them."),
-    "unrun": Mark("unrun", "○", "not run", "The case is there for others; this subject was not put to it."),
-    "none": Mark("none", "·", "not applicable", "There is no such case: the wire or the mode cannot have it."),
+MARKS: dict[str, OutcomeIcon] = {
+    **{name: OutcomeIcon(name, *_SIGNS[name], means) for name, means in OUTCOMES.items()},
+    "idle": OutcomeIcon("idle", "∘", "no law here", "The cases are there, and the law chosen says nothing of them."),
+    "unrun": OutcomeIcon("unrun", "○", "not run", "The case is there for others; this subject was not put to it."),
+    "none": OutcomeIcon("none", "·", "not applicable", "There is no such case: the wire or the mode cannot have it."),
 }
 
 #: Outcomes that need attention.
 NOTABLE = (*BROKEN, "stale")
 
 
-def worst(counts: statistics.Counts) -> Mark:
+def worst_icon(counts: statistics.Counts) -> OutcomeIcon:
     """Return the mark of the worst outcome in a cell."""
-    return MARKS[statistics.worst(counts) or "none"]
+    return MARKS[statistics.worst_outcome(counts) or "none"]

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..compare import counted
+from ..compare import count_text
 from ..escape import cut
 from ..results import OUTCOMES, Outcome, Run
-from ..statistics import Counts, Standing, alive, breaking, idle, judged, kept, passing
+from ..statistics import (
+    Counts,
+    Standing,
+    breaking_text,
+    judged_count,
+    kept_count,
+    passing_text,
+    surviving_mutants,
+    unneeded_laws,
+)
 from . import links
 from .columns import NAME, ORDER, WORDS, Columns
-from .outcome_icons import MARKS, NOTABLE, Mark, worst
+from .outcome_icons import MARKS, NOTABLE, OutcomeIcon, worst_icon
 
 #: Subject -> law -> outcome -> number of cases.
 Tallies = Mapping[str, Mapping[str, Counts]]
@@ -28,13 +37,13 @@ class Headline(NamedTuple):
 class Count(NamedTuple):
     """The number of verdicts with one outcome."""
 
-    mark: Mark
+    mark: OutcomeIcon
     number: int
     link: str
 
 
-class Subject(NamedTuple):
-    """A row of the subjects. ``passed`` and ``applied`` count cases, ``kept`` and ``judged`` verdicts."""
+class SubjectRow(NamedTuple):
+    """A row of the subjects. ``passed`` and ``applied`` count cases, ``kept_count`` and ``judged_count`` verdicts."""
 
     name: str
     version: str
@@ -46,14 +55,14 @@ class Subject(NamedTuple):
     broken: int
     kept: int
     judged: int
-    mark: Mark
+    mark: OutcomeIcon
     link: str
 
 
-class Cell(NamedTuple):
+class LawCell(NamedTuple):
     """One law and one subject. ``tip`` is the full text of the cell."""
 
-    mark: Mark
+    mark: OutcomeIcon
     kept: int
     judged: int
     tip: str
@@ -66,7 +75,7 @@ class LawRow(NamedTuple):
     id: str
     sentence: str
     level: str
-    cells: list[Cell]
+    cells: list[LawCell]
 
 
 def tallies(columns: Columns) -> Tallies:
@@ -94,22 +103,25 @@ def headline(run: Run, found: Tallies, standings: Sequence[Standing]) -> Headlin
     sums = {name: total(laws) for name, laws in found.items()}
     over = {outcome: sum(one[outcome] for one in sums.values()) for outcome in OUTCOMES}
     took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # published results have no duration
-    told = f"{passing(standings)}. {counted(len(run.results), 'case')}, {counted(sum(over.values()), 'verdict')}{took}."
+    size = f"{count_text(len(run.results), 'case')}, {count_text(sum(over.values()), 'verdict')}"
+    told = f"{passing_text(standings)}. {size}{took}."
     if over["expected"]:
         told += f" A baseline expects {over['expected']:,} of the failures."
-    living = len(alive(run))
+    living = len(surviving_mutants(run))
     if not sum(over.values()) and run.kills:
-        text = f"{len(run.kills) - living} of {counted(len(run.kills), 'known-bad subject')} failed by their law"
-        return Headline("bad" if living or idle(run) else "good", text, "No case was put to any other subject.")
+        text = f"{len(run.kills) - living} of {count_text(len(run.kills), 'known-bad subject')} failed by their law"
+        return Headline(
+            "bad" if living or unneeded_laws(run) else "good", text, "No case was put to any other subject."
+        )
     if not sum(over.values()):
         return Headline("odd", "Nothing ran", "No case was put to any subject.")
     if over["fail"]:
         return Headline("bad", _broken(standings), told)
     if over["error"]:
-        return Headline("bad", f"{counted(over['error'], 'verdict')} could not be told", told)
+        return Headline("bad", f"{count_text(over['error'], 'verdict')} could not be told", told)
     if living:
         return Headline(
-            "bad", f"{counted(living, 'known-bad subject')} not failed by the law that is there for it", told
+            "bad", f"{count_text(living, 'known-bad subject')} not failed by the law that is there for it", told
         )
     if over["stale"]:
         return Headline("odd", "A baseline is out of date", told)
@@ -126,8 +138,8 @@ def headline(run: Run, found: Tallies, standings: Sequence[Standing]) -> Headlin
 def _broken(standings: Sequence[Standing]) -> str:
     """Return how many subjects break a law, or how many laws the only subject breaks."""
     if len(standings) > 1:
-        return breaking(standings)
-    return f"{cut(standings[0].name, 60)} breaks {counted(standings[0].laws, 'law')}"
+        return breaking_text(standings)
+    return f"{cut(standings[0].name, 60)} breaks {count_text(standings[0].laws, 'law')}"
 
 
 def counts(run: Run, found: Tallies) -> list[Count]:
@@ -139,14 +151,14 @@ def counts(run: Run, found: Tallies) -> list[Count]:
     return [Count(MARKS[name], number, links.filtered(verdict=name)) for name, number in over.items()]
 
 
-def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Subject]:
+def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[SubjectRow]:
     """Return the subjects in the order of the run."""
     rows = []
     for one, standing in zip(run.subjects, standings, strict=False):  # the remaining standings have no subject entry
         sums = total(found.get(one.name, {}))
         wires = "all wires" if one.wires is None else ", ".join(one.wires) or "no wire"
         rows.append(
-            Subject(
+            SubjectRow(
                 cut(one.name, NAME),
                 cut(one.version, NAME),
                 [cut(claim, NAME) for claim in one.claims],
@@ -155,9 +167,9 @@ def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Su
                 standing.passed,
                 standing.applied,
                 standing.laws,
-                kept(sums),
-                judged(sums),
-                worst(sums),
+                kept_count(sums),
+                judged_count(sums),
+                worst_icon(sums),
                 links.filtered(subject=one.name),
             )
         )
@@ -179,9 +191,9 @@ def laws(run: Run, found: Tallies) -> list[LawRow]:
     ]
 
 
-def _cell(subject: str, law: str, sums: Counts) -> Cell:
+def _cell(subject: str, law: str, sums: Counts) -> LawCell:
     told = ", ".join(f"{sums[name]:,} {MARKS[name].label}" for name in OUTCOMES if sums.get(name))
-    mark = worst(sums)
+    mark = worst_icon(sums)
     tip = f"{cut(subject, 60)}, {cut(law, 60)}: {told or 'it applied in no case'}"
     verdict = {"verdict": mark.name} if mark.name in NOTABLE else {}
-    return Cell(mark, kept(sums), judged(sums), tip, links.filtered(subject=subject, law=law, **verdict))
+    return LawCell(mark, kept_count(sums), judged_count(sums), tip, links.filtered(subject=subject, law=law, **verdict))

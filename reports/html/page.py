@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..escape import cut
 from ..results import Report
-from ..statistics import figures, standings
+from ..statistics import count_verdicts, standings
 from . import changes, history, kills, overview, sources
 from .columns import Columns
 from .embed import embedded
@@ -30,7 +30,7 @@ def render(report: Report) -> bytes:
     run = report.run
     columns = Columns(run)
     tallies = overview.tallies(columns)
-    found = standings(run, figures(run))
+    found = standings(run, count_verdicts(run))
     data = embedded(run, columns)
     context = {
         "run": run,

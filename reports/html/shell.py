@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ..compare import counted
+from ..compare import count_text
 from ..escape import cut, visible
 from .outcome_icons import MARKS
 
@@ -62,8 +62,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    made.filters |= {"shown": _shown, "figure": figure, "count": counted, "moment": moment}
-    made.globals |= {"share": share, "mark": _mark, "MARKS": MARKS}
+    made.filters |= {"shown": _shown, "format_number": format_number, "count": count_text, "format_date": format_date}
+    made.globals |= {"format_share": format_share, "mark": _mark, "MARKS": MARKS}
     return made
 
 
@@ -81,12 +81,12 @@ def _shown(text: str) -> Markup:
     return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
 
 
-def figure(number: int) -> str:
+def format_number(number: int) -> str:
     """Format a number with thousands separators."""
     return f"{number:,}"
 
 
-def moment(date: str) -> str:
+def format_date(date: str) -> str:
     """Format an ISO 8601 date to the minute. Other text is returned, cut to 100 characters."""
     try:
         at = datetime.fromisoformat(date)
@@ -96,7 +96,7 @@ def moment(date: str) -> str:
     return f"{at:%Y-%m-%d %H:%M}{zone}"
 
 
-def share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Format a percentage, rounded down, so that only the whole is 100 %. "none" if ``whole`` is 0."""
     return f"{part * 1000 // whole / 10:.1f} %" if whole else "none"
 

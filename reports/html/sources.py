@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from ..compare import counted
+from ..compare import count_text
 from ..escape import cut
-from ..results import ORIGINS, Run, Source
+from ..results import ORIGINS, EvidenceSource, Run
 from .columns import NAME
 
 _MODELS = 6
 
 
-class Group(NamedTuple):
+class SourceGroup(NamedTuple):
     """Evidence of one origin, provider and SDK. ``age`` is that of the oldest entry, at the time of the run."""
 
     provider: str
@@ -30,12 +30,12 @@ class Origin(NamedTuple):
     name: str
     means: str
     number: int
-    groups: list[Group]
+    groups: list[SourceGroup]
 
 
 def sources(run: Run) -> list[Origin]:
     """Group the sources of a run by origin, strongest evidence first."""
-    found: dict[str, dict[tuple[str, str], list[Source]]] = {}
+    found: dict[str, dict[tuple[str, str], list[EvidenceSource]]] = {}
     for one in run.sources:
         found.setdefault(one.origin, {}).setdefault((one.provider, one.sdk), []).append(one)
     rank = {name: number for number, name in enumerate(ORIGINS)}
@@ -50,14 +50,14 @@ def sources(run: Run) -> list[Origin]:
     ]
 
 
-def _group(run: Run, key: tuple[str, str], found: list[Source]) -> Group:
+def _group(run: Run, key: tuple[str, str], found: list[EvidenceSource]) -> SourceGroup:
     models = sorted({one.model for one in found if one.model})
     told = ", ".join(models[:_MODELS]) + (f" and {len(models) - _MODELS} more" if len(models) > _MODELS else "")
     dates = sorted({one.date[:10] for one in found if one.date})
     span = "" if not dates else dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     oldest = min((one.date for one in found if one.date), default="")
     provider, sdk = key
-    return Group(
+    return SourceGroup(
         cut(provider, NAME), cut(sdk, NAME), len(found), cut(told, NAME), cut(span, NAME), _age(oldest, run.date)
     )
 
@@ -68,4 +68,4 @@ def _age(date: str, now: str) -> str:
         days = (datetime.fromisoformat(now) - datetime.fromisoformat(date)).days
     except (ValueError, TypeError):  # no date, or one of the two without a zone
         return ""
-    return "recorded after the run" if days < 0 else counted(days, "day")
+    return "recorded after the run" if days < 0 else count_text(days, "day")

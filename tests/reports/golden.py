@@ -7,17 +7,17 @@ from typing import Any
 
 from toolparity.reports.results import (
     OUTCOMES,
+    EvidenceSource,
     Kill,
-    Law,
+    LawInfo,
     Result,
     Run,
-    Scenario,
-    Seen,
-    Source,
-    Tested,
-    Told,
+    ScenarioInfo,
+    SubjectInfo,
+    SubjectReport,
     Traffic,
     Verdict,
+    WireExcerpt,
 )
 
 #: What a model, a library or a person could put into a text, each to break another format.
@@ -61,9 +61,9 @@ def run(*results: Result, **members: Any) -> Run:
         "toolparity": "1.2.3",
         "date": "2026-01-02T03:04:05+00:00",
         "environment": {"python": "3.11.7", "system": "Linux"},
-        "subjects": [Tested(name, "1.0") for name in names],
-        "laws": [Law(check, f"The law {check} is kept.", "must") for check in checks],
-        "scenarios": [Scenario(id, f"What {id} is about", "must") for id in scenarios],
+        "subjects": [SubjectInfo(name, "1.0") for name in names],
+        "laws": [LawInfo(check, f"The law {check} is kept.", "must") for check in checks],
+        "scenarios": [ScenarioInfo(id, f"What {id} is about", "must") for id in scenarios],
         "results": [*results],
         "seconds": 12.345,
     }
@@ -81,7 +81,7 @@ def golden() -> Run:
         for surface, pair in product(("openai.chat", "xai.grpc"), product(OUTCOMES, ("pass", "fail")))
     ]
     for name, text in HOSTILE.items():
-        told = Told([f"{text}({text})"], [text], [text], [text], [text], text, text)
+        told = SubjectReport([f"{text}({text})"], [text], [text], [text], [text], text, text)
         bad = verdict("fail", "order", reason=text, round=0, expected=text, got=text)
         results.append(
             Result("mine", f"hostile-{name}", "openai.chat", "stream", "first", [bad, verdict("error", "stop")], [told])
@@ -93,18 +93,24 @@ def golden() -> Run:
         made.date,
         {**made.environment, "hostile": HOSTILE["markup"]},
         [
-            Tested(one.name, HOSTILE["bidi"] if one.name != "mine" else "1.0", ["calls"], ["openai.chat"])
+            SubjectInfo(one.name, HOSTILE["bidi"] if one.name != "mine" else "1.0", ["calls"], ["openai.chat"])
             for one in made.subjects
         ],
         made.laws,
-        [Scenario(one.id, HOSTILE["lines"], "must", ["IDX-01"]) for one in made.scenarios],
+        [ScenarioInfo(one.id, HOSTILE["lines"], "must", ["IDX-01"]) for one in made.scenarios],
         made.results,
         [
-            Traffic(f"hostile-{name}", "openai.chat", "stream", [Seen(text, len(text), f'[{{"text":"{name}"}}]')], name)
+            Traffic(
+                f"hostile-{name}",
+                "openai.chat",
+                "stream",
+                [WireExcerpt(text, len(text), f'[{{"text":"{name}"}}]')],
+                name,
+            )
             for name, text in HOSTILE.items()
         ],
         [
-            Source(name, origin, "2025-12-31", HOSTILE["markdown"], HOSTILE["bidi"], "openai 3.52")
+            EvidenceSource(name, origin, "2025-12-31", HOSTILE["markdown"], HOSTILE["bidi"], "openai 3.52")
             for name, origin in zip(HOSTILE, ORIGINS, strict=True)
         ],
         [

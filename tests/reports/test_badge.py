@@ -9,12 +9,12 @@ import jsonschema
 import pytest
 
 from toolparity.reports import badge, endpoint
-from toolparity.reports.results import Kill, Law, Report, Run
+from toolparity.reports.results import Kill, LawInfo, Report, Run
 
 from .golden import golden, result, run, verdict
 
 SVG = "{http://www.w3.org/2000/svg}"
-LAWS = [Law("order", "Order.", "must")]
+LAWS = [LawInfo("order", "Order.", "must")]
 
 #: The members of shields.io's endpoint badge that may be given, with their types.
 ENDPOINT = {

@@ -15,7 +15,7 @@ from toolparity.conformance.cli import main
 from toolparity.conformance.runner import suite
 from toolparity.reports import formats, results
 from toolparity.reports.formats import FORMATS
-from toolparity.reports.results import Kill, Law, Report, Run
+from toolparity.reports.results import Kill, LawInfo, Report, Run
 
 from .golden import golden, result, run, verdict
 
@@ -96,7 +96,7 @@ def test_standard_input_is_read_once() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_several_results_are_one_run() -> None:
-    laws = [Law("order", "The law order is kept.", "must")]
+    laws = [LawInfo("order", "The law order is kept.", "must")]
     kills = Run("1", "2026-01-01", {}, [], laws, [], [], kills=[Kill("swaps", "order", "It swaps.", {"order": 1})])
     first = written("first.json", run(result(verdict("fail")), result(verdict(), scenario="b")))
     second = written("second.json", replace(run(result(verdict())), date="2027"))

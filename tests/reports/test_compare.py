@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.reports import results
-from toolparity.reports.compare import Comparison, compare, worse
-from toolparity.reports.results import OUTCOMES, Result, Run, Source, Traffic
+from toolparity.reports.compare import Comparison, compare, is_regression
+from toolparity.reports.results import OUTCOMES, EvidenceSource, Result, Run, Traffic
 
 from .golden import golden, large, result, run, verdict
 
@@ -25,7 +25,7 @@ LISTS = (
     "sources",
     "subjects",
 )
-CASSETTE = Source("recorded/a.yaml", "emulated", "2026-01-01", "openai", "gpt", "openai 3.51")
+CASSETTE = EvidenceSource("recorded/a.yaml", "emulated", "2026-01-01", "openai", "gpt", "openai 3.51")
 
 
 def filled(comparison: Comparison) -> dict[str, int]:
@@ -37,7 +37,7 @@ def one(outcome: str, **told: str) -> Result:
     return result(verdict(outcome, **told))
 
 
-def evidence(source: Source) -> Run:
+def evidence(source: EvidenceSource) -> Run:
     """A run whose only traffic comes from there."""
     traffic = [Traffic("one-call", "openai.chat", "plain", [], source.path)]
     return run(one("pass"), sources=[source], traffic=traffic)
@@ -108,19 +108,19 @@ TABLE: dict[str, tuple[Run, Run, dict[str, int], str]] = {
     ),
     "recorded live, in another file": (
         evidence(CASSETTE),
-        evidence(Source("recorded/b.yaml", "live")),
+        evidence(EvidenceSource("recorded/b.yaml", "live")),
         {"sources": 1},
         "1 source of other provenance since",
     ),
     "another version of the subject": (
-        run(one("pass"), subjects=[results.Tested("mine", "1.0")]),
-        run(one("pass"), subjects=[results.Tested("mine", "1.1")]),
+        run(one("pass"), subjects=[results.SubjectInfo("mine", "1.0")]),
+        run(one("pass"), subjects=[results.SubjectInfo("mine", "1.1")]),
         {"subjects": 1},
         "mine 1.0 -> 1.1 since",
     ),
     "the subject claims more": (
-        run(one("pass"), subjects=[results.Tested("mine", "1.0")]),
-        run(one("pass"), subjects=[results.Tested("mine", "1.0", ["usage"])]),
+        run(one("pass"), subjects=[results.SubjectInfo("mine", "1.0")]),
+        run(one("pass"), subjects=[results.SubjectInfo("mine", "1.0", ["usage"])]),
         {"subjects": 1},
         "mine claims something else since",
     ),
@@ -175,8 +175,8 @@ def test_each_pair_of_outcomes_stands_in_one_list_at_most(before: str, after: st
     assert len(filled(found)) == (before != after)
     if after == "pass" and before != "pass":
         assert not found.regressions
-    if worse(before, after):  # type: ignore[arg-type]
-        assert not worse(after, before)  # type: ignore[arg-type]
+    if is_regression(before, after):  # type: ignore[arg-type]
+        assert not is_regression(after, before)  # type: ignore[arg-type]
 
 
 def test_cases_are_told_apart_by_subject_scenario_surface_mode_and_policy() -> None:

@@ -18,8 +18,18 @@ from tests.reports import golden
 from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats, results
 from toolparity.reports.html import columns, embed, history, outcome_icons, overview, sources
-from toolparity.reports.results import OUTCOMES, Kill, Law, Report, Run, Seen, Source, Told, Traffic
-from toolparity.reports.statistics import figures, standings
+from toolparity.reports.results import (
+    OUTCOMES,
+    EvidenceSource,
+    Kill,
+    LawInfo,
+    Report,
+    Run,
+    SubjectReport,
+    Traffic,
+    WireExcerpt,
+)
+from toolparity.reports.statistics import count_verdicts, standings
 
 #: What a page may weigh, in bytes.
 LIMIT = 5_000_000
@@ -114,8 +124,8 @@ def test_what_cannot_be_seen_is_spelled_out(name: str) -> None:
     text = HOSTILE[name]
     made = run(
         result(verdict("fail", text, reason=text), subject=text),
-        subjects=[results.Tested(text, text, [text], [text])],
-        sources=[Source(text, text, text, text, text, text)],
+        subjects=[results.SubjectInfo(text, text, [text], [text])],
+        sources=[EvidenceSource(text, text, text, text, text, text)],
         environment={text: text},
         toolparity=text,
         date=text,
@@ -128,13 +138,13 @@ def test_what_cannot_be_seen_is_spelled_out(name: str) -> None:
 
 def test_long_texts_are_cut_and_the_page_says_so() -> None:
     long = "long " * 2_000_000
-    told = Told([long], [long], [long], [long], [long], long, long)
+    told = SubjectReport([long], [long], [long], [long], [long], long, long)
     case = replace(result(verdict("fail", long, reason=long, expected=long, got=long), scenario=long), told=[told])
     made = run(
         replace(case, subject=long, surface=long, mode=long, policy=long),
-        subjects=[results.Tested(long, long, [long], [long])],
-        traffic=[Traffic(long, long, long, [Seen(long, len(long), long)], long)],
-        sources=[Source(long, long, long, long, long, long)],
+        subjects=[results.SubjectInfo(long, long, [long], [long])],
+        traffic=[Traffic(long, long, long, [WireExcerpt(long, len(long), long)], long)],
+        sources=[EvidenceSource(long, long, long, long, long, long)],
         environment={long: long},
         kills=[Kill(long, long, long, {long: 1})],
         toolparity=long,
@@ -153,7 +163,7 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     def headline(*cases: results.Result) -> tuple[str, str]:
         made = run(*cases)
         tallies = overview.tallies(columns.Columns(made))
-        found = overview.headline(made, tallies, standings(made, figures(made)))
+        found = overview.headline(made, tallies, standings(made, count_verdicts(made)))
         return found.tone, found.text
 
     other = {"subject": "other"}
@@ -180,9 +190,9 @@ def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() 
     killed, living = Kill("swaps", "order", "It swaps.", {"order": 1}), Kill("lies", "stop", "It lies.", {})
 
     def headline(*cases: results.Result, kills: list[Kill]) -> tuple[str, str]:
-        made = replace(run(*cases), kills=kills, laws=[Law(one.law, "", "must") for one in kills])
+        made = replace(run(*cases), kills=kills, laws=[LawInfo(one.law, "", "must") for one in kills])
         tallies = overview.tallies(columns.Columns(made))
-        found = overview.headline(made, tallies, standings(made, figures(made)))
+        found = overview.headline(made, tallies, standings(made, count_verdicts(made)))
         return found.tone, found.text
 
     assert headline(kills=[killed]) == ("good", "1 of 1 known-bad subject failed by their law")
@@ -217,11 +227,11 @@ def test_evidence_is_grouped_by_where_it_comes_from_the_best_first() -> None:
     made = run(
         result(verdict()),
         sources=[
-            Source("a", "emulated", "2025-12-30T00:00:00Z", "openai", "gpt", "openai 3"),
-            Source("b", "live", "2026-01-01T00:00:00Z", "xai", "grok", "xai-sdk 1"),
-            Source("c", "emulated", "2026-01-01T00:00:00Z", "openai", "gpt-2", "openai 3"),
-            Source("d", "written"),
-            Source("e", "found on the street", "2027-01-01T00:00:00Z"),
+            EvidenceSource("a", "emulated", "2025-12-30T00:00:00Z", "openai", "gpt", "openai 3"),
+            EvidenceSource("b", "live", "2026-01-01T00:00:00Z", "xai", "grok", "xai-sdk 1"),
+            EvidenceSource("c", "emulated", "2026-01-01T00:00:00Z", "openai", "gpt-2", "openai 3"),
+            EvidenceSource("d", "written"),
+            EvidenceSource("e", "found on the street", "2027-01-01T00:00:00Z"),
         ],
     )
     found = sources.sources(made)

@@ -10,7 +10,7 @@ import xmlschema
 
 from toolparity.reports import junit
 from toolparity.reports.escape import visible
-from toolparity.reports.results import OUTCOMES, Kill, Law, Report, Run
+from toolparity.reports.results import OUTCOMES, Kill, LawInfo, Report, Run
 
 from .golden import HOSTILE, golden, result, run, verdict
 
@@ -80,7 +80,7 @@ def test_a_failure_names_its_laws_reasons_evidence_and_the_command_that_repeats_
         "FAIL stop: because of fail",
         "the law: The law stop is kept.",
         "",
-        "again: toolparity check mine --scenario one-call --surface openai.chat --mode plain --policy all"
+        "repeat: toolparity check mine --scenario one-call --surface openai.chat --mode plain --policy all"
         " --no-baseline --unreleased",
     ]
 
@@ -133,7 +133,9 @@ def test_long_texts_are_cut() -> None:
 
 def test_a_known_bad_subject_that_lives_is_a_failure() -> None:
     kills = [Kill("killed", "order", "It swaps.", {"order": 3}), Kill("alive", "stop", "It lies.", {"order": 2})]
-    root = read(Run("1", "2026-01-02T03:04:05+00:00", {}, [], [Law("order", "Order.", "must")], [], [], kills=kills))
+    root = read(
+        Run("1", "2026-01-02T03:04:05+00:00", {}, [], [LawInfo("order", "Order.", "must")], [], [], kills=kills)
+    )
     (suite,) = root
     assert {test.get("name"): len(test) for test in suite.findall("testcase")} == {"killed": 0, "alive": 1}
     (failure,) = suite.iter("failure")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from toolparity.reports import markdown, markdown_budget
 from toolparity.reports.escape import cut, visible
 from toolparity.reports.markdown_budget import code, prose, tagged
-from toolparity.reports.results import Kill, Law, Report, Run, Source
+from toolparity.reports.results import EvidenceSource, Kill, LawInfo, Report, Run
 
 from .golden import HOSTILE, golden, large, result, run, verdict
 
@@ -120,7 +120,7 @@ def test_the_first_line_says_how_it_went(outcome: str, head: str) -> None:
 
 
 def test_new_and_vanished_scenarios_other_versions_and_other_evidence_are_told() -> None:
-    cassette = Source("a.yaml", "emulated", "2026-01-01", sdk="openai 1")
+    cassette = EvidenceSource("a.yaml", "emulated", "2026-01-01", sdk="openai 1")
     before = run(result(verdict()), result(verdict(), scenario="gone"), sources=[cassette])
     after = run(result(verdict()), result(verdict(), scenario="later"), sources=[replace(cassette, origin="live")])
     after = replace(after, subjects=[replace(after.subjects[0], version="2.0")])
@@ -133,10 +133,10 @@ def test_new_and_vanished_scenarios_other_versions_and_other_evidence_are_told()
 
 def test_evidence_is_told_with_what_its_origin_means_the_best_first() -> None:
     sources = [
-        Source("a.yaml", "emulated", "2026-01-02T03:04:05Z", sdk="openai 1"),
-        Source("b.yaml", "live", "2026-01-02T04:00:00Z", sdk="openai 1"),
-        Source("c.yaml", "emulated", "2026-01-02T05:00:00Z", sdk="openai 1"),
-        Source("d.json", "dreamt"),
+        EvidenceSource("a.yaml", "emulated", "2026-01-02T03:04:05Z", sdk="openai 1"),
+        EvidenceSource("b.yaml", "live", "2026-01-02T04:00:00Z", sdk="openai 1"),
+        EvidenceSource("c.yaml", "emulated", "2026-01-02T05:00:00Z", sdk="openai 1"),
+        EvidenceSource("d.json", "dreamt"),
     ]
     text = markdown.render(Report(run(result(verdict()), sources=sources))).decode()
     assert (
@@ -149,7 +149,7 @@ Evidence, recorded `2026-01-02`, through `openai 1`:
 """
         in text
     )
-    later = [*sources, Source("e.yaml", "live", "2026-02-03")]
+    later = [*sources, EvidenceSource("e.yaml", "live", "2026-02-03")]
     text = markdown.render(Report(run(result(verdict()), sources=later))).decode()
     assert "Evidence, recorded `2026-01-02` to `2026-02-03`, through" in text
 
@@ -161,7 +161,7 @@ def test_nothing_changed_is_said() -> None:
 def test_a_law_is_told_in_words_unless_they_could_be_more_than_words() -> None:
     told = "Calls keep the order: first, second (and so on); {} is empty, and it's kept."
     for sentence, as_code in ((told, False), ("Ask @everyone, see #12.", True), (HOSTILE["markup"], True)):
-        text = markdown.render(Report(run(result(verdict("fail")), laws=[Law("order", sentence, "must")]))).decode()
+        text = markdown.render(Report(run(result(verdict("fail")), laws=[LawInfo("order", sentence, "must")]))).decode()
         assert (f"breaks <code>order</code> in 1 case: {sentence}</summary>" in text) is not as_code
         assert (visible(sentence) in Page(text).codes) is as_code
 
@@ -191,7 +191,7 @@ def test_tables_show_laws_by_subject_and_scenarios_by_surface() -> None:
 
 
 def test_holes_in_the_kill_matrix_are_told() -> None:
-    laws = [Law("order", "Order.", "must"), Law("stop", "Stop.", "must")]
+    laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
     kills = [Kill("swaps", "order", "It swaps.", {"order": 1}), Kill("lies", "stop", "It lies.", {})]
     page = read(Report(Run("1", "2026-01-02", {}, [], laws, [], [], kills=kills)))
     assert "1 of 2 known-bad subjects are failed by the law named for them; 1 of 2 laws needed." in page.text
@@ -200,7 +200,7 @@ def test_holes_in_the_kill_matrix_are_told() -> None:
 
 
 def test_a_table_takes_no_more_than_its_share_and_counts_the_rest() -> None:
-    page = markdown_budget.Page(5_000)
+    page = markdown_budget.MarkdownPage(5_000)
     taken = page.table(["a"], (["x" * 90] for _ in range(100)), total=100, what="rows", share=1_000, summary="few")
     text = page.written("Look elsewhere.").decode()
     assert 900 < taken <= 1_000
@@ -210,7 +210,7 @@ def test_a_table_takes_no_more_than_its_share_and_counts_the_rest() -> None:
 
 
 def test_a_paragraph_that_does_not_fit_is_counted() -> None:
-    page = markdown_budget.Page(2_000)
+    page = markdown_budget.MarkdownPage(2_000)
     page.add("y" * 400)
     page.add("z" * 400)
     assert page.written("").decode() == f"{'y' * 400}\n\n**Left out, to fit:** 1 paragraphs. \n"

@@ -17,7 +17,7 @@ from toolparity.conformance.audit import summary
 from toolparity.conformance.runner import judge, suite
 from toolparity.reports import results
 from toolparity.reports.html import audit as html_audit
-from toolparity.reports.results import ORIGINS, OUTCOMES, Run, merged
+from toolparity.reports.results import ORIGINS, OUTCOMES, Run, merge
 
 from .golden import HOSTILE, golden, result, run, verdict
 
@@ -96,7 +96,7 @@ def test_the_command_of_a_case_gives_a_shell_each_name_as_it_is(name: str) -> No
 def test_of_merged_runs_the_later_verdict_holds_and_environments_stand_side_by_side() -> None:
     first = run(result(verdict("fail")), result(verdict(), subject="yours"), environment={"python": "3.11"})
     second = replace(run(result(verdict())), date="2027-01-01T00:00:00+00:00", environment={"python": "3.13"})
-    both = merged([first, second])
+    both = merge([first, second])
     assert [(one.subject, one.verdicts[0].outcome) for one in both.results] == [("mine", "pass"), ("yours", "pass")]
     assert both.environment == {"python": "3.11, 3.13"}
     assert both.date == second.date

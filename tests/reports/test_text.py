@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.reports.escape import cut, visible
-from toolparity.reports.results import Kill, Law, Report, Run, Seen, Traffic
+from toolparity.reports.results import Kill, LawInfo, Report, Run, Traffic, WireExcerpt
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
@@ -25,7 +25,15 @@ def rows(text: str) -> list[list[str]]:
 def test_a_failure_tells_the_law_the_place_the_evidence_and_the_command() -> None:
     made = run(
         result(verdict("fail", reason="a call is lost", expected="two", got="one", round=1)),
-        traffic=[Traffic("one-call", "openai.chat", "plain", [Seen("first", 5), Seen('{"second"\n:1}', 9)], "a.yaml")],
+        traffic=[
+            Traffic(
+                "one-call",
+                "openai.chat",
+                "plain",
+                [WireExcerpt("first", 5), WireExcerpt('{"second"\n:1}', 9)],
+                "a.yaml",
+            )
+        ],
     )
     assert told(made).splitlines()[:8] == [
         "mine breaks order in 1 case",
@@ -167,7 +175,7 @@ def test_a_long_list_of_scenarios_is_cut_and_counted() -> None:
 
 
 def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_tells_the_holes() -> None:
-    laws = [Law("order", "Order.", "must"), Law("stop", "Stop.", "must")]
+    laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
     kills = [
         Kill("swaps", "order", "It swaps.", {"order": 4, "stop": 2}),
         Kill("lies", "stop", "It lies.", {"order": 1}),
