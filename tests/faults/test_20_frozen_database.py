@@ -318,7 +318,7 @@ def test_one_id_for_two_clients_is_one_turn_and_one_error(frozen: Frozen) -> Non
                     done, _ = await asyncio.wait([beginning], timeout=0.2)
                     assert not done
                     other.commit()
-                    with pytest.raises(TurnHeld, match="'same' stands in the log"):
+                    with pytest.raises(TurnHeld, match="the log already has turn 'same'"):
                         await beginning
             engine.dispose()
 

@@ -19,9 +19,9 @@ _SCALARS = (str, int, float, bool, type(None))
 
 def changes(before: Any, after: Any) -> dict[str, Any]:
     """Return the pointers at which the two differ, each with the value in ``after``. Pointer "" is the whole value."""
-    found: dict[str, Any] = {}
-    _compare(before, after, "", found)
-    return found
+    changed: dict[str, Any] = {}
+    _compare(before, after, "", changed)
+    return changed
 
 
 def applied(document: Any, changed: Mapping[str, Any]) -> Any:
@@ -33,9 +33,9 @@ def applied(document: Any, changed: Mapping[str, Any]) -> Any:
         if not pointer:
             document = value
             continue
-        *way, last = (name.replace("~1", "/").replace("~0", "~") for name in pointer[1:].split("/"))
+        *parents, last = (name.replace("~1", "/").replace("~0", "~") for name in pointer[1:].split("/"))
         inner = document
-        for name in way:
+        for name in parents:
             inner = inner[int(name)] if isinstance(inner, list) else inner[name]
         if not isinstance(inner, list):
             inner[last] = value
@@ -51,29 +51,29 @@ def inside(pointer: str, name: str | int) -> str:
     return f"{pointer}/{name}" if isinstance(name, int) else f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
-def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> None:
+def _compare(before: Any, after: Any, pointer: str, changed: dict[str, Any]) -> None:
     if before is after:
         return
     kind = type(after)
     if type(before) is not kind:
-        found[pointer] = after
+        changed[pointer] = after
     elif issubclass(kind, Struct):
         for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
-            _compare(getattr(before, field), getattr(after, field), inside(pointer, name), found)
+            _compare(getattr(before, field), getattr(after, field), inside(pointer, name), changed)
     elif kind is list and 0 < len(before) <= len(after):  # the document may omit an empty list
         for number, item in enumerate(after):
             if number < len(before):
-                _compare(before[number], item, inside(pointer, number), found)
+                _compare(before[number], item, inside(pointer, number), changed)
             else:
-                found[inside(pointer, number)] = item
+                changed[inside(pointer, number)] = item
     elif kind is dict and before and _continues(before, after):
         for name, value in after.items():
             if name in before:
-                _compare(before[name], value, inside(pointer, name), found)
+                _compare(before[name], value, inside(pointer, name), changed)
             else:
-                found[inside(pointer, name)] = value
+                changed[inside(pointer, name)] = value
     elif kind not in _SCALARS or repr(before) != repr(after):
-        found[pointer] = after
+        changed[pointer] = after
 
 
 def _continues(before: dict[Any, Any], after: dict[Any, Any]) -> bool:

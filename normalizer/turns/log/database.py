@@ -24,8 +24,8 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Engine
 
 from ..errors import LogFailed
-from .engine import PATIENCE, READERS, cut, failing, passes
-from .statements import Statements
+from .engine import PATIENCE, READERS, cut, failing, is_transient
+from .tables import Statements
 
 _Read = TypeVar("_Read")
 #: A write, in a transaction that other jobs may share. If it raises, only this job is rolled back.
@@ -33,20 +33,20 @@ Job = Callable[[Connection], None]
 #: Seconds since 1970.
 Clock = Callable[[], float]
 #: The most jobs in one transaction, so that readers see the first ones before the rest is written.
-_MOST = 500
+_MAX_JOBS = 500
 #: Seconds before the second attempt, and the longest pause between two attempts.
-_FIRST, _LONGEST = 0.02, 1.0
-_IN_LINE = "it is written when the database answers again, if this process and its log still exist then"
-_VOID = "nothing was written: try again later"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+_QUEUED = "the write stays queued until the database answers, while this process and its log exist"
+_DROPPED = "nothing was written: try again later"
 
 
 class _Task:
-    __slots__ = ("done", "job", "soft", "void")
+    __slots__ = ("done", "is_dropped", "job", "soft")
 
     def __init__(self, job: Job, soft: bool) -> None:
         self.job = job
         self.soft = soft
-        self.void = False  # its client got LogFailed and asked for no write after that (``first``)
+        self.is_dropped = False  # its caller got LogFailed and wants no later write (``first``)
         self.done: Future[None] = Future()
         self.done.set_running_or_notify_cancel()  # from here on, no event loop can cancel it
 
@@ -66,10 +66,12 @@ class Database:
         dialect = engine.dialect.name
         self._clock = clock
         self._patience = patience
-        self._own = clock is None and dialect == "postgresql"  # SQLite has only the machine's clock, as Python does
+        self._uses_server_clock = (
+            clock is None and dialect == "postgresql"
+        )  # SQLite has only the machine's clock, as Python does
         #: The current time, as an expression in a statement.
         self.at: ColumnElement[float] = sa.bindparam("at", type_=sa.Double)
-        if self._own:
+        if self._uses_server_clock:
             self.at = sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Double)
         self.statements = Statements(dialect, self.at)
         self._waiting: deque[_Task] = deque()
@@ -77,18 +79,18 @@ class Database:
         self._since = 0.0  # when the writer started, or last completed a transaction
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._gone = False  # the database did not answer within `patience` after `dispose` was called
+        self._is_lost = False  # the database did not answer within `patience` after `dispose` was called
         self._busy: dict[Any, float] = {}  # connection in use -> when its transaction started
         self._writer = ThreadPoolExecutor(1, "turn-log-writer")
         self._readers = ThreadPoolExecutor(READERS, "turn-log-reader")
 
     def times(self) -> dict[str, float]:
         """Return the parameters that `at` needs when a statement runs."""
-        return {} if self._own else {"at": (self._clock or time.time)()}
+        return {} if self._uses_server_clock else {"at": (self._clock or time.time)()}
 
     def now(self) -> ColumnElement[float]:
         """Return the current time for a statement that runs immediately, with its value included."""
-        return self.at if self._own else sa.literal(self.times()["at"], sa.Double)
+        return self.at if self._uses_server_clock else sa.literal(self.times()["at"], sa.Double)
 
     async def write(self, job: Job, *, soft: bool = False, first: bool = False) -> None:
         """Queue a job, and return when its transaction is on disk (``soft``: when the operating system has it).
@@ -119,9 +121,9 @@ class Database:
                 since = max(now, self._since) if first else self._since
                 left = self._patience - (time.monotonic() - since)
                 if left <= 0:
-                    task.void = first
+                    task.is_dropped = first
                     self._cut(self._patience)
-                    raise self._silent(_VOID if first else _IN_LINE)
+                    raise self._no_answer(_DROPPED if first else _QUEUED)
                 await asyncio.wait({future}, timeout=left)
         finally:
             future.cancel()  # only the wrapper: the task itself continues
@@ -137,7 +139,7 @@ class Database:
             await asyncio.wait({future}, timeout=self._patience)
             if not future.done():
                 self._cut(self._patience)
-                raise self._silent("try again later")
+                raise self._no_answer("try again later")
         finally:
             future.cancel()
         return future.result()
@@ -153,7 +155,7 @@ class Database:
         ends.cancel()
         self.engine.dispose()
 
-    def _silent(self, hint: str) -> LogFailed:
+    def _no_answer(self, hint: str) -> LogFailed:
         where = self.engine.url.render_as_string(hide_password=True)
         return LogFailed(f"the database has not answered for {self._patience:g} s", where=where, hint=hint)
 
@@ -166,7 +168,7 @@ class Database:
             cut(connection)
 
     def _give_up(self) -> None:
-        self._gone = True
+        self._is_lost = True
         self._cut(0)
 
     @contextmanager
@@ -185,13 +187,13 @@ class Database:
             with self._transaction("read") as connection:
                 return reading(connection)
 
-        return self._tried(read, time.monotonic() + self._patience)
+        return self._retrying(read, time.monotonic() + self._patience)
 
     def _flush(self) -> None:
         """Write jobs until the queue is empty."""
         while True:
             with self._lock:
-                tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST))]
+                tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_JOBS))]
                 self._flushing = bool(tasks)
             if not tasks:
                 return
@@ -216,25 +218,25 @@ class Database:
         def write() -> None:
             with self._transaction(mode) as connection:
                 for task in tasks:
-                    if not task.void:
+                    if not task.is_dropped:
                         task.job(connection)
 
         try:
-            self._tried(write)
+            self._retrying(write)
         except Exception as error:
             return error
         return None
 
-    def _tried(self, work: Callable[[], _Read], until: float = math.inf) -> _Read:
+    def _retrying(self, work: Callable[[], _Read], until: float = math.inf) -> _Read:
         """Run ``work``, and repeat it after transient failures until ``until`` (monotonic), or until the log closes."""
-        pause = _FIRST
+        pause = _FIRST_PAUSE
         while True:
-            if self._gone:
-                raise self._silent("the log was closed before this was written")
+            if self._is_lost:
+                raise self._no_answer("the log was closed before this was written")
             try:
                 return work()
             except LogFailed as error:
-                if not passes(error) or self._closing.is_set() or time.monotonic() >= until:
+                if not is_transient(error) or self._closing.is_set() or time.monotonic() >= until:
                     raise
             self._closing.wait(pause)
-            pause = min(pause * 2, _LONGEST, self._patience / 4)
+            pause = min(pause * 2, _LONGEST_PAUSE, self._patience / 4)

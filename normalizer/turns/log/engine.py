@@ -27,12 +27,12 @@ from ..errors import LogFailed
 #: Default seconds to wait for a database that does not answer.
 PATIENCE = 30.0
 #: libpq keywords that detect a server whose machine is unreachable.
-_GONE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
+_KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
 #: SQLite's codes for a file that another connection has locked (SQLITE_BUSY, SQLITE_LOCKED).
 _LOCKED = (5, 6)
 #: Prefixes of PostgreSQL's SQLSTATEs after which the same transaction may succeed: no connection, serialization
 #: failure, deadlock, lock not available, too many connections, a server that stops or starts.
-_PASSING = ("08", "40001", "40P01", "55P03", "53300", "57P0")
+_TRANSIENT = ("08", "40001", "40P01", "55P03", "53300", "57P0")
 #: Number of reader threads.
 READERS = 4
 
@@ -43,19 +43,23 @@ def make_engine(url: str | URL | Path, patience: float = PATIENCE) -> Engine:
     ``patience``: seconds to wait for a connection, and for a lock on the SQLite file. Raises LogFailed for an invalid
     URL, an in-memory database or an unsupported database, and MissingExtra if PostgreSQL needs psycopg.
     """
-    made = _url(url)
+    parsed = _url(url)
     json = {"json_serializer": json_codec.text, "json_deserializer": json_codec.decode}
-    if made.get_backend_name() == "sqlite":
+    if parsed.get_backend_name() == "sqlite":
         busy = {"timeout": patience}
-        engine = sa.create_engine(made, connect_args=busy, pool_size=READERS + 1, hide_parameters=True, **json)
+        engine = sa.create_engine(parsed, connect_args=busy, pool_size=READERS + 1, hide_parameters=True, **json)
         event.listen(engine, "connect", _sqlite_connected)
         event.listen(engine, "begin", _sqlite_begin)
         return engine
     if importlib.util.find_spec("psycopg") is None:
         raise MissingExtra("a turn log in PostgreSQL needs psycopg", hint="pip install 'toolparity[postgres]'")
-    waits = {"connect_timeout": max(2, math.ceil(patience)), "tcp_user_timeout": math.ceil(patience * 1000), **_GONE}
-    waits = {name: value for name, value in waits.items() if name not in made.query}
-    engine = sa.create_engine(made, connect_args=waits, pool_size=READERS + 1, hide_parameters=True, **json)
+    waits = {
+        "connect_timeout": max(2, math.ceil(patience)),
+        "tcp_user_timeout": math.ceil(patience * 1000),
+        **_KEEPALIVES,
+    }
+    waits = {name: value for name, value in waits.items() if name not in parsed.query}
+    engine = sa.create_engine(parsed, connect_args=waits, pool_size=READERS + 1, hide_parameters=True, **json)
     event.listen(engine, "begin", _postgres_begin)
     return engine
 
@@ -71,7 +75,7 @@ def failing(engine: Engine) -> Iterator[None]:
         raise LogFailed(f"the turn log failed: {type(cause).__name__}: {cause}", where=where) from error
 
 
-def passes(error: BaseException | None) -> bool:
+def is_transient(error: BaseException | None) -> bool:
     """Return whether the failure is transient, so that the same transaction may succeed later."""
     cause = error.__cause__ if isinstance(error, LogFailed) else error
     if not isinstance(cause, DBAPIError):
@@ -84,7 +88,7 @@ def passes(error: BaseException | None) -> bool:
     if code is not None:
         return code & 0xFF in _LOCKED
     state = getattr(cause.orig, "sqlstate", "")
-    return state is None or (bool(state) and state.startswith(_PASSING))
+    return state is None or (bool(state) and state.startswith(_TRANSIENT))
 
 
 def cut(connection: Any) -> None:
@@ -103,14 +107,14 @@ def _url(url: str | URL | Path) -> URL:
     try:
         made = sa.make_url(url)
     except ArgumentError:
-        raise LogFailed("no URL of a database", hint="sqlite:///turns.db, or postgresql://user@host/name") from None
+        raise LogFailed("invalid database URL", hint="sqlite:///turns.db or postgresql://user@host/name") from None
     backend = made.get_backend_name()
     if backend in ("postgresql", "postgres"):
         return made.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise LogFailed(f"no turn log is kept in {backend}", hint="SQLite or PostgreSQL")
+        raise LogFailed(f"unsupported database: {backend}", hint="use SQLite or PostgreSQL")
     if made.database in (None, "", ":memory:") or "mode=memory" in str(made):
-        raise LogFailed("a turn log in memory would be lost with its program", hint="name a file: sqlite:///turns.db")
+        raise LogFailed("a turn log cannot be in memory", hint="pass a file: sqlite:///turns.db")
     return made.set(drivername="sqlite")
 
 

@@ -13,7 +13,7 @@ class Notifier:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._listening: dict[str, dict[asyncio.Event, asyncio.AbstractEventLoop]] = {}
+        self._listeners: dict[str, dict[asyncio.Event, asyncio.AbstractEventLoop]] = {}
 
     @contextmanager
     def listen(self, turn: str) -> Iterator[asyncio.Event]:
@@ -21,21 +21,21 @@ class Notifier:
 
         Call it in the event loop that waits.
         """
-        bell, loop = asyncio.Event(), asyncio.get_running_loop()
+        written, loop = asyncio.Event(), asyncio.get_running_loop()
         with self._lock:
-            self._listening.setdefault(turn, {})[bell] = loop
+            self._listeners.setdefault(turn, {})[written] = loop
         try:
-            yield bell
+            yield written
         finally:
             with self._lock:
-                bells = self._listening[turn]
-                del bells[bell]
-                if not bells:
-                    del self._listening[turn]
+                listeners = self._listeners[turn]
+                del listeners[written]
+                if not listeners:
+                    del self._listeners[turn]
 
-    def ring(self, turn: str) -> None:
+    def notify(self, turn: str) -> None:
         """Set the events of all listeners to the turn. Any thread may call it."""
         with self._lock:
-            for bell, loop in self._listening.get(turn, {}).items():
+            for written, loop in self._listeners.get(turn, {}).items():
                 if not loop.is_closed():  # a listener that was never closed outlives its loop
-                    loop.call_soon_threadsafe(bell.set)
+                    loop.call_soon_threadsafe(written.set)

@@ -2,7 +2,7 @@
 
     parts = Parts()
     packed = parts.pack(text)           # JSON text; parts.take() returns the values to be stored with it
-    unpack(packed, stored) == text      # stored: digest -> value
+    unpack(packed, values) == text      # values: digest -> value
 
 An unpacked document is a JSON object. A packed one is a JSON array of two items: the object, with null in place of each
 long value, and a map from JSON pointers to the digests of these values.
@@ -37,12 +37,12 @@ class Parts:
         """Return the JSON text with references instead of its long values, or the same text if it has none."""
         if len(text) < LONG:
             return text
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         try:
-            document, _ = self._packed(json_codec.decode(text), "", found)
+            document, _ = self._packed(json_codec.decode(text), "", digests)
         except (ValueError, RecursionError):  # nested too deeply: store it unpacked
             return text
-        return json_codec.text([document, found]) if found else text
+        return json_codec.text([document, digests]) if digests else text
 
     def take(self) -> list[dict[str, str]]:
         """Return the rows of the values that are new since the last call. The caller must store them."""
@@ -51,7 +51,7 @@ class Parts:
         self._new = {}
         return rows
 
-    def _packed(self, value: Any, pointer: str, found: dict[str, str]) -> tuple[Any, int]:
+    def _packed(self, value: Any, pointer: str, digests: dict[str, str]) -> tuple[Any, int]:
         """Return the value with references instead of long values, and its approximate length.
 
         A value that contains a reference is itself not replaced, and neither is the whole document.
@@ -59,17 +59,17 @@ class Parts:
         if isinstance(value, str):
             size = len(value)
         elif isinstance(value, (list, dict)):
-            before, size = len(found), 0
+            before, size = len(digests), 0
             for name, item in enumerate(value) if isinstance(value, list) else value.items():
-                value[name], length = self._packed(item, inside(pointer, name), found)
+                value[name], length = self._packed(item, inside(pointer, name), digests)
                 size += length + (len(name) if isinstance(name, str) else 0)
-            if len(found) > before:
+            if len(digests) > before:
                 return value, size
         else:
             return value, _SHORT
         if size < LONG or not pointer:
             return value, size
-        found[pointer] = self._reference(value)
+        digests[pointer] = self._reference(value)
         return None, _SHORT
 
     def _reference(self, value: Any) -> str:
@@ -83,12 +83,13 @@ class Parts:
 def references(texts: Iterable[str | None]) -> set[str]:
     """Return the digests of all values that these documents refer to. None among ``texts`` is skipped."""
     packed = (json_codec.decode(text) for text in texts if text is not None and text.startswith("["))
-    return {digest for _, found in packed for digest in found.values()}
+    return {digest for _, digests in packed for digest in digests.values()}
 
 
-def unpack(text: str, stored: Mapping[str, str]) -> str:
-    """Return the document that was packed. ``stored``: digest -> JSON text. Raises KeyError for a missing digest."""
+def unpack(text: str, values: Mapping[str, str]) -> str:
+    """Return the document that was packed. ``values``: digest -> JSON text. Raises KeyError for a missing digest."""
     if not text.startswith("["):
         return text
-    document, found = json_codec.decode(text)
-    return json_codec.text(applied(document, {at: json_codec.decode(stored[digest]) for at, digest in found.items()}))
+    document, digests = json_codec.decode(text)
+    parsed = {pointer: json_codec.decode(values[digest]) for pointer, digest in digests.items()}
+    return json_codec.text(applied(document, parsed))

@@ -1,6 +1,6 @@
 """Observer that writes one turn to the log while it runs, under a lease that excludes other runners.
 
-The events of one step and the state after it share a transaction. Each transaction first checks that this recorder
+The events of one step and the state after it share a transaction. Each transaction first checks that this observer
 still owns the turn, and that its first event has the next number in the log. So the log never holds a state without the
 events before it, and a runner that lost its lease cannot write.
 
@@ -44,9 +44,8 @@ from ..observer import Observer
 from .changes import changes
 from .database import Database
 from .parts import Parts
-from .rows import block_row, call_rows, event_row
+from .rows import block_row, call_rows, event_row, state_of
 from .steps import Steps
-from .stored import state_of
 from .tables import states, steps, turns
 
 #: Events that may be lost if the machine crashes: a resumed turn sends the request of an unfinished round again.
@@ -54,7 +53,7 @@ _SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
 
 
 #: A statement and its rows.
-_Writing = tuple[Executable, list[dict[str, Any]]]
+_Insert = tuple[Executable, list[dict[str, Any]]]
 
 
 class LogObserver(Observer):
@@ -65,37 +64,37 @@ class LogObserver(Observer):
     those in the log, and LogFailed.
     """
 
-    def __init__(self, database: Database, ring: Callable[[str], None], lease: float) -> None:
+    def __init__(self, database: Database, notify: Callable[[str], None], lease: float) -> None:
         self.turn: str | None = None
         self.state: TurnState | None = None
         self._database = database
-        self._ring = ring
+        self._notify = notify
         self._statements = database.statements
         self._lease = lease
         self._owner = uuid.uuid4().hex
-        self._next: int | None = None  # the number of the next event; None while the turn has no row
-        self._written = 0  # transactions of this turn
-        self._kept: TurnState | None = None  # the last state that was written
-        self._number = 0  # the number of that state
+        self._next_seq: int | None = None  # the number of the next event; None while the turn has no row
+        self._transactions = 0  # of this turn
+        self._saved: TurnState | None = None  # the last state that was written
+        self._state_number = 0
         self._parts = Parts()
         self._steps = Steps()
-        self._renewing: asyncio.Task[None] | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._renewing = asyncio.create_task(self._renew(), name="lease of a turn")
+        self._renewal = asyncio.create_task(self._renew(), name="lease of a turn")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
+        if self._renewal is not None:
+            self._renewal.cancel()
         with suppress(LogFailed):  # then the lease expires
             await self._release()
 
     async def input(self, input: Input) -> None:
         """Note an input of the machine. The next `keep` writes it with its events."""
-        self._steps.happened(input)
+        self._steps.add(input)
 
     async def event(self, event: TurnEvent) -> None:
         """Write one event."""
@@ -114,56 +113,56 @@ class LogObserver(Observer):
         if not events and state is None:
             return
         turn = self.turn = self.turn or _turn_of(events, state)
-        first, self._written = self._next, self._written + 1
-        follow = (first or 0) if not events else events[0].seq
+        expected, self._transactions = self._next_seq, self._transactions + 1
+        first = (expected or 0) if not events else events[0].seq
         # The database writes queued jobs in order, even after LogFailed. So the next event number is already certain.
-        self._next = events[-1].seq + 1 if events else follow
-        written, writing = self._written, self._writing(turn, follow, events, state)
+        self._next_seq = events[-1].seq + 1 if events else first
+        number, inserts = self._transactions, self._inserts(turn, first, events, state)
 
         def write(connection: Connection) -> None:
-            if first is None:
-                new = self._insert(connection, turn, events, state)
+            if expected is None:
+                is_new = self._insert(connection, turn, events, state)
             else:
-                new = self._advance(connection, turn, first, follow, written, events, state)
-            for statement, rows in writing if new else ():
+                is_new = self._advance(connection, turn, expected, first, number, events, state)
+            for statement, rows in inserts if is_new else ():
                 connection.execute(statement, rows)
 
         soft = state is None and all(isinstance(event, _SOFT) for event in events)
         try:
-            await self._database.write(write, soft=soft, first=first is None)
+            await self._database.write(write, soft=soft, first=expected is None)
         finally:
-            self._ring(turn)
+            self._notify(turn)
 
-    def _writing(self, turn: str, follow: int, events: Sequence[TurnEvent], state: TurnState | None) -> list[_Writing]:
+    def _inserts(self, turn: str, first: int, events: Sequence[TurnEvent], state: TurnState | None) -> list[_Insert]:
         """Return the statements of a transaction, each with its rows. Retries of the transaction reuse them."""
         statements, pack = self._statements, self._parts.pack
-        rows = [event_row(event) for event in events]
-        writing: list[_Writing] = [
-            (statements.event, [{"seq": r.seq, "type": r.type, "data": pack(r.data)} for r in rows])
+        rows = map(event_row, events)
+        inserts: list[_Insert] = [
+            (statements.event, [{"seq": row.seq, "type": row.type, "data": pack(row.data)} for row in rows])
         ]
         for event in events:
             if isinstance(event, (TurnBlockStop, TurnBlockRevised)):
                 block = block_row(event.block, event.round, isinstance(event, TurnBlockStop) and event.cut)
                 block["exact"] = None if block["exact"] is None else pack(block["exact"])
-                writing.append((statements.block, [block]))
+                inserts.append((statements.block, [block]))
             elif isinstance(event, RoundStarted) and event.attempt > 1:
-                writing.append((statements.void, [{"turn": turn, "first_block": event.first_block}]))
-        begins_with, ends_with = self._number, None
+                inserts.append((statements.void, [{"turn": turn, "first_block": event.first_block}]))
+        begins_with, ends_with = self._state_number, None
         if state is not None:
-            writing.append((statements.call, list(call_rows(self._kept, state))))
-            changed = [_began(self.state, state)] if self._steps.begins else []
-            writing.append((statements.state, [self._change(one) for one in (*changed, state)]))
-            begins_with, ends_with = begins_with + len(changed), self._number
-        steps = self._steps.rows(follow, events, begins_with, ends_with)
-        writing.append((statements.step, [{**asdict(step), "happening": pack(step.happening)} for step in steps]))
-        writing.insert(0, (statements.part, self._parts.take()))
-        return [(statement, [{"turn_id": turn, **row} for row in rows]) for statement, rows in writing if rows]
+            inserts.append((statements.call, list(call_rows(self._saved, state))))
+            initial = [_initial(self.state, state)] if self._steps.begins else []
+            inserts.append((statements.state, [self._change(one) for one in (*initial, state)]))
+            begins_with, ends_with = begins_with + len(initial), self._state_number
+        steps = self._steps.rows(first, events, begins_with, ends_with)
+        inserts.append((statements.step, [{**asdict(step), "input": pack(step.input)} for step in steps]))
+        inserts.insert(0, (statements.part, self._parts.take()))
+        return [(statement, [{"turn_id": turn, **row} for row in rows]) for statement, rows in inserts if rows]
 
     def _change(self, state: TurnState) -> dict[str, Any]:
         """Return the row of the next state, and advance its number."""
-        changed = json_codec.text(changes(self._kept, state))
-        self._kept, self._number = state, self._number + 1
-        return {"number": self._number, "seq": state.seq, "change": self._parts.pack(changed)}
+        changed = json_codec.text(changes(self._saved, state))
+        self._saved, self._state_number = state, self._state_number + 1
+        return {"number": self._state_number, "seq": state.seq, "change": self._parts.pack(changed)}
 
     async def claim(self, turn: str, *, force: bool = False) -> None:
         """Take the lease of an existing turn and load its state.
@@ -171,46 +170,46 @@ class LogObserver(Observer):
         ``force``: take it even from a runner whose lease has not expired; pass it only if that runner is dead.
         Raises UnknownTurn, TurnHeld, InvalidState for a state that this program cannot load, and LogFailed.
         """
-        found: list[tuple[Any, int, int, tuple[TurnState, bool] | None]] = []
+        claimed: list[tuple[Any, int, int, tuple[TurnState, bool] | None]] = []
 
         def write(connection: Connection) -> None:
             now = self._database.now()
             mine = turns.c.owner == self._owner  # an earlier attempt was committed, but its confirmation was lost
             free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
-            taken = connection.execute(
+            row = connection.execute(
                 sa.update(turns)
                 .where(turns.c.id == turn, free)
                 .values(owner=self._owner, lease_until=now + self._lease)
                 .returning(turns.c.seq, turns.c.written)
             ).first()
-            if taken is None:
+            if row is None:
                 held = connection.execute(sa.select(turns.c.lease_until - now).where(turns.c.id == turn)).first()
                 if held is None:
-                    raise UnknownTurn(f"the log holds no turn {turn!r}")
+                    raise UnknownTurn(f"the log has no turn {turn!r}")
                 raise TurnHeld(
-                    f"turn {turn!r} is run by somebody else",
-                    hint=f"their lease ends in {held[0]:.0f} s if it is not renewed; force=True if they are gone",
+                    f"another runner holds turn {turn!r}",
+                    hint=f"its lease ends in {held[0]:.0f} s unless it is renewed; force=True if the runner is dead",
                 )
-            number = connection.scalar(sa.select(sa.func.max(steps.c.number)).where(steps.c.turn_id == turn))
-            last = connection.scalar(sa.select(sa.func.max(states.c.number)).where(states.c.turn_id == turn))
-            found[:] = [(taken, (number or 0) + 1, last or 0, state_of(connection, turn))]
+            last_step = connection.scalar(sa.select(sa.func.max(steps.c.number)).where(steps.c.turn_id == turn))
+            last_state = connection.scalar(sa.select(sa.func.max(states.c.number)).where(states.c.turn_id == turn))
+            claimed[:] = [(row, (last_step or 0) + 1, last_state or 0, state_of(connection, turn))]
 
         await self._database.write(write, first=True)
-        self.turn, (taken, number, self._number, stored) = turn, found[0]
+        self.turn, (row, step_number, self._state_number, stored) = turn, claimed[0]
         state, is_current = stored or (None, True)
-        self._next, self._written = taken.seq, taken.written
-        self._kept = state if is_current else None  # the next change is then the whole state
+        self._next_seq, self._transactions = row.seq, row.written
+        self._saved = state if is_current else None  # the next change is then the whole state
         if state is not None:
             # Clients may have seen events that came after this state, so their numbers are not used again.
-            state = replace(state, seq=max(state.seq, taken.seq))
+            state = replace(state, seq=max(state.seq, row.seq))
         self.state = state
-        self._steps = Steps(number)
+        self._steps = Steps(step_number)
 
     async def _release(self) -> None:
         def write(connection: Connection) -> None:
             connection.execute(self._statements.release, {"turn": self.turn, "mine": self._owner})
 
-        if self._next is not None:
+        if self._next_seq is not None:
             await self._database.write(write)
 
     async def _renew(self) -> None:
@@ -223,7 +222,7 @@ class LogObserver(Observer):
 
         while True:
             await asyncio.sleep(self._lease / 3)
-            if self._next is not None:
+            if self._next_seq is not None:
                 with suppress(LogFailed):  # retried at the next renewal
                     await self._database.write(write, soft=True)
                     if lost[0]:
@@ -232,9 +231,9 @@ class LogObserver(Observer):
     def _insert(self, connection: Connection, turn: str, events: Sequence[TurnEvent], state: TurnState | None) -> bool:
         """Insert the turn. Return False if an earlier attempt was already committed (see `_is_written`)."""
         if events and events[0].seq != 0:
-            raise InvalidState(f"a turn that begins with event {events[0].seq}", where=turn)
+            raise InvalidState(f"the first event of a turn must be number 0, got {events[0].seq}", where=turn)
         started = next((event for event in events if isinstance(event, TurnStarted)), None)
-        status, termination = _standing(events, state) or ("open", None)
+        status, termination = _status_change(events, state) or ("open", None)
         row = {
             "id": turn,
             "status": status,
@@ -250,43 +249,44 @@ class LogObserver(Observer):
             return True
         if self._is_written(connection, turn, 1):
             return False
-        raise TurnHeld(f"turn {turn!r} stands in the log", hint="take it, or give the new turn another id")
+        raise TurnHeld(f"the log already has turn {turn!r}", hint="take it, or give the new turn another id")
 
     def _advance(
         self,
         connection: Connection,
         turn: str,
+        expected: int,
         first: int,
-        follow: int,
-        written: int,
+        number: int,
         events: Sequence[TurnEvent],
         state: TurnState | None,
     ) -> bool:
-        """Update the turn's row, if this recorder still owns it and its next event is number ``first``.
+        """Update the turn's row, if this observer still owns it and its next event is number ``expected``.
 
-        Return False if an earlier attempt was already committed. Raises InvalidState and TurnHeld.
+        ``first``: the number of the first of ``events``. ``number``: of this transaction. Return False if an earlier
+        attempt was already committed. Raises InvalidState and TurnHeld.
         """
-        after = events[-1].seq + 1 if events else first
-        values = {"turn": turn, "mine": self._owner, "first": first, "next_seq": after, "lease": self._lease}
-        values.update(self._database.times(), before=written - 1)
-        statement, standing = self._statements.advance, _standing(events, state)
-        if standing is not None:
+        next_seq = events[-1].seq + 1 if events else expected
+        values = {"turn": turn, "mine": self._owner, "first": expected, "next_seq": next_seq, "lease": self._lease}
+        values.update(self._database.times(), before=number - 1)
+        statement, change = self._statements.advance, _status_change(events, state)
+        if change is not None:
             statement = self._statements.settle
-            values["now_status"], values["now_termination"] = standing
-        if follow == first:
+            values["now_status"], values["now_termination"] = change
+        if first == expected:
             if connection.execute(statement, values).rowcount == 1:
                 return True
-            if self._is_written(connection, turn, written):
+            if self._is_written(connection, turn, number):
                 return False
-        found = connection.execute(sa.select(turns.c.owner, turns.c.seq).where(turns.c.id == turn)).first()
-        if found is not None and found.owner == self._owner:
-            raise InvalidState(f"event {follow} where event {found.seq} is the next", where=turn)
-        raise TurnHeld(f"turn {turn!r} was taken over by somebody else", hint="leave it to them")
+        row = connection.execute(sa.select(turns.c.owner, turns.c.seq).where(turns.c.id == turn)).first()
+        if row is not None and row.owner == self._owner:
+            raise InvalidState(f"the next event must be number {row.seq}, got {first}", where=turn)
+        raise TurnHeld(f"another runner took over turn {turn!r}", hint="stop running it here")
 
-    def _is_written(self, connection: Connection, turn: str, written: int) -> bool:
-        """Return whether an earlier attempt of this transaction was committed, and only the confirmation was lost."""
-        found = connection.execute(sa.select(turns.c.owner, turns.c.written).where(turns.c.id == turn)).first()
-        return found is not None and found.owner == self._owner and found.written >= written
+    def _is_written(self, connection: Connection, turn: str, number: int) -> bool:
+        """Return whether an earlier attempt of transaction ``number`` was committed, but its confirmation was lost."""
+        row = connection.execute(sa.select(turns.c.owner, turns.c.written).where(turns.c.id == turn)).first()
+        return row is not None and row.owner == self._owner and row.written >= number
 
 
 def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
@@ -294,10 +294,10 @@ def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
         return state.id
     if events and isinstance(events[0], TurnStarted):
         return events[0].turn
-    raise InvalidState("a turn that does not begin with turn_started")
+    raise InvalidState("the first event of a turn must be turn_started")
 
 
-def _standing(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str, str | None] | None:
+def _status_change(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str, str | None] | None:
     """Return the status and the termination of the turn, or None if neither changes.
 
     The status is "open", "waiting" (the turn needs a decision or a result from outside), or "over".
@@ -312,7 +312,7 @@ def _standing(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str
     return ("waiting" if waits else "open"), None
 
 
-def _began(before: TurnState | None, state: TurnState) -> TurnState:
+def _initial(before: TurnState | None, state: TurnState) -> TurnState:
     """Return the state before the first step, whose request and wire may differ from ``before`` after a hand-over."""
     if before is None:
         return TurnState(state.id, state.wire, state.request, state.settings, state.version)

@@ -1,4 +1,4 @@
-"""Conversion of blocks, events and calls to rows, and of rows back to the exact blocks and events.
+"""Conversion of blocks, events and calls to rows, and of rows back to exact blocks, events and states.
 
 PostgreSQL's text type rejects NUL, and no database accepts a lone surrogate; models write both (failure UNI-02). In
 columns that people query, U+FFFD replaces such a character. JSONB writes large floats without their exponent and
@@ -12,15 +12,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
+import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from ... import json_codec
 from ..events import CallProgress, TurnBlock, TurnEvent
-from ..machine.state import CallState, RoundState, TurnState
-from .parts import unpack
+from ..machine.state import CallState, RoundState, TurnState, load
+from .changes import applied
+from .parts import references, unpack
+from .tables import parts, states
 
-_UNSAYABLE = re.compile("[\x00\ud800-\udfff]")
+#: The most values that one query fetches.
+_MAX_VALUES = 500
+#: Characters that a database does not store.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class EventRow(Struct, frozen=True, gc=False):
@@ -62,9 +69,9 @@ def event_row(event: TurnEvent) -> EventRow:
 
 def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
     """Return the columns of a block. ``cut``: the answer ended inside it."""
-    shown = TurnBlock(block.sequence, block.block_type, block.text_content, msgspec.to_builtins(block.content))
-    text, content = _plain(shown.text_content), _plain(shown.content)
-    same = (text, content) == (shown.text_content, shown.content) and not _respelled(content)
+    whole = TurnBlock(block.sequence, block.block_type, block.text_content, msgspec.to_builtins(block.content))
+    text, content = _storable(whole.text_content), _storable(whole.content)
+    is_exact = (text, content) == (whole.text_content, whole.content) and not _is_respelled(content)
     return {
         "sequence": block.sequence,
         "block_type": block.block_type,
@@ -72,7 +79,7 @@ def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
         "content": content,
         "round": round,
         "cut": cut,
-        "exact": None if same else json_codec.text(shown),
+        "exact": None if is_exact else json_codec.text(whole),
     }
 
 
@@ -88,45 +95,75 @@ def call_rows(before: TurnState | None, state: TurnState) -> Iterable[dict[str, 
     earlier = before.rounds if before is not None else []
     for number, round in enumerate(state.rounds):
         known = earlier[number].calls if number < len(earlier) else []
-        for place, call in enumerate(round.calls):
-            if place >= len(known) or known[place] is not call:
+        for index, call in enumerate(round.calls):
+            if index >= len(known) or known[index] is not call:
                 yield _call_row(round, call)
 
 
-def plain(text: str) -> str:
-    """Return the text with U+FFFD for each NUL and lone surrogate, so that every database accepts it."""
-    return _UNSAYABLE.sub("\ufffd", text)
+def parts_of(connection: Connection, turn: str, texts: Iterable[str | None]) -> dict[str, str]:
+    """Return the long values that these packed documents refer to, by digest (see `parts.unpack`)."""
+    values: dict[str, str] = {}
+    digests = list(references(texts))
+    for first in range(0, len(digests), _MAX_VALUES):
+        query = sa.select(parts.c.digest, parts.c.value).where(
+            parts.c.turn_id == turn, parts.c.digest.in_(digests[first : first + _MAX_VALUES])
+        )
+        values.update((digest, value) for digest, value in connection.execute(query))
+    return values
+
+
+def changes_of(connection: Connection, turn: str) -> list[tuple[int, str]]:
+    """Return the number and the change (JSON text, unpacked) of each stored state, in order."""
+    query = sa.select(states.c.number, states.c.change).where(states.c.turn_id == turn).order_by(states.c.number)
+    rows = connection.execute(query).all()
+    values = parts_of(connection, turn, (row.change for row in rows))
+    return [(row.number, unpack(row.change, values)) for row in rows]
+
+
+def state_of(connection: Connection, turn: str) -> tuple[TurnState, bool] | None:
+    """Return the last stored state, and whether it is stored as a state of this version. None if there is none.
+
+    Raises InvalidState if this program cannot load it.
+    """
+    document: Any = None
+    for _, change in changes_of(connection, turn):
+        document = applied(document, json_codec.decode(change))
+    if document is None:
+        return None
+    state = load(json_codec.encode(document))
+    return state, document.get("version") == state.version
 
 
 def _call_row(round: RoundState, call: CallState) -> dict[str, Any]:
     return {
         "key": call.key,
         "round": round.round_number,
-        "call_id": plain(call.id),
-        "name": plain(call.name),
+        "call_id": _storable(call.id),
+        "name": _storable(call.name),
         "status": call.status,
-        "how": call.outcome,
+        "outcome": call.outcome,
         "attempts": call.attempts,
-        "server": None if call.server is None else plain(call.server),
+        "server": _storable(call.server),
     }
 
 
-def _plain(value: Any) -> Any:
+def _storable(value: Any) -> Any:
+    """Return the value with U+FFFD for each NUL and lone surrogate, so that every database accepts it."""
     if isinstance(value, str):
-        return plain(value)
+        return _UNSTORABLE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_storable(item) for item in value]
     if isinstance(value, dict):
-        return {_plain(name): _plain(item) for name, item in value.items()}
+        return {_storable(name): _storable(item) for name, item in value.items()}
     return value
 
 
-def _respelled(value: Any) -> bool:
+def _is_respelled(value: Any) -> bool:
     """Return whether the value contains a number that JSONB, or SQLite for a single number, would change."""
     if isinstance(value, int):
         return abs(value) >= 2**63
     if isinstance(value, float):
         return abs(value) >= 1e15 or str(value) == "-0.0"
     if isinstance(value, (list, dict)):
-        return any(map(_respelled, value.values() if isinstance(value, dict) else value))
+        return any(map(_is_respelled, value.values() if isinstance(value, dict) else value))
     return False

@@ -44,45 +44,53 @@ from .changes import applied
 from .rows import EventRow
 
 #: Inputs that can be derived from their one event.
-TOLD = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallProgressed, AcknowledgementReady)
+DERIVABLE = (
+    BlockStarted,
+    BlockExtended,
+    BlockReplaced,
+    BlockEnded,
+    BlockRevised,
+    CallProgressed,
+    AcknowledgementReady,
+)
 
 
 class StepRow(Struct, frozen=True, gc=False):
     """A step whose input cannot be derived from its events.
 
-    ``seq``: the number of its first event, or of the next event if it has none. ``told``: how many events it has.
-    ``happening``: the input as JSON text. ``ends_with``: the number of the state stored with it. ``begins_with``: the
-    number of the state before it, if a runner begins or resumes the turn with this step. ``state``: the digest of the
-    state, only in rows that version 2 of the tables wrote, which stored no states.
+    ``seq``: the number of its first event, or of the next event if it has none. ``input``: the input as JSON text.
+    ``ends_with``: the number of the state stored with it. ``begins_with``: the number of the state before it, if a
+    runner begins or resumes the turn with this step. ``state``: the digest of the state, only in rows that version 2 of
+    the tables wrote, which stored no states.
     """
 
     number: int
     seq: int
-    told: int
-    happening: str
+    event_count: int
+    input: str
     state: str | None = None
     begins_with: int | None = None
     ends_with: int | None = None
 
 
 class Steps:
-    """Collects the steps of one recorder. ``number``: the number of its first step."""
+    """Collects the steps of one observer. ``number``: the number of its first step."""
 
     def __init__(self, number: int = 1) -> None:
         self._number = number
-        self._told: list[Input] = []
-        self._begun = False  # a step of this recorder has been written
+        self._inputs: list[Input] = []
+        self._has_rows = False  # a step of this observer has been written
 
     @property
     def begins(self) -> bool:
-        """Whether the next state is the first one after a step of this recorder."""
-        return not self._begun and bool(self._told)
+        """Whether the next state is the first one after a step of this observer."""
+        return not self._has_rows and bool(self._inputs)
 
-    def happened(self, happening: Input) -> None:
+    def add(self, input: Input) -> None:
         """Note an input of the machine. Its events follow in the next call of `rows`."""
-        if self._told and isinstance(self._told[-1], TOLD):
-            self._told.pop()  # it had no effect, or its event contains it
-        self._told.append(happening)
+        if self._inputs and isinstance(self._inputs[-1], DERIVABLE):
+            self._inputs.pop()  # it had no effect, or its event contains it
+        self._inputs.append(input)
 
     def rows(
         self, seq: int, events: Sequence[TurnEvent], begins_with: int | None, ends_with: int | None
@@ -92,21 +100,22 @@ class Steps:
         ``ends_with``: the number of the state that is stored with them, None if there is none. ``begins_with``: the
         number of the state before the first step. Before the first state is stored, there are no rows.
         """
-        steps: list[Input] = [one for one in self._told[:-1] if not isinstance(one, TOLD)]
-        says = bool(self._told) and not (isinstance(self._told[-1], TOLD) and ends_with is None and len(events) == 1)
-        if says:  # else the one event contains the last input; the inputs before it produced no events
-            steps.append(self._told[-1])
-        self._told = []
-        if not steps or (not self._begun and ends_with is None):
+        inputs, self._inputs = self._inputs, []
+        kept: list[Input] = [input for input in inputs[:-1] if not isinstance(input, DERIVABLE)]
+        # Often the one event contains the last input. The inputs before it produced no events.
+        keeps_last = bool(inputs) and not (isinstance(inputs[-1], DERIVABLE) and ends_with is None and len(events) == 1)
+        if keeps_last:
+            kept.append(inputs[-1])
+        if not kept or (not self._has_rows and ends_with is None):
             return []
-        found = [StepRow(self._number + place, seq, 0, json_codec.text(one)) for place, one in enumerate(steps)]
-        if says:
-            found[-1] = replace(found[-1], told=len(events), ends_with=ends_with)
-        if not self._begun:
-            found[0] = replace(found[0], begins_with=begins_with)
-        self._begun = True
-        self._number += len(found)
-        return found
+        rows = [StepRow(number, seq, 0, json_codec.text(input)) for number, input in enumerate(kept, self._number)]
+        if keeps_last:
+            rows[-1] = replace(rows[-1], event_count=len(events), ends_with=ends_with)
+        if not self._has_rows:
+            rows[0] = replace(rows[0], begins_with=begins_with)
+        self._has_rows = True
+        self._number += len(rows)
+        return rows
 
 
 def recording(
@@ -117,29 +126,29 @@ def recording(
     ``states``: the number and the change (JSON text) of each stored state, in order.
     """
     left = deque(events)
-    chain = _Chain(states)
-    blocks: dict[int, int] = {}  # round -> its first block
-    begun = False
+    chain = _StateChain(states)
+    first_blocks: dict[int, int] = {}  # by round
+    has_begun = False
     for step in steps:
         while left and left[0].seq < step.seq:
             row = left.popleft()
-            if begun:  # else the event is older than the first stored step
-                yield step_line(_told_by(row, blocks), [json_codec.decode(row.data)], None)
+            if has_begun:  # else the event is older than the first stored step
+                yield _derived_line(row, first_blocks)
         if step.begins_with is not None:
-            begun = True
+            has_begun = True
             yield head_line(json_codec.decode(chain.dumped(step.begins_with)))
-        told = [left.popleft() for _ in range(min(step.told, len(left)))]
-        for row in told:
+        rows = [left.popleft() for _ in range(min(step.event_count, len(left)))]
+        for row in rows:
             if row.type == "round_started":
                 started = cast(RoundStarted, row.event)
-                blocks[started.round] = started.first_block
+                first_blocks[started.round] = started.first_block
         digest = step.state if step.ends_with is None else hashlib.sha256(chain.dumped(step.ends_with)).hexdigest()
-        yield step_line(json_codec.decode(step.happening), [json_codec.decode(row.data) for row in told], digest)
+        yield step_line(json_codec.decode(step.input), [json_codec.decode(row.data) for row in rows], digest)
     for row in left:
-        yield step_line(_told_by(row, blocks), [json_codec.decode(row.data)], None)
+        yield _derived_line(row, first_blocks)
 
 
-class _Chain:
+class _StateChain:
     """Rebuilds the states of a turn, one after the other, from their changes."""
 
     def __init__(self, states: Iterable[tuple[int, str]]) -> None:
@@ -153,33 +162,34 @@ class _Chain:
         return dump(load(json_codec.encode(self._document)))
 
 
-def _told_by(row: EventRow, blocks: dict[int, int]) -> Input:
-    """Return the input that produced this event. ``blocks``: round -> its first block.
+def _derived_line(row: EventRow, first_blocks: dict[int, int]) -> bytes:
+    """Return the line of a step with the input that produced this event. ``first_blocks``: the first block by round.
 
     Raises InvalidState if an event of this type does not determine its input.
     """
     event = row.event
-    make = _MADE.get(type(event))
-    if make is None:
-        raise InvalidState(f"event {row.seq}, {row.type}, is of a step that the log does not hold")
-    return cast(Input, make(event, blocks))
+    to_input = _INPUTS.get(type(event))
+    if to_input is None:
+        raise InvalidState(f"the log lacks the step of event {row.seq}, {row.type}")
+    return step_line(to_input(event, first_blocks), [json_codec.decode(row.data)], None)
 
 
-def _key(event: Any, blocks: dict[int, int]) -> int:
+def _key(event: Any, first_blocks: dict[int, int]) -> int:
     number: int = event.block.sequence if isinstance(event, (TurnBlockStop, TurnBlockRevised)) else event.sequence
-    return number - blocks[event.round]
+    return number - first_blocks[event.round]
 
 
-_MADE: dict[type, Callable[[Any, dict[int, int]], Any]] = {
-    TurnBlockStart: lambda e, blocks: BlockStarted(_key(e, blocks), e.block_type, e.tool_use_id, e.tool_name),
-    TurnBlockDelta: lambda e, blocks: BlockExtended(_key(e, blocks), e.text),
-    TurnBlockReset: lambda e, blocks: BlockReplaced(_key(e, blocks), e.text),
-    TurnBlockStop: lambda e, blocks: BlockEnded(
-        _key(e, blocks), e.block.block_type, e.block.text_content, e.block.content, e.cut
+#: Event -> the function that returns its input, given the event and the first block of each round.
+_INPUTS: dict[type, Callable[[Any, dict[int, int]], Any]] = {
+    TurnBlockStart: lambda e, first: BlockStarted(_key(e, first), e.block_type, e.tool_use_id, e.tool_name),
+    TurnBlockDelta: lambda e, first: BlockExtended(_key(e, first), e.text),
+    TurnBlockReset: lambda e, first: BlockReplaced(_key(e, first), e.text),
+    TurnBlockStop: lambda e, first: BlockEnded(
+        _key(e, first), e.block.block_type, e.block.text_content, e.block.content, e.cut
     ),
-    TurnBlockRevised: lambda e, blocks: BlockRevised(
-        _key(e, blocks), e.block.block_type, e.block.text_content, e.block.content
+    TurnBlockRevised: lambda e, first: BlockRevised(
+        _key(e, first), e.block.block_type, e.block.text_content, e.block.content
     ),
-    CallProgress: lambda e, blocks: CallProgressed(e.call_id, e.data),
-    Acknowledged: lambda e, blocks: AcknowledgementReady(e.text, e.spoken, e.round),
+    CallProgress: lambda e, first: CallProgressed(e.call_id, e.data),
+    Acknowledged: lambda e, first: AcknowledgementReady(e.text, e.spoken, e.round),
 }

@@ -26,9 +26,8 @@ from .migrate import migrate
 from .notify import Notifier
 from .parts import unpack
 from .recorder import LogObserver
-from .rows import CallRow, EventRow, block_of
+from .rows import CallRow, EventRow, block_of, changes_of, parts_of, state_of
 from .steps import StepRow, recording
-from .stored import changes_of, parts_of, state_of
 from .tables import calls, events, steps, turn_blocks, turns
 
 #: Seconds until a runner's lease expires and another runner may take the turn. A third of that passes between renewals.
@@ -91,7 +90,7 @@ class Log:
             engine.dispose()
             raise
         self._database = Database(engine, clock, patience)
-        self._bells = Notifier()
+        self._notifier = Notifier()
         self._lease = lease
 
     def __enter__(self) -> Self:
@@ -111,8 +110,8 @@ class Log:
     @asynccontextmanager
     async def record(self) -> AsyncIterator[LogObserver]:
         """Yield the observer of a new turn. The first event creates the turn in the log."""
-        async with LogObserver(self._database, self._bells.ring, self._lease) as recorder:
-            yield recorder
+        async with LogObserver(self._database, self._notifier.notify, self._lease) as observer:
+            yield observer
 
     @asynccontextmanager
     async def take(self, turn: str, *, force: bool = False) -> AsyncIterator[LogObserver]:
@@ -122,12 +121,12 @@ class Log:
         expired; pass it only if the previous runner is dead. Raises UnknownTurn (also for a turn without a state),
         TurnHeld if another runner holds the lease, and InvalidState for a state that this program cannot load.
         """
-        recorder = LogObserver(self._database, self._bells.ring, self._lease)
-        await recorder.claim(turn, force=force)
-        async with recorder:
-            if recorder.state is None:
-                raise UnknownTurn(f"turn {turn!r} ended before it began", hint="close it")
-            yield recorder
+        observer = LogObserver(self._database, self._notifier.notify, self._lease)
+        await observer.claim(turn, force=force)
+        async with observer:
+            if observer.state is None:
+                raise UnknownTurn(f"turn {turn!r} was closed before its first step", hint="close it")
+            yield observer
 
     async def close(self, turn: str, reason: str | None = None, *, force: bool = False) -> TurnState | None:
         """Cancel a turn without a request or a tool call: every open call gets a result, and the turn ends.
@@ -135,21 +134,23 @@ class Log:
         ``reason`` goes into these results, which the model sees if the conversation continues. A turn that is over does
         not change. Return the state, None for a turn without a state. For ``force`` and the errors see `take`.
         """
-        recorder = LogObserver(self._database, self._bells.ring, self._lease)
-        await recorder.claim(turn, force=force)
-        async with recorder:
-            state = recorder.state
+        observer = LogObserver(self._database, self._notifier.notify, self._lease)
+        await observer.claim(turn, force=force)
+        async with observer:
+            state = observer.state
             if state is None:
                 page = await self.events(turn, limit=0)
                 if not page.over:
-                    await recorder.keep([TurnFailed(page.seq, "cancelled", "The turn ended before it began.")], None)
+                    await observer.keep(
+                        [TurnFailed(page.seq, "cancelled", "The turn was closed before its first step.")], None
+                    )
                 return None
             if state.phase == "over":
                 return state
-            for happening in (Resume(), Cancel(reason)):
-                state, effects = step(state, happening)
-                await recorder.input(happening)
-                await recorder.keep([effect.event for effect in effects if isinstance(effect, Emit)], state)
+            for input in (Resume(), Cancel(reason)):
+                state, effects = step(state, input)
+                await observer.input(input)
+                await observer.keep([effect.event for effect in effects if isinstance(effect, Emit)], state)
             return state
 
     async def forget(self, turn: str) -> None:
@@ -161,7 +162,7 @@ class Log:
                 return
             if connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is None:
                 raise _unknown(turn)
-            raise TurnHeld(f"turn {turn!r} is run by somebody", hint="forget it when it is over")
+            raise TurnHeld(f"a runner holds turn {turn!r}", hint="forget it when it is over")
 
         await self._database.write(write)
 
@@ -175,15 +176,15 @@ class Log:
         """Return the events after number ``after``, at most ``limit`` of them. Raises UnknownTurn."""
 
         def read(connection: Connection) -> Page:
-            found = connection.execute(sa.select(turns.c.seq, turns.c.status).where(turns.c.id == turn)).first()
-            if found is None:
+            row = connection.execute(sa.select(turns.c.seq, turns.c.status).where(turns.c.id == turn)).first()
+            if row is None:
                 raise _unknown(turn)
             rows: list[EventRow] = []
-            if limit and after + 1 < found.seq:
-                chosen = sa.select(events.c.seq, events.c.type, events.c.data)
-                chosen = chosen.where(events.c.turn_id == turn, events.c.seq > after)
-                rows = _event_rows(connection, turn, chosen.order_by(events.c.seq).limit(limit))
-            return Page(rows, found.seq, found.status == "over")
+            if limit and after + 1 < row.seq:
+                query = sa.select(events.c.seq, events.c.type, events.c.data)
+                query = query.where(events.c.turn_id == turn, events.c.seq > after)
+                rows = _event_rows(connection, turn, query.order_by(events.c.seq).limit(limit))
+            return Page(rows, row.seq, row.status == "over")
 
         return await self._database.read(read)
 
@@ -198,48 +199,48 @@ class Log:
         def read(connection: Connection) -> bytes:
             if connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is None:
                 raise _unknown(turn)
-            chosen = sa.select(*(steps.c[name] for name in StepRow.__struct_fields__))
-            happened = connection.execute(chosen.where(steps.c.turn_id == turn).order_by(steps.c.number)).all()
-            if not happened:
-                raise InvalidState("the log holds no steps of this turn", where=turn)
-            told = sa.select(events.c.seq, events.c.type, events.c.data).where(events.c.turn_id == turn)
-            rows = _event_rows(connection, turn, told.order_by(events.c.seq))
-            stored = parts_of(connection, turn, (row.happening for row in happened))
-            taken = [replace(StepRow(*row), happening=unpack(row.happening, stored)) for row in happened]
-            return b"".join(recording(taken, rows, changes_of(connection, turn)))
+            query = sa.select(*(steps.c[name] for name in StepRow.__struct_fields__))
+            step_rows = connection.execute(query.where(steps.c.turn_id == turn).order_by(steps.c.number)).all()
+            if not step_rows:
+                raise InvalidState("the log has no steps of this turn", where=turn)
+            query = sa.select(events.c.seq, events.c.type, events.c.data).where(events.c.turn_id == turn)
+            event_rows = _event_rows(connection, turn, query.order_by(events.c.seq))
+            values = parts_of(connection, turn, (row.input for row in step_rows))
+            unpacked = [replace(StepRow(*row), input=unpack(row.input, values)) for row in step_rows]
+            return b"".join(recording(unpacked, event_rows, changes_of(connection, turn)))
 
         return await self._database.read(read)
 
     async def turns(self, status: str | None = None) -> list[str]:
         """Return the ids of all turns, or of those with ``status``, oldest first."""
-        chosen = sa.select(turns.c.id).order_by(turns.c.created, turns.c.id)
+        query = sa.select(turns.c.id).order_by(turns.c.created, turns.c.id)
         if status is not None:
-            chosen = chosen.where(turns.c.status == status)
-        return await self._database.read(lambda connection: list(connection.scalars(chosen)))
+            query = query.where(turns.c.status == status)
+        return await self._database.read(lambda connection: list(connection.scalars(query)))
 
     async def left(self) -> list[str]:
         """Return the ids of open turns without a valid lease, oldest first. Resume or close them after a crash."""
         free = turns.c.owner.is_(None) | (turns.c.lease_until < self._database.now())
-        chosen = sa.select(turns.c.id).where(turns.c.status == "open", free).order_by(turns.c.created, turns.c.id)
-        return await self._database.read(lambda connection: list(connection.scalars(chosen)))
+        query = sa.select(turns.c.id).where(turns.c.status == "open", free).order_by(turns.c.created, turns.c.id)
+        return await self._database.read(lambda connection: list(connection.scalars(query)))
 
     def listen(self, turn: str) -> AbstractContextManager[asyncio.Event]:
         """Return an event that is set after every write of the turn in this process. Clear it, read, then wait."""
-        return self._bells.listen(turn)
+        return self._notifier.listen(turn)
 
     def _turn(self, connection: Connection, turn: str) -> StoredTurn:
         held = turns.c.owner.is_not(None) & (turns.c.lease_until >= self._database.now())
         row = connection.execute(sa.select(turns, held.label("held")).where(turns.c.id == turn)).first()
         if row is None:
             raise _unknown(turn)
-        blocks = sa.select(turn_blocks).where(turn_blocks.c.turn_id == turn).order_by(turn_blocks.c.sequence)
-        called = sa.select(calls).where(calls.c.turn_id == turn).order_by(calls.c.round)
-        found = connection.execute(blocks).all()
-        stored = parts_of(connection, turn, (block.exact for block in found))
+        block_query = sa.select(turn_blocks).where(turn_blocks.c.turn_id == turn).order_by(turn_blocks.c.sequence)
+        call_query = sa.select(calls).where(calls.c.turn_id == turn).order_by(calls.c.round)
+        blocks = connection.execute(block_query).all()
+        values = parts_of(connection, turn, (block.exact for block in blocks))
         stored_state = state_of(connection, turn)
         state = stored_state[0] if stored_state is not None else None
         order = [call.key for round in (state.rounds if state is not None else ()) for call in round.calls]
-        known = {row.key: CallRow(*row[1:]) for row in connection.execute(called)}
+        by_key = {row.key: CallRow(*row[1:]) for row in connection.execute(call_query)}
         return StoredTurn(
             row.id,
             row.status,
@@ -250,18 +251,18 @@ class Log:
             bool(row.held),
             row.created,
             row.updated,
-            [block_of(block, stored) for block in found],
-            [known.pop(key) for key in order if key in known] + list(known.values()),
+            [block_of(block, values) for block in blocks],
+            [by_key.pop(key) for key in order if key in by_key] + list(by_key.values()),
             state,
         )
 
 
-def _event_rows(connection: Connection, turn: str, chosen: sa.Select[Any]) -> list[EventRow]:
-    """Return the events that ``chosen`` selects, with their long values restored."""
-    found = connection.execute(chosen).all()
-    stored = parts_of(connection, turn, (row.data for row in found))
-    return [EventRow(row.seq, row.type, unpack(row.data, stored)) for row in found]
+def _event_rows(connection: Connection, turn: str, query: sa.Select[Any]) -> list[EventRow]:
+    """Return the events that the query selects, with their long values restored."""
+    rows = connection.execute(query).all()
+    values = parts_of(connection, turn, (row.data for row in rows))
+    return [EventRow(row.seq, row.type, unpack(row.data, values)) for row in rows]
 
 
 def _unknown(turn: str) -> UnknownTurn:
-    return UnknownTurn(f"the log holds no turn {turn!r}")
+    return UnknownTurn(f"the log has no turn {turn!r}")

@@ -1,4 +1,4 @@
-"""The tables of a turn log, for SQLite and PostgreSQL.
+"""The tables of a turn log, for SQLite and PostgreSQL, and the statements that write them.
 
 | table | a row is | written |
 |---|---|---|
@@ -15,7 +15,24 @@ Times are seconds since 1970. The migrations create the same tables; a test comp
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table, Text
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ColumnElement,
+    Double,
+    Executable,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import JSONB
 
 metadata = MetaData()
@@ -80,7 +97,7 @@ calls = Table(
     Column("call_id", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("how", Text),
+    Column("outcome", Text),
     Column("attempts", Integer, nullable=False),
     Column("server", Text),
 )
@@ -95,7 +112,7 @@ states = Table(
     Column("change", Text, nullable=False),
 )
 
-# `happening`: the input as text. JSONB preserves neither the order of members nor every number and character, so a
+# `input`: the input as text. JSONB preserves neither the order of members nor every number and character, so a
 # replay would produce another state. `begins_with`, `ends_with`: numbers of `states`. `state`: the digest of the state,
 # in rows of version 2, which stored no states.
 steps = Table(
@@ -104,8 +121,8 @@ steps = Table(
     _turn(),
     Column("number", Integer, primary_key=True),
     Column("seq", Integer, nullable=False),
-    Column("told", Integer, nullable=False),
-    Column("happening", Text, nullable=False),
+    Column("event_count", Integer, nullable=False),
+    Column("input", Text, nullable=False),
     Column("state", Text),
     Column("begins_with", Integer),
     Column("ends_with", Integer),
@@ -118,3 +135,49 @@ parts = Table(
     Column("digest", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
+
+
+class Statements:
+    """Statements of a `LogObserver`, built once per database because building them costs more than running them.
+
+    ``at``: the current time, see `Database.at` and `Database.times`.
+
+    ``advance`` sets the number of a turn's next event to ``next_seq``, if ``mine`` owns the turn, its next event is
+    ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status and the termination.
+    ``begin`` inserts a turn and returns its id, or no row if the id exists. ``void`` deletes the blocks from
+    ``first_block`` on.
+    """
+
+    def __init__(self, dialect: str, at: ColumnElement[float]) -> None:
+        # The dialects' own `insert` supports ON CONFLICT.
+        insert: Any = postgresql.insert if dialect == "postgresql" else sqlite.insert
+        lease_until = at + sa.bindparam("lease", type_=Double)
+        mine = (turns.c.id == sa.bindparam("turn"), turns.c.owner == sa.bindparam("mine"))
+        expected = (turns.c.seq == sa.bindparam("first"), turns.c.written == sa.bindparam("before"))
+        advanced: dict[str, Any] = {"seq": sa.bindparam("next_seq"), "updated": at, "lease_until": lease_until}
+        advanced["written"] = turns.c.written + 1
+        settled: dict[str, Any] = {"status": sa.bindparam("now_status"), "termination": sa.bindparam("now_termination")}
+        self.advance = sa.update(turns).where(*mine, *expected).values(advanced)
+        self.settle = sa.update(turns).where(*mine, *expected).values({**advanced, **settled})
+        self.renew = sa.update(turns).where(*mine).values(lease_until=lease_until)
+        self.release = sa.update(turns).where(*mine).values(owner=None, lease_until=None)
+        new = {"created": at, "updated": at, "lease_until": lease_until}
+        self.begin = insert(turns).values(new).on_conflict_do_nothing().returning(turns.c.id)
+        self.event = sa.insert(events)
+        self.step = sa.insert(steps)
+        self.state = sa.insert(states)
+        self.part = insert(parts).on_conflict_do_nothing()
+        self.void = sa.delete(turn_blocks).where(
+            turn_blocks.c.turn_id == sa.bindparam("turn"), turn_blocks.c.sequence >= sa.bindparam("first_block")
+        )
+        self.block = _upsert(insert, turn_blocks)
+        self.call = _upsert(insert, calls)
+
+
+def _upsert(insert: Any, table: Table) -> Executable:
+    """Return a statement that inserts a row, or replaces the row with the same primary key."""
+    key = [column.name for column in table.primary_key]
+    inserted = insert(table)
+    others = {column.name: inserted.excluded[column.name] for column in table.c if column.name not in key}
+    upsert: Executable = inserted.on_conflict_do_update(index_elements=key, set_=others)
+    return upsert

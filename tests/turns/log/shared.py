@@ -73,7 +73,7 @@ class Dies(Observer):
     """
 
     def __init__(self, log: Log, steps: int) -> None:
-        self.recorder = LogObserver(log._database, log._bells.ring, log._lease)
+        self.recorder = LogObserver(log._database, log._notifier.notify, log._lease)
         self.steps = steps
 
     async def input(self, input: Input) -> None:

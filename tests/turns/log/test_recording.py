@@ -159,10 +159,8 @@ def test_whatever_a_tool_says_comes_back_as_it_was(log: Log) -> None:
 def test_what_the_machine_was_told_otherwise_is_found_where_it_was(log: Log, url: URL) -> None:
     async def run() -> None:
         made = await recorded(log)
-        changed = "UPDATE steps SET happening = replace(happening, 'look ran', 'look run') WHERE number = :number"
-        [(number,)] = rows(
-            url, "SELECT number FROM steps WHERE happening LIKE '%look ran%' AND happening LIKE '%call_ended%'"
-        )
+        changed = "UPDATE steps SET input = replace(input, 'look ran', 'look run') WHERE number = :number"
+        [(number,)] = rows(url, "SELECT number FROM steps WHERE input LIKE '%look ran%' AND input LIKE '%call_ended%'")
         rows(url, changed, number=number)
         difference = replay(await log.recording(made.state.id)).difference
         assert difference is not None
@@ -271,7 +269,7 @@ def test_what_is_not_there_cannot_be_run_again(log: Log) -> None:
             await log.recording("nobody")
         async with log.record() as recorder:
             await recorder.event(TurnStarted(0, "by hand", "openai.chat", "all"))
-        with pytest.raises(InvalidState, match="holds no steps of this turn"):
+        with pytest.raises(InvalidState, match="has no steps of this turn"):
             await log.recording("by hand")
         made = await recorded(log)
         await log.forget(made.state.id)
@@ -285,7 +283,7 @@ def test_events_whose_steps_are_gone_are_told_by_number(log: Log, url: URL) -> N
     async def run() -> None:
         made = await recorded(log)
         rows(url, "DELETE FROM steps WHERE number = 2")
-        with pytest.raises(InvalidState, match=r"event \d+, calls_known, is of a step that the log does not hold"):
+        with pytest.raises(InvalidState, match=r"the log lacks the step of event \d+, calls_known"):
             await log.recording(made.state.id)
 
     asyncio.run(run())

@@ -121,10 +121,10 @@ def test_events_have_to_follow_each_other(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began())
-            with pytest.raises(InvalidState, match="event 2 where event 1 is the next"):
+            with pytest.raises(InvalidState, match="the next event must be number 1, got 2"):
                 await recorder.event(TurnBlockDelta(2, 1, 0, "words"))
         async with log.record() as recorder:
-            with pytest.raises(InvalidState, match="does not begin"):
+            with pytest.raises(InvalidState, match="must be turn_started"):
                 await recorder.event(TurnBlockDelta(0, 1, 0, "words"))
         assert (await log.events("turn")).seq == 1
 
@@ -146,7 +146,7 @@ def test_after_a_step_that_could_not_be_written_none_is(log: Log) -> None:
             event.listen(log._database.engine, "before_cursor_execute", fails)
             with pytest.raises(LogFailed, match="the disk is full"):
                 await recorder.event(TurnBlockDelta(1, 1, 0, "lost"))
-            with pytest.raises(InvalidState, match="event 2 where event 1 is the next"):
+            with pytest.raises(InvalidState, match="the next event must be number 1, got 2"):
                 await recorder.event(TurnBlockDelta(2, 1, 0, "words"))
         assert [row.type for row in (await log.events("turn")).events] == ["turn_started"]
 

@@ -1,1 +1,1 @@
-"""The steps. `migrate.LATEST` names the last."""
+"""The migrations. `migrate.LATEST` is the last one."""

@@ -1,4 +1,4 @@
-"""Turns, their blocks, events, calls and states."""
+"""Tables of turns, their blocks, events, calls and states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Create the tables."""
     op.create_table(
         "turns",
         sa.Column("id", sa.Text, primary_key=True),
@@ -64,12 +64,6 @@ def upgrade() -> None:
         sa.Column("seq", sa.Integer, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
     )
-
-
-def downgrade() -> None:
-    """Remove them, and all that they hold."""
-    for table in ("states", "calls", "events", "turn_blocks", "turns"):
-        op.drop_table(table)
 
 
 def _turn() -> sa.Column[str]:

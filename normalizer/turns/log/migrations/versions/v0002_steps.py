@@ -1,4 +1,4 @@
-"""What happened in a turn, step by step. Turns that are there have no steps yet: they get them from here on."""
+"""A table of the steps of a turn. Turns written before get steps only from here on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "steps",
         sa.Column("turn_id", sa.Text, sa.ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
@@ -21,8 +21,3 @@ def upgrade() -> None:
         sa.Column("state", sa.Text),
         sa.Column("begins", sa.Text),
     )
-
-
-def downgrade() -> None:
-    """Remove it, and all that it holds."""
-    op.drop_table("steps")
