@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from ..errors import PolicyError
-from ..model import Choice, Refusal, Response
+from ..model import Refusal, Response
 
 
 class Final(Struct, frozen=True, tag="final", tag_field="type", rename="camel"):
@@ -39,14 +39,10 @@ Decision = Final | ToolCalls
 
 def decision(response: Response, *, choice: int = 0) -> Decision:
     """Summarize a choice of a response. Raises PolicyError if it does not exist, or the response failed or is cut."""
-    found = next((one for one in response.choices if one.index == choice), None)
-    if found is None or response.error is not None or not response.complete:
-        raise PolicyError("the response decides nothing: it failed, broke off, or has no such choice")
-    if not found.calls:
-        return Final(found.text or _refusal(found))
-    calls = [Called(call.name, call.arguments) for call in found.calls]
-    return ToolCalls(calls, found.text.strip() or UNSET)
-
-
-def _refusal(choice: Choice) -> str:
-    return "".join(block.text for block in choice.blocks if isinstance(block, Refusal))
+    chosen = next((candidate for candidate in response.choices if candidate.index == choice), None)
+    if chosen is None or response.error is not None or not response.complete:
+        raise PolicyError("no decision in this response: it failed, broke off, or has no such choice")
+    if chosen.calls:
+        calls = [Called(call.name, call.arguments) for call in chosen.calls]
+        return ToolCalls(calls, chosen.text.strip() or UNSET)
+    return Final(chosen.text or "".join(block.text for block in chosen.blocks if isinstance(block, Refusal)))

@@ -23,17 +23,9 @@ from .execution.barrier import Barrier
 from .execution.exceptions import is_failure
 from .execution.executor import NOT_STARTED, Executor, FinishedCall
 from .execution.tools import Tool, Tools
+from .machine import inputs
 from .machine.calls import CANCELLED_RUNNING
 from .machine.effects import Approve, Ask, Effect, Execute
-from .machine.inputs import (
-    AcknowledgementReady,
-    AnswerFailed,
-    AnswerReceived,
-    CallDecided,
-    CallEnded,
-    CallProgressed,
-    CallStarting,
-)
 from .machine.state import TurnState
 from .model_call import ModelCall, Post, Prepare, Reader, error_of
 from .provider import Provider
@@ -120,7 +112,7 @@ class Performer:
             self.tasks.keep(writing)
             self.tasks.spawn(self._await_acknowledgement, writing, round.round_number)
         elif text:
-            self._post(AcknowledgementReady(text, bool(spoken), round.round_number))
+            self._post(inputs.AcknowledgementReady(text, bool(spoken), round.round_number))
 
     def cancel_call(self, call_id: str) -> None:
         """Cancel a running call. Raises TurnMisused if it is not running here."""
@@ -139,7 +131,7 @@ class Performer:
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):
                 raise
-            self._post(AnswerFailed(error_of(error)))
+            self._post(inputs.AnswerFailed(error_of(error)))
             return
 
         response = await model_call.run(self._post)
@@ -151,11 +143,13 @@ class Performer:
         needs_approval = [call.id for call in calls if self._tools[call.name].needs_approval(call.arguments or {})]
         elsewhere = [call for call in calls if self._tools[call.name].function is None]
         deferred = [call.id for call in elsewhere if self._executor.refused(call) is None]
-        self._post(AnswerReceived(response, needs_approval, deferred, model_call.retry_after))
+        self._post(inputs.AnswerReceived(response, needs_approval, deferred, model_call.retry_after))
 
     def _answer_lost(self, error: BaseException) -> None:
         """Report the answer as broken: the provider or a hook cancelled the task that asks."""
-        self._post(*(self.model_call.fail(error) if self.model_call is not None else [AnswerFailed(error_of(error))]))
+        self._post(
+            *(self.model_call.fail(error) if self.model_call is not None else [inputs.AnswerFailed(error_of(error))])
+        )
 
     async def _execute(self, calls: list[ToolCall]) -> None:
         state = self._state()
@@ -165,16 +159,16 @@ class Performer:
         self._cancellations.update(cancellations)
 
         async def on_start(call: ToolCall) -> bool:
-            await self._post(CallStarting(call.id))
+            await self._post(inputs.CallStarting(call.id))
             started = self._state().rounds[number - 1].call(call.id)
             return started is not None and started.status == "started"
 
         async def on_finish(finished: FinishedCall) -> None:
             self._cancellations.pop(finished.call.id, None)
-            await self._post(CallEnded(finished.call.id, finished.result, finished.outcome))
+            await self._post(inputs.CallEnded(finished.call.id, finished.result, finished.outcome))
 
         def on_progress(call: ToolCall, data: Any) -> None:
-            self._post(CallProgressed(call.id, data))
+            self._post(inputs.CallProgressed(call.id, data))
 
         await self._executor.run(
             calls,
@@ -195,9 +189,9 @@ class Performer:
             if call is None or call.settled:
                 continue
             if call.attempts:
-                self._post(CallEnded(call.id, unanswered(tool_call, CANCELLED_RUNNING), "cancelled"))
+                self._post(inputs.CallEnded(call.id, unanswered(tool_call, CANCELLED_RUNNING), "cancelled"))
             else:
-                self._post(CallEnded(call.id, unanswered(tool_call, NOT_STARTED), "skipped"))
+                self._post(inputs.CallEnded(call.id, unanswered(tool_call, NOT_STARTED), "skipped"))
 
     async def _decide(self, approve: Approver, id: str) -> None:
         state = self._state()
@@ -209,19 +203,19 @@ class Performer:
         if approval is None:
             self._post()  # nothing to decide, but the turn may have to wait now
         else:
-            self._post(CallDecided(id, approval is True, approval if isinstance(approval, str) else None))
+            self._post(inputs.CallDecided(id, approval is True, approval if isinstance(approval, str) else None))
 
     def _decision_lost(self, id: str, error: BaseException) -> None:
         """Deny the call: the approver cancelled the task that it decides in."""
         self.deciding.discard(id)
-        self._post(CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
+        self._post(inputs.CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
 
     async def _await_acknowledgement(self, writing: asyncio.Future[str | None], round: int) -> None:
         text = None
         with _failure_logged("the acknowledgement failed"):
             text = await writing
         if text:
-            self._post(AcknowledgementReady(text, False, round))
+            self._post(inputs.AcknowledgementReady(text, False, round))
 
 
 async def _approval(approve: Approver, block: ToolCall | ApprovalRequest) -> Approval:

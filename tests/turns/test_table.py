@@ -19,7 +19,7 @@ from toolparity.normalizer.turns.machine import inputs
 from toolparity.normalizer.turns.machine.effects import StopTasks
 from toolparity.normalizer.turns.machine.inputs import Input
 from toolparity.normalizer.turns.machine.state import Phase, Status, TurnState
-from toolparity.normalizer.turns.machine.table import CALL_STATUSES, IGNORED, INVALID, TABLE, is_invalid, step
+from toolparity.normalizer.turns.machine.table import IGNORED, INVALID, TABLE, is_invalid, step
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -90,9 +90,10 @@ def test_every_pair_of_an_input_and_a_phase_is_decided() -> None:
         for cell in row.values():
             assert (cell is IGNORED or cell is INVALID) == (cell.apply is None)
             assert bool(cell.leads_to) == (cell.apply is not None)
-    assert all("call_id" in kind.__struct_fields__ for kind in CALL_STATUSES)
-    assert {kind for kind in TABLE if "call_id" in kind.__struct_fields__} == set(CALL_STATUSES)
-    assert {status for statuses in CALL_STATUSES.values() for status in statuses} <= set(get_args(Status))
+    for kind, row in TABLE.items():
+        assert bool(row["acting"].statuses) == ("call_id" in kind.__struct_fields__)
+        assert set(row["acting"].statuses) <= set(get_args(Status))
+        assert not any(row[phase].statuses for phase in PHASES if phase != "acting")
 
 
 def test_nothing_leads_out_of_over() -> None:

@@ -10,21 +10,8 @@ from ...conversation import ToolResult
 from ...model import ToolCall
 from ...pairing import unanswered
 from ...policies import Selection
+from .. import events
 from ..block_rows import row_of_result
-from ..events import (
-    ApprovalDecided,
-    ApprovalNeeded,
-    CallFinished,
-    CallProgress,
-    CallsKnown,
-    CallStarted,
-    Dropped,
-    ResultNeeded,
-    TurnBlockDelta,
-    TurnBlockStart,
-    TurnBlockStop,
-    TurnWaiting,
-)
 from .effects import Approve, Execute, Wait
 from .history import results_without_run
 from .inputs import CallDecided, CallEnded, CallProgressed, CallStarting, Cancel, ResultSupplied, Resume
@@ -57,15 +44,14 @@ CANCELLED_ELSEWHERE = (
 
 
 def decide(builder: StepBuilder, input: CallDecided) -> None:
-    """Approve or deny a call that waits for approval."""
     call, approved, reason = builder.call(input.call_id), input.approved, input.reason
-    builder.emit(ApprovalDecided, builder.round.round_number, call.id, call.name, approved, reason)
+    builder.emit_in_round(events.ApprovalDecided, call.id, call.name, approved, reason)
     if call.server is not None:
         builder.set_call(call.id, status="done" if approved else "denied", reason=reason)
         content = {"approval_request_id": call.id, "approve": approved, "reason": reason}
         block = builder.block(_result_sequence(builder, call), "approval_response", None, content)
-        builder.emit(TurnBlockStart, builder.round.round_number, block.sequence, block.block_type, None, call.name)
-        builder.emit(TurnBlockStop, builder.round.round_number, block)
+        builder.emit_in_round(events.TurnBlockStart, block.sequence, block.block_type, None, call.name)
+        builder.emit_in_round(events.TurnBlockStop, block)
     elif approved:
         builder.set_call(call.id, status="approved", reason=reason)
     else:
@@ -76,17 +62,15 @@ def decide(builder: StepBuilder, input: CallDecided) -> None:
 
 
 def start_call(builder: StepBuilder, input: CallStarting) -> None:
-    """Mark an approved call as started."""
     call = builder.call(input.call_id)
     call = builder.set_call(call.id, status="started", attempts=call.attempts + 1)
-    builder.emit(CallStarted, builder.round.round_number, call.id, call.name, call.key, call.attempts)
+    builder.emit_in_round(events.CallStarted, call.id, call.name, call.key, call.attempts)
     builder.save()
 
 
 def report_progress(builder: StepBuilder, input: CallProgressed) -> None:
-    """Emit the progress of a started call."""
     call = builder.call(input.call_id)
-    builder.emit(CallProgress, builder.round.round_number, call.id, call.name, input.data)
+    builder.emit_in_round(events.CallProgress, call.id, call.name, input.data)
 
 
 def end_call(builder: StepBuilder, input: CallEnded | ResultSupplied) -> None:
@@ -135,13 +119,11 @@ def record_selection(builder: StepBuilder, selection: Selection, calls: list[Cal
     """Record the selection, answer the calls that are not kept, and ask for the approvals that are needed."""
     kept, dropped, rejected = selection.kept, selection.dropped, selection.rejected
     builder.set_round(calls=calls, dropped=dropped, rejected=rejected)
-    round = builder.round
-    builder.emit(CallsKnown, round.round_number, selection.policy, kept, dropped, rejected)
+    builder.emit_in_round(events.CallsKnown, selection.policy, kept, dropped, rejected)
     if dropped:
-        total = len(kept) + len(dropped) + len(rejected)
-        builder.emit(Dropped, round.round_number, total, kept, dropped)
+        builder.emit_in_round(events.Dropped, len(kept) + len(dropped) + len(rejected), kept, dropped)
     for number, result in results_without_run(builder.state):
-        _emit_result(builder, round.result_block + number, result)
+        _emit_result(builder, builder.round.result_block + number, result)
     builder.save()
     _request_approvals(builder)
 
@@ -170,7 +152,7 @@ def start_ready_calls(builder: StepBuilder) -> None:
     elif not any(call.submitted and not call.settled for call in calls):
         waiting = builder.state.waiting
         ids = [call.id for call in waiting]
-        builder.emit(TurnWaiting, ids, [call.id for call in waiting if call.status == "waiting_result"])
+        builder.emit(events.TurnWaiting, ids, [call.id for call in waiting if call.status == "waiting_result"])
         builder.save()
         builder.do(Wait(ids))
 
@@ -181,8 +163,8 @@ def _request_approvals(builder: StepBuilder) -> None:
     for call in waiting:
         _, block = builder.state.block_of(call)
         arguments = block.arguments if isinstance(block, ToolCall) else None
-        number = builder.round.round_number
-        builder.emit(ApprovalNeeded, number, call.id, call.name, arguments, block.arguments_text, call.server)
+        members = (call.id, call.name, arguments, block.arguments_text, call.server)
+        builder.emit_in_round(events.ApprovalNeeded, *members)
     if waiting:
         builder.do(Approve([call.id for call in waiting]))
 
@@ -191,8 +173,8 @@ def _hand_over(builder: StepBuilder, call: CallState) -> None:
     """Hand a call over, once. It counts as started, because it may run elsewhere from now on."""
     block = builder.state.tool_call(call)
     builder.set_call(call.id, status="waiting_result", attempts=call.attempts + 1)
-    number = builder.round.round_number
-    builder.emit(ResultNeeded, number, call.id, call.name, block.arguments, block.arguments_text, call.key)
+    members = (call.id, call.name, block.arguments, block.arguments_text, call.key)
+    builder.emit_in_round(events.ResultNeeded, *members)
     builder.save()
 
 
@@ -222,7 +204,7 @@ def _settle(builder: StepBuilder, call: CallState, result: ToolResult, outcome: 
     """Set the one result of a call, and emit its block and `call_finished`."""
     builder.set_call(call.id, status=_STATUS[outcome], outcome=outcome, result=result)
     _emit_result(builder, _result_sequence(builder, call), result)
-    builder.emit(CallFinished, builder.round.round_number, call.id, call.name, outcome, result.is_error)
+    builder.emit_in_round(events.CallFinished, call.id, call.name, outcome, result.is_error)
 
 
 def _finish_round(builder: StepBuilder) -> None:
@@ -241,11 +223,11 @@ def _finish_round(builder: StepBuilder) -> None:
 def _emit_result(builder: StepBuilder, sequence: int, result: ToolResult) -> None:
     row = row_of_result(result)
     block = builder.block(sequence, *row)
-    number, content = builder.round.round_number, row.content["content"]
+    content = row.content["content"]
     text = content if isinstance(content, str) else json_codec.text(content)
-    builder.emit(TurnBlockStart, number, sequence, row.block_type, result.call_id, result.name)
-    builder.emit(TurnBlockDelta, number, sequence, text)
-    builder.emit(TurnBlockStop, number, block)
+    builder.emit_in_round(events.TurnBlockStart, sequence, row.block_type, result.call_id, result.name)
+    builder.emit_in_round(events.TurnBlockDelta, sequence, text)
+    builder.emit_in_round(events.TurnBlockStop, block)
 
 
 def _result_sequence(builder: StepBuilder, call: CallState) -> int:

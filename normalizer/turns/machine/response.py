@@ -13,26 +13,10 @@ from msgspec.structs import replace
 from ...model import ApprovalRequest, Choice, Response, ToolCall
 from ...policies import Selection, select
 from ...wires.stop_reason import CUTS
-from ..events import (
-    LoopSuspected,
-    TurnBlockDelta,
-    TurnBlockReset,
-    TurnBlockRevised,
-    TurnBlockStart,
-    TurnBlockStop,
-)
+from .. import events
+from . import inputs
 from .calls import record_selection, start_ready_calls
 from .history import PAUSES, answer_text
-from .inputs import (
-    AnswerFailed,
-    AnswerReceived,
-    BlockEnded,
-    BlockExtended,
-    BlockReplaced,
-    BlockRevised,
-    BlockStarted,
-    Cancel,
-)
 from .rounds import close_round, end_turn, next_round, start_round
 from .state import CallState, Status, add_usage, fingerprint, key_of
 from .step_builder import StepBuilder
@@ -45,36 +29,30 @@ _REFUSALS = ("refusal", "content_filter")
 _BROKEN = ("malformed_call", "error")
 
 
-def start_block(builder: StepBuilder, input: BlockStarted) -> None:
-    """Emit the start of a block."""
+def start_block(builder: StepBuilder, input: inputs.BlockStarted) -> None:
     sequence = builder.round.first_block + input.key
     builder.set(block=max(builder.state.block, sequence + 1))
-    builder.emit(TurnBlockStart, builder.round.round_number, sequence, input.block_type, input.id, input.name)
+    builder.emit_in_round(events.TurnBlockStart, sequence, input.block_type, input.id, input.name)
 
 
-def extend_block(builder: StepBuilder, input: BlockExtended) -> None:
-    """Emit a delta of a block."""
+def extend_block(builder: StepBuilder, input: inputs.BlockExtended) -> None:
     round = builder.round
-    builder.emit(TurnBlockDelta, round.round_number, round.first_block + input.key, input.text)
+    builder.emit(events.TurnBlockDelta, round.round_number, round.first_block + input.key, input.text)
 
 
-def replace_block(builder: StepBuilder, input: BlockReplaced) -> None:
-    """Emit the text that replaces a block."""
-    round = builder.round
-    builder.emit(TurnBlockReset, round.round_number, round.first_block + input.key, input.text)
+def replace_block(builder: StepBuilder, input: inputs.BlockReplaced) -> None:
+    builder.emit_in_round(events.TurnBlockReset, builder.round.first_block + input.key, input.text)
 
 
-def end_block(builder: StepBuilder, input: BlockEnded) -> None:
-    """Emit a complete block."""
-    builder.emit(TurnBlockStop, builder.round.round_number, _block(builder, input), input.cut)
+def end_block(builder: StepBuilder, input: inputs.BlockEnded) -> None:
+    builder.emit_in_round(events.TurnBlockStop, _block(builder, input), input.cut)
 
 
-def revise_block(builder: StepBuilder, input: BlockRevised) -> None:
-    """Emit the block that replaces an earlier one."""
-    builder.emit(TurnBlockRevised, builder.round.round_number, _block(builder, input))
+def revise_block(builder: StepBuilder, input: inputs.BlockRevised) -> None:
+    builder.emit_in_round(events.TurnBlockRevised, _block(builder, input))
 
 
-def receive_answer(builder: StepBuilder, input: AnswerReceived) -> None:
+def receive_answer(builder: StepBuilder, input: inputs.AnswerReceived) -> None:
     """Process the whole answer of the open round."""
     response = input.response
     _record_answer(builder, response)
@@ -90,7 +68,7 @@ def receive_answer(builder: StepBuilder, input: AnswerReceived) -> None:
         _follow_answer(builder, input, choice, _selection(builder, response))
 
 
-def fail(builder: StepBuilder, input: AnswerFailed) -> None:
+def fail(builder: StepBuilder, input: inputs.AnswerFailed) -> None:
     """End the turn, because the provider failed."""
     response = input.response
     if response is not None:
@@ -99,7 +77,7 @@ def fail(builder: StepBuilder, input: AnswerFailed) -> None:
     end_turn(builder, "provider_failed", input.error)
 
 
-def cancel_answer(builder: StepBuilder, input: Cancel) -> None:
+def cancel_answer(builder: StepBuilder, input: inputs.Cancel) -> None:
     """End the turn while an answer arrives. If the answer is whole nevertheless, its calls are rejected."""
     response = input.response
     if response is not None:
@@ -111,7 +89,7 @@ def cancel_answer(builder: StepBuilder, input: Cancel) -> None:
     end_turn(builder, "cancelled")
 
 
-def _follow_answer(builder: StepBuilder, input: AnswerReceived, choice: Choice, selection: Selection) -> None:
+def _follow_answer(builder: StepBuilder, input: inputs.AnswerReceived, choice: Choice, selection: Selection) -> None:
     """Run the calls of an answer, ask the next round, or end the turn."""
     reason = choice.stop.reason
     refused, broken = reason in _REFUSALS, reason in _BROKEN
@@ -137,7 +115,7 @@ def _follow_answer(builder: StepBuilder, input: AnswerReceived, choice: Choice, 
 
 def _run_calls(
     builder: StepBuilder,
-    input: AnswerReceived,
+    input: inputs.AnswerReceived,
     choice: Choice,
     selection: Selection,
     approvals: list[ApprovalRequest],
@@ -219,7 +197,7 @@ def _without_loops(builder: StepBuilder, selection: Selection, choice: Choice) -
         if settings.loop_limit is not None and times > settings.loop_limit:
             reasons[ref.block] = f"the same call was made {times} times in this turn"
         if ref.block in reasons or times >= settings.loop_after:
-            builder.emit(LoopSuspected, builder.round.round_number, ref.id, ref.name, times, ref.block in reasons)
+            builder.emit_in_round(events.LoopSuspected, ref.id, ref.name, times, ref.block in reasons)
     builder.set(repeats=repeats)
     return _rejecting(selection, reasons)
 
@@ -245,5 +223,5 @@ def _call_at(choice: Choice, index: int) -> ToolCall:
     return call
 
 
-def _block(builder: StepBuilder, input: BlockEnded | BlockRevised) -> Any:
+def _block(builder: StepBuilder, input: inputs.BlockEnded | inputs.BlockRevised) -> Any:
     return builder.block(builder.round.first_block + input.key, input.block_type, input.text_content, input.content)

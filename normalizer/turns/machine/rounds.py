@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ...conversation import Request, ToolChoice
 from ...model import Error
 from ...requests import with_policy
-from ..events import Acknowledged, Noted, RoundFinished, RoundStarted, TurnComplete, TurnFailed, TurnStarted
+from .. import events
 from .effects import Ask, StopTasks
 from .history import answer_text, messages_of_round, summary
 from .inputs import AcknowledgementReady, AddNote, Begin, Cancel, Finalize, Resume, Retry
@@ -19,7 +19,6 @@ _FAILURES = ("provider_failed", "cancelled")
 
 
 def begin(builder: StepBuilder, input: Begin | Resume) -> None:
-    """Start the first round."""
     emit_turn_started(builder)
     start_round(builder, "max_rounds_reached" if builder.state.settings.max_rounds == 0 else None)
 
@@ -48,13 +47,13 @@ def add_note(builder: StepBuilder, input: AddNote) -> None:
     """Emit a note, and keep it if requested."""
     if input.keep:
         builder.set(notes=[*builder.state.notes, Note(input.round, input.note, input.data)])
-    builder.emit(Noted, input.round, input.note, input.data)
+    builder.emit(events.Noted, input.round, input.note, input.data)
 
 
 def acknowledge(builder: StepBuilder, input: AcknowledgementReady) -> None:
     """Emit the acknowledgement, unless its round is over."""
     if input.round in (0, builder.round.round_number):
-        builder.emit(Acknowledged, builder.round.round_number, input.text, input.spoken)
+        builder.emit_in_round(events.Acknowledged, input.text, input.spoken)
 
 
 def cancel(builder: StepBuilder, input: Cancel) -> None:
@@ -65,7 +64,7 @@ def cancel(builder: StepBuilder, input: Cancel) -> None:
 def emit_turn_started(builder: StepBuilder, *, resumed: bool = False) -> None:
     """Emit the event that a turn starts."""
     state = builder.state
-    builder.emit(TurnStarted, state.id, state.wire, state.settings.policy, resumed)
+    builder.emit(events.TurnStarted, state.id, state.wire, state.settings.policy, resumed)
 
 
 def start_round(builder: StepBuilder, ending: Termination | None = None) -> None:
@@ -101,7 +100,7 @@ def close_round(builder: StepBuilder, termination: Termination | None = None) ->
         termination_reason=termination,
         calls=[replace(call, result=None) for call in round.calls],
     )
-    builder.emit(RoundFinished, round.round_number, round.tools_used, round.usage, termination)
+    builder.emit_in_round(events.RoundFinished, round.tools_used, round.usage, termination)
 
 
 def end_turn(
@@ -119,16 +118,16 @@ def end_turn(
     written, text = bool(text), text or summary(state, termination)
     builder.set(text=text, written=written)
     if termination in _FAILURES or (not written and termination in ("all_tools_failed", "incomplete")):
-        builder.emit(TurnFailed, termination, text, error, state.usage)
+        builder.emit(events.TurnFailed, termination, text, error, state.usage)
     else:
-        builder.emit(TurnComplete, termination, text, written, state.usage)
+        builder.emit(events.TurnComplete, termination, text, written, state.usage)
     builder.save()
     builder.do(StopTasks())
 
 
 def _send_request(builder: StepBuilder) -> None:
     round = builder.round
-    builder.emit(RoundStarted, round.round_number, round.attempt, round.first_block, round.last)
+    builder.emit_in_round(events.RoundStarted, round.attempt, round.first_block, round.last)
     builder.save()
     builder.do(Ask(_request_of(builder.state), round.round_number, round.last))
 

@@ -41,6 +41,10 @@ class StepBuilder:
         self._emits.append(Emit(event(self.state.seq, *members)))
         self.state = replace(self.state, seq=self.state.seq + 1)
 
+    def emit_in_round(self, event: type[TurnEvent], *members: Any) -> None:
+        """Emit an event of the current round. ``members``: its fields after ``round``."""
+        self.emit(event, self.round.round_number, *members)
+
     def save(self) -> None:
         """Save the final state of the step before its actions."""
         self._saves = True

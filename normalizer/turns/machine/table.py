@@ -11,8 +11,8 @@ The rules:
    it is `IGNORED` or `INVALID`.
 3. An `IGNORED` input changes nothing. It comes too late, such as a result after the turn was cancelled.
 4. An `INVALID` input is an error of the caller and raises TurnMisused.
-5. An input about a call needs a call whose status is in `CALL_STATUSES`. For any other call, it is treated as in a turn
-   that is over.
+5. A cell for an input about a call states the statuses of calls that accept it. For any other call, the input is
+   treated as in a turn that is over.
 6. Nothing leads out of ``over``.
 7. A step is deterministic: it uses no clock, no random numbers, no I/O. A replay of the same inputs returns the same
    states and effects. Its effects are events first, then at most one `Save`, then actions.
@@ -28,99 +28,77 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from ..errors import TurnMisused
-from .calls import cancel_calls, decide, end_call, report_progress, resume_calls, start_call
+from . import calls, inputs, response, rounds
 from .effects import Effect
-from .inputs import (
-    AcknowledgementReady,
-    AddNote,
-    AnswerFailed,
-    AnswerReceived,
-    Begin,
-    BlockEnded,
-    BlockExtended,
-    BlockReplaced,
-    BlockRevised,
-    BlockStarted,
-    CallDecided,
-    CallEnded,
-    CallProgressed,
-    CallStarting,
-    Cancel,
-    Finalize,
-    Input,
-    ResultSupplied,
-    Resume,
-    Retry,
-)
-from .response import (
-    cancel_answer,
-    end_block,
-    extend_block,
-    fail,
-    receive_answer,
-    replace_block,
-    revise_block,
-    start_block,
-)
-from .rounds import acknowledge, add_note, begin, cancel, finalize, resume_round, retry
+from .inputs import Input
 from .state import CallState, Phase, Status, TurnState
 from .step_builder import StepBuilder
 
 
 class Cell(Struct, frozen=True):
-    """The decision for one input in one phase. ``leads_to``: the phases that the turn can be in afterwards."""
+    """The decision for one input in one phase.
+
+    ``leads_to``: the phases that the turn can be in afterwards. ``statuses``: for an input about a call, the statuses
+    in which the call accepts it.
+    """
 
     apply: Callable[[StepBuilder, Any], None] | None = None
     leads_to: tuple[Phase, ...] = ()
+    statuses: tuple[Status, ...] = ()
 
 
 IGNORED = Cell()
 INVALID = Cell()
 
 
-def _to(apply: Callable[[StepBuilder, Any], None], *leads_to: Phase) -> Cell:
-    return Cell(apply, leads_to)
+def _to(apply: Callable[[StepBuilder, Any], None], *leads_to: Phase, of: tuple[Status, ...] = ()) -> Cell:
+    return Cell(apply, leads_to, of)
 
 
 def _row(otherwise: Cell, **cells: Cell) -> dict[Phase, Cell]:
     return {phase: cells.get(phase, otherwise) for phase in get_args(Phase)}
 
 
+#: After an answer or a result: calls are still open, the next round was asked, or the turn has ended.
+_NEXT: tuple[Phase, ...] = ("acting", "asking", "over")
+_OPEN: tuple[Status, ...] = ("waiting_approval", "approved", "started")
+
 #: Type of input -> phase -> cell. The first argument of a row is the cell of the phases that it does not name.
 TABLE: dict[type[Struct], dict[Phase, Cell]] = {
-    Begin: _row(INVALID, new=_to(begin, "asking")),
-    Resume: _row(
+    inputs.Begin: _row(INVALID, new=_to(rounds.begin, "asking")),
+    inputs.Resume: _row(
         IGNORED,
-        new=_to(begin, "asking"),
-        asking=_to(resume_round, "asking"),
-        acting=_to(resume_calls, "acting", "asking", "over"),
+        new=_to(rounds.begin, "asking"),
+        asking=_to(rounds.resume_round, "asking"),
+        acting=_to(calls.resume_calls, *_NEXT),
     ),
-    Retry: _row(IGNORED, asking=_to(retry, "asking")),
-    Finalize: _row(IGNORED, new=_to(finalize, "new"), asking=_to(finalize, "asking"), acting=_to(finalize, "acting")),
-    AddNote: _row(IGNORED, asking=_to(add_note, "asking"), acting=_to(add_note, "acting")),
-    Cancel: _row(IGNORED, new=_to(cancel, "over"), asking=_to(cancel_answer, "over"), acting=_to(cancel_calls, "over")),
-    BlockStarted: _row(IGNORED, asking=_to(start_block, "asking")),
-    BlockExtended: _row(IGNORED, asking=_to(extend_block, "asking")),
-    BlockReplaced: _row(IGNORED, asking=_to(replace_block, "asking")),
-    BlockEnded: _row(IGNORED, asking=_to(end_block, "asking")),
-    BlockRevised: _row(IGNORED, asking=_to(revise_block, "asking")),
-    AnswerReceived: _row(IGNORED, asking=_to(receive_answer, "acting", "asking", "over")),
-    AnswerFailed: _row(IGNORED, asking=_to(fail, "over")),
-    AcknowledgementReady: _row(IGNORED, acting=_to(acknowledge, "acting")),
-    CallDecided: _row(INVALID, acting=_to(decide, "acting", "asking", "over")),
-    CallStarting: _row(IGNORED, acting=_to(start_call, "acting")),
-    CallProgressed: _row(IGNORED, acting=_to(report_progress, "acting")),
-    CallEnded: _row(IGNORED, acting=_to(end_call, "acting", "asking", "over")),
-    ResultSupplied: _row(INVALID, acting=_to(end_call, "acting", "asking", "over")),
-}
-
-#: Input about a call -> the statuses in which a call accepts it.
-CALL_STATUSES: dict[type[Struct], tuple[Status, ...]] = {
-    CallDecided: ("waiting_approval",),
-    CallStarting: ("approved",),
-    CallProgressed: ("started",),
-    CallEnded: ("waiting_approval", "approved", "started"),
-    ResultSupplied: ("waiting_result",),
+    inputs.Retry: _row(IGNORED, asking=_to(rounds.retry, "asking")),
+    inputs.Finalize: _row(
+        IGNORED,
+        new=_to(rounds.finalize, "new"),
+        asking=_to(rounds.finalize, "asking"),
+        acting=_to(rounds.finalize, "acting"),
+    ),
+    inputs.AddNote: _row(IGNORED, asking=_to(rounds.add_note, "asking"), acting=_to(rounds.add_note, "acting")),
+    inputs.Cancel: _row(
+        IGNORED,
+        new=_to(rounds.cancel, "over"),
+        asking=_to(response.cancel_answer, "over"),
+        acting=_to(calls.cancel_calls, "over"),
+    ),
+    inputs.BlockStarted: _row(IGNORED, asking=_to(response.start_block, "asking")),
+    inputs.BlockExtended: _row(IGNORED, asking=_to(response.extend_block, "asking")),
+    inputs.BlockReplaced: _row(IGNORED, asking=_to(response.replace_block, "asking")),
+    inputs.BlockEnded: _row(IGNORED, asking=_to(response.end_block, "asking")),
+    inputs.BlockRevised: _row(IGNORED, asking=_to(response.revise_block, "asking")),
+    inputs.AnswerReceived: _row(IGNORED, asking=_to(response.receive_answer, *_NEXT)),
+    inputs.AnswerFailed: _row(IGNORED, asking=_to(response.fail, "over")),
+    inputs.AcknowledgementReady: _row(IGNORED, acting=_to(rounds.acknowledge, "acting")),
+    inputs.CallDecided: _row(INVALID, acting=_to(calls.decide, *_NEXT, of=("waiting_approval",))),
+    inputs.CallStarting: _row(IGNORED, acting=_to(calls.start_call, "acting", of=("approved",))),
+    inputs.CallProgressed: _row(IGNORED, acting=_to(calls.report_progress, "acting", of=("started",))),
+    inputs.CallEnded: _row(IGNORED, acting=_to(calls.end_call, *_NEXT, of=_OPEN)),
+    inputs.ResultSupplied: _row(INVALID, acting=_to(calls.end_call, *_NEXT, of=("waiting_result",))),
 }
 
 
@@ -133,7 +111,7 @@ def step(state: TurnState, input: Input) -> tuple[TurnState, list[Effect]]:
     if cell.apply is None:
         if cell is IGNORED:
             return state, []
-        if isinstance(input, (CallDecided, ResultSupplied)):
+        if isinstance(input, (inputs.CallDecided, inputs.ResultSupplied)):
             accepting_call(state, type(input), input.call_id)
         raise TurnMisused("the turn has already begun", where=state.id, hint="resume it, or create another turn")
     builder = StepBuilder(state)
@@ -146,12 +124,12 @@ def is_invalid(state: TurnState, input: Input) -> bool:
     return _cell(state, input) is INVALID
 
 
-def accepting_call(state: TurnState, kind: type[CallDecided | ResultSupplied], id: str) -> CallState:
+def accepting_call(state: TurnState, kind: type[inputs.CallDecided | inputs.ResultSupplied], id: str) -> CallState:
     """Return the call with this id. Raises TurnMisused if it does not accept this kind of input."""
-    waiting = [call for call in state.waiting if call.status in CALL_STATUSES[kind]]
+    waiting = [call for call in state.waiting if call.status in TABLE[kind]["acting"].statuses]
     call = next((call for call in waiting if call.id == id), None)
     if call is None:
-        wanted = "decision" if kind is CallDecided else "result"
+        wanted = "decision" if kind is inputs.CallDecided else "result"
         ids = ", ".join(call.id for call in waiting) or "none"
         raise TurnMisused(f"{id!r} does not wait for a {wanted}", hint=f"calls that do: {ids}")
     return call
@@ -178,8 +156,9 @@ def diagram() -> str:
 
 def _cell(state: TurnState, input: Input) -> Cell:
     row = TABLE[type(input)]
-    statuses = CALL_STATUSES.get(type(input))
-    if statuses is None or state.phase != "acting":
-        return row[state.phase]
-    call = state.rounds[-1].call(input.call_id)  # type: ignore[union-attr]
-    return row["acting" if call is not None and call.status in statuses else "over"]
+    cell = row[state.phase]
+    if cell.statuses:
+        call = state.rounds[-1].call(input.call_id)  # type: ignore[union-attr]
+        if call is None or call.status not in cell.statuses:
+            return row["over"]
+    return cell
