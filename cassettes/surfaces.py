@@ -2,8 +2,8 @@
 
 A surface is more than a wire: xAI answers Chat Completions and Responses in its own dialects. The surfaces of the
 built-in wires are listed here. A third party's wire lists its own in ``SURFACES`` of its part ``surfaces`` (see
-`toolparity.normalizer.wires.registry`). The part ``emulation`` of a wire emulates the provider of its surfaces (see
-`toolparity.cassettes.emulated`).
+`toolparity.normalizer.wires.registry`), and has its cassettes in the folder ``recorded`` of its package. The part
+``emulation`` of a wire emulates the provider of its surfaces (see `toolparity.cassettes.emulated`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolparity.normalizer.model import Wire
@@ -53,6 +54,13 @@ class Surface(NamedTuple):
     def base_path(self) -> str:
         """The path of the base URL on our HTTP servers, which serve all providers on one port."""
         return f"/{self.provider}{self.spec.base_path}"
+
+    @property
+    def library(self) -> Path | None:
+        """The folder ``recorded`` in the package of a third party's wire, None for the shipped library."""
+        if self.wire in WIRES:
+            return None
+        return Path(import_module(self.spec.package).__file__ or "").with_name("recorded")
 
     @property
     def emulation(self) -> Any:

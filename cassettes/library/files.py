@@ -129,7 +129,7 @@ class Loaded:
 def path_for(at: Surface | str, scenario: str, stream: bool, root: str | os.PathLike[str] | None = None) -> Path:
     """Return the path for a scenario on a surface. Raises UnknownSurface, or UnreadableCassette for an unsafe name."""
     at = surface(at) if isinstance(at, str) else at
-    return file_for(at.provider, at.wire, scenario, stream, root)
+    return file_for(at.provider, at.wire, scenario, stream, at.library if root is None else root)
 
 
 def file_for(provider: str, wire: str, name: str, stream: bool, root: str | os.PathLike[str] | None = None) -> Path:

@@ -1,0 +1,57 @@
+"""Oracle of the wire `toy.chat` for the conformance suite. It calls no reader or writer of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolparity.cassettes.scripts import Offer
+from toolparity.conformance.oracle import Json, RequestItem, event_pieces, json_excerpt, json_values
+from toolparity.conformance.subjects import SubjectExchange
+
+pieces = event_pieces
+excerpt = json_excerpt
+
+
+def request_body(ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+    """Return the request that sends a user message and declares tools."""
+    functions = [{"fn": tool.name, "about": tool.description, "takes": tool.parameters} for tool in tools]
+    return {"model": model, "entries": [{"by": "user", "text": ask}], "functions": functions, "stream": stream}
+
+
+def items(body: Json) -> Iterator[RequestItem]:
+    """Yield the calls and the tool results of a request."""
+    for entry in body["entries"]:
+        for step in entry.get("steps", ()):
+            if "fn" in step:
+                yield RequestItem("call", step["ref"], step["fn"], step["args"])
+        if entry["by"] == "tool":
+            yield RequestItem("result", entry["ref"], "", entry["output"])
+
+
+def texts(body: Any, role: str) -> Iterator[str]:
+    """Yield the texts of a role in a request."""
+    for entry in body["entries"]:
+        if entry["by"] == {"user": "user", "assistant": "model"}[role]:
+            yield from (part["text"] for part in entry.get("steps", [entry]) if "text" in part)
+
+
+def failed_results(body: Json) -> set[str]:
+    """Return the call ids of the failed results."""
+    return {entry["ref"] for entry in body["entries"] if entry.get("failed")}
+
+
+def usage(exchange: SubjectExchange) -> dict[str, int] | None:
+    """Return the token counts of a response."""
+    for value in json_values(exchange):
+        if "spent" in value:
+            return {"input_tokens": value["spent"]["in"], "output_tokens": value["spent"]["out"]}
+    return None
+
+
+def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
+    """Yield the ids of the calls, which the next request must contain."""
+    for value in json_values(exchange):
+        for step in (value, *value.get("steps", ())):
+            if "ref" in step:
+                yield "call id", step["ref"]
