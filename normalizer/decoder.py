@@ -145,17 +145,17 @@ class StreamDecoder:
         self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
         self._request = request if wire is None else None  # read again once the wire is detected
         self._stream: Any = None if self._wire is None else self._wire.stream(self.context)
-        self._messages = self._wire is not None and self._wire.framing == "messages"
+        self._by_messages = self._wire is not None and self._wire.framing == "messages"
+        self._unframed = b""  # the bytes before the framing is known
         self._reader: Reader | None = None
-        self._head = b""
-        self._max = max_event_bytes
-        self._finished = False
-        self._plain: Response | None = None  # the response, if the input was a whole body
-        self._after: StreamBase | None = None
-        self._before: list[StreamEvent] = []  # the events before the first one that identifies the wire
+        self._fast_reader: SseReader | None = None  # the same reader, once the fast path can use it
+        self._max_event_bytes = max_event_bytes
+        self._event_count = 0
+        self._undetected: list[StreamEvent] = []  # the events before the first one that identifies the wire
+        self._whole: Response | None = None  # the response, if the input was a whole body
+        self._late_errors: StreamBase | None = None  # errors after a whole body
         self._reported: set[tuple[str, str]] = set()
-        self._events = 0
-        self._sse: SseReader | None = None  # set once a stream has begun, for the fast path
+        self._finished = False
 
     def feed(self, data: Any) -> list[Event]:
         """Decode the next chunk and return the events that it completes. Raises DecoderFinished after ``finish()``."""
@@ -165,32 +165,28 @@ class StreamDecoder:
         if type(data) is not bytes:
             payload = payload_of(data, None if self._wire is None else self._wire.name, event=True)
             if payload.wire is not None or not isinstance(data, (bytearray, memoryview, str)):
-                self._object(payload, out)
+                self._process_object(payload, out)
                 return out
             data = payload.data
-        if self._messages:
+        if self._by_messages:
             self._stream.event(None, data, out)
             return out
         reader = self._reader
         if reader is None:
-            data = without_mark((self._head + data).lstrip(_SPACE)).lstrip(_SPACE)
-            reader = None if MARK.startswith(data) else sniff(data, self._max)
+            data = without_mark((self._unframed + data).lstrip(_SPACE)).lstrip(_SPACE)
+            reader = None if MARK.startswith(data) else sniff(data, self._max_event_bytes)
             if reader is None:
-                self._head = data
+                self._unframed = data
                 return out
-            self._head, self._reader = b"", reader
+            self._unframed, self._reader = b"", reader
             if self._stream is not None and isinstance(reader, SseReader):
-                self._sse = reader
-        if self._sse is not None:
-            run = self._sse.run(data)
+                self._fast_reader = reader
+        if self._fast_reader is not None:
+            run = self._fast_reader.run(data)
             if run is not None:
                 self._stream.run(run, out)
                 return out
-        items = reader.feed(data)
-        if reader.problems:
-            self._report(reader)
-        if items:
-            self._take(items, out)
+        self._process(reader.feed(data), reader, out)
         return out
 
     def finish(self) -> Response:
@@ -203,21 +199,16 @@ class StreamDecoder:
         self._finished = True
         out: list[Event] = []
         reader = self._reader
-        if reader is None and self._head.strip():
-            reader = SseReader(self._max)
-            items = reader.feed(self._head)
-            if items:
-                self._take(items, out)
+        if reader is None and self._unframed.strip():
+            reader = SseReader(self._max_event_bytes)
+            self._process(reader.feed(self._unframed), reader, out)
         if reader is not None:
-            items = reader.close()
-            self._report(reader)
-            if items:
-                self._take(items, out)
-        if self._plain is not None:
-            late = None if self._after is None else self._after.failure
-            return replace(self._plain, error=late or self._plain.error).with_findings(self.context.findings)
-        if self._before:
-            detect_events(self._before)  # raises, because no event identifies a wire
+            self._process(reader.close(), reader, out)
+        if self._whole is not None:
+            late = None if self._late_errors is None else self._late_errors.failure
+            return replace(self._whole, error=late or self._whole.error).with_findings(self.context.findings)
+        if self._undetected:
+            detect_events(self._undetected)  # raises, because no event identifies a wire
         if self._stream is None:
             raise MalformedBody(
                 "the stream contains no event", hint="pass wire=… to read an empty stream as incomplete"
@@ -225,90 +216,94 @@ class StreamDecoder:
         response: Response = self._stream.finish()
         return response
 
-    def _report(self, reader: Reader) -> None:
+    def _process(self, events: list[StreamEvent], reader: Reader, out: list[Event]) -> None:
+        """Decode the events that the reader completed, and report its problems."""
         for problem in reader.problems:
             if problem not in self._reported:
                 self._reported.add(problem)
                 self.context.find(*problem)
         reader.problems.clear()
-
-    def _take(self, items: list[StreamEvent], out: list[Event]) -> None:
-        if not self._events and isinstance(self._reader, JsonLinesReader) and self._take_whole(items[0][1], self._wire):
-            items = items[1:]
-        self._events += len(items)
-        if self._plain is not None:
-            for _, data in items:
-                self._late(data, out)
+        if not events:
+            return
+        is_first = not self._event_count and isinstance(reader, JsonLinesReader)
+        if is_first and self._decode_if_whole(events[0][1], self._wire):
+            events = events[1:]
+        self._event_count += len(events)
+        if self._whole is not None:
+            for _, data in events:
+                self._decode_late_error(data, out)
             return
         if self._stream is None:
-            items = self._begin(items)
-        if isinstance(self._reader, SseReader) and self._stream is not None:
-            self._sse = self._reader
-        if items and self._stream is not None:
-            self._stream.feed(items, out)
+            events = self._detect(events)
+        if self._stream is not None:
+            if isinstance(self._reader, SseReader):
+                self._fast_reader = self._reader
+            self._stream.feed(events, out)
 
-    def _begin(self, items: list[StreamEvent]) -> list[StreamEvent]:
+    def _process_object(self, payload: Payload, out: list[Event]) -> None:
+        """Decode an event, or a whole body, that is an object of the provider's SDK or parsed JSON."""
+        data = payload.data
+        self.context.respelled = self.context.respelled or payload.respelled
+        if not data:
+            return
+        wire = self._wire or payload.wire
+        may_be_whole = not self._event_count and (wire is None or wire.framing == "bytes")
+        if may_be_whole and self._decode_if_whole(data, wire, or_error=False):
+            return
+        self._event_count += 1
+        if self._whole is not None:
+            self._decode_late_error(data, out)
+            return
+        events: list[StreamEvent] = [(None, data)]
+        if self._stream is None and payload.wire is not None:
+            self._open(payload.wire)
+        elif self._stream is None:
+            events = self._detect(events)
+        for _, event in events:
+            self._stream.event(None, event, out)
+
+    def _detect(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Open the stream once an event identifies the wire, and return all events so far; return none until then."""
-        held = self._before = [*self._before, *items]
+        held = self._undetected = [*self._undetected, *events]
         try:
             wire = detect_events(held)
         except (AmbiguousBody, MalformedBody) as error:
             size = sum(len(data) for _, data in held)
-            if len(held) >= MOST_BEFORE or size > self._max or (isinstance(error, AmbiguousBody) and error.candidates):
+            too_many = len(held) >= MOST_BEFORE or size > self._max_event_bytes
+            if too_many or (isinstance(error, AmbiguousBody) and error.candidates):
                 raise
             return []
         self._open(spec(wire))
-        self._before = []
+        self._undetected = []
         return held
 
     def _open(self, wire: WireSpec) -> None:
-        self._use(wire)
+        self._set_wire(wire)
         self._stream = wire.stream(self.context)
 
-    def _use(self, wire: WireSpec) -> None:
+    def _set_wire(self, wire: WireSpec) -> None:
         self._wire, self.context.wire = wire, wire.name
         if wire.declared is not None and isinstance(self._request, (dict, bytes, str)):
             self.context.declared = declared_by(self._request, wire)
 
-    def _take_whole(self, data: bytes, wire: WireSpec | None, *, or_error: bool = True) -> bool:
+    def _decode_if_whole(self, data: bytes, wire: WireSpec | None, *, or_error: bool = True) -> bool:
         """Decode a whole body, which a server sends if it ignores the request to stream. Return False for an event."""
         body = json_object(data)
         found = None if body is None else whole_body_wire(body, None if wire is None else wire.name, or_error=or_error)
         if found is None:
             return False
-        self._events += 1
-        self._use(spec(found))
+        self._event_count += 1
+        self._set_wire(spec(found))
         self.context.find("plain-body")
-        self._plain = spec(found).decode(data, self.context)
+        self._whole = spec(found).decode(data, self.context)
         return True
 
-    def _late(self, data: bytes, out: list[Event]) -> None:
+    def _decode_late_error(self, data: bytes, out: list[Event]) -> None:
         """Decode an error after a whole body. Raises SeveralBodies for other data, because it could contain calls."""
         error = json_object(data)
         if error is None or not is_error(error):
             raise SeveralBodies("data after a complete body", body=data)
-        if self._after is None:
-            self._after = StreamBase(self.context)
+        if self._late_errors is None:
+            self._late_errors = StreamBase(self.context)
             self.context.find("event-after-end", "an error after a complete body")
-        self._after.fail(error, out)
-
-    def _object(self, payload: Payload, out: list[Event]) -> None:
-        data, context = payload.data, self.context
-        context.respelled = context.respelled or payload.respelled
-        if not data:
-            return
-        wire = self._wire or payload.wire
-        may_be_whole = not self._events and (wire is None or wire.framing == "bytes")
-        if may_be_whole and self._take_whole(data, wire, or_error=False):
-            return
-        self._events += 1
-        if self._plain is not None:
-            self._late(data, out)
-            return
-        items: list[StreamEvent] = [(None, data)]
-        if self._stream is None and payload.wire is not None:
-            self._open(payload.wire)
-        elif self._stream is None:
-            items = self._begin(items)
-        for _, event in items:
-            self._stream.event(None, event, out)
+        self._late_errors.fail(error, out)
