@@ -17,10 +17,17 @@ from toolparity.normalizer import json_codec
 from .errors import InvalidAnswer
 
 _FORM = "python -m pydoc toolparity.conformance.answer shows the form"
+_RETURN = 'return {"response": …} or {"calls": […]}'
+
+
+def call_text(name: str, arguments: Any, text: str | None) -> str:
+    """Return a call in one short line."""
+    shown = text if text is not None else json_codec.text(arguments)
+    return f"{name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
 
 
 class AnsweredCall(Struct, frozen=True):
-    """A call as the subject tells it. ``text`` or ``arguments`` may be null, not both; ``status`` null: not told."""
+    """A call in a subject's answer. It has ``text`` or ``arguments``; ``status`` is None if the subject gives none."""
 
     name: str
     id: str | None = None
@@ -43,17 +50,16 @@ class AnsweredCall(Struct, frozen=True):
             return msgspec.UNSET
 
     def __str__(self) -> str:
-        shown = self.text if self.text is not None else json_codec.text(self.arguments)
-        return f"{self.name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
+        return call_text(self.name, self.arguments, self.text)
 
 
 class SubjectAnswer(Struct, frozen=True):
-    """One answer of a subject. ``calls``: every client call it tells of, in its order; ``kept``, ``dropped`` and
-    ``rejected``: which of them, as the policy has it (null: it does not say).
+    """The answer of a subject for one response.
 
-    ``warnings``: what it said of dropped calls, as text. ``blocks``: the canonical blocks, where it gives them.
-    ``failed``: the provider sent an error; ``retryable``: it may be asked again.
-    ``error``: the typed error with which it declined to read the body.
+    ``calls``: all client calls, in order. ``kept``, ``dropped``, ``rejected``: the selection under the policy; None if
+    the subject does not state it. ``warnings``: the log lines about dropped calls. ``blocks``: the canonical blocks.
+    ``failed``: the provider sent an error; ``retryable``: the request may be repeated. ``error``: the error with which
+    the subject declined to read the response.
     """
 
     calls: list[AnsweredCall] = []
@@ -77,16 +83,16 @@ class SubjectAnswer(Struct, frozen=True):
         return self.calls if self.kept is None else self.kept
 
 
-def parse_answer(given: Any) -> SubjectAnswer:
+def parse_answer(answer: Any) -> SubjectAnswer:
     """Convert the value that a subject returned. Raises InvalidAnswer if it has neither of the forms above."""
-    if isinstance(given, SubjectAnswer):
-        return given
-    if not isinstance(given, dict):
-        raise InvalidAnswer(f"the answer is a {type(given).__name__}", hint='give {"response": …} or {"calls": […]}')
-    if given.get("error") is not None and given.get("response") is None and "calls" not in given:
-        return SubjectAnswer(error=str(given["error"]), complete=False)
+    if isinstance(answer, SubjectAnswer):
+        return answer
+    if not isinstance(answer, dict):
+        raise InvalidAnswer(f"the answer is not a dict, but {type(answer).__name__}", hint=_RETURN)
+    if answer.get("error") is not None and answer.get("response") is None and "calls" not in answer:
+        return SubjectAnswer(error=str(answer["error"]), complete=False)
     try:
-        return _canonical(given) if "response" in given else _brief(given)
+        return _canonical_form(answer) if "response" in answer else _brief_form(answer)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise InvalidAnswer(f"{type(error).__name__}: {error}", hint=_FORM) from None
 
@@ -104,83 +110,69 @@ _MEMBERS: dict[str, type] = {
 }
 
 
-def _brief(given: dict[str, Any]) -> SubjectAnswer:
-    if not isinstance(given.get("calls"), list):
-        raise InvalidAnswer("it holds neither a response nor calls", hint='give {"response": …} or {"calls": […]}')
+def _brief_form(answer: dict[str, Any]) -> SubjectAnswer:
+    if not isinstance(answer.get("calls"), list):
+        raise InvalidAnswer("the answer has neither a response nor calls", hint=_RETURN)
     for member, kind in _MEMBERS.items():
-        if not isinstance(given.get(member), kind | None):
-            raise InvalidAnswer(
-                f"{member} is {given[member]!r:.80}",
-                hint=_FORM,
-            )
-    kept = _calls(given["calls"])
-    dropped, rejected = (None if given.get(key) is None else _calls(given[key]) for key in ("dropped", "rejected"))
-    told = dropped is not None or rejected is not None
+        if not isinstance(answer.get(member), kind | None):
+            raise InvalidAnswer(f"{member} must be {kind.__name__}: {answer[member]!r:.80}", hint=_FORM)
+    kept = _calls(answer["calls"])
+    dropped, rejected = (None if answer.get(key) is None else _calls(answer[key]) for key in ("dropped", "rejected"))
+    selects = dropped is not None or rejected is not None or answer.get("policy")
     return SubjectAnswer(
         calls=[*kept, *(dropped or []), *(rejected or [])],
-        kept=kept if told or given.get("policy") else None,
+        kept=kept if selects else None,
         dropped=dropped,
         rejected=rejected,
-        text=given.get("text"),
-        stop=given.get("stop"),
-        complete=given.get("complete"),
-        usage=given.get("usage"),
-        findings=_codes(given.get("findings") or []),
-        warnings=[str(line) for line in given.get("warnings") or []],
-        failed=given.get("failed"),
-        retryable=given.get("retryable"),
+        text=answer.get("text"),
+        stop=answer.get("stop"),
+        complete=answer.get("complete"),
+        usage=answer.get("usage"),
+        findings=_codes(answer.get("findings") or []),
+        warnings=[str(line) for line in answer.get("warnings") or []],
+        failed=answer.get("failed"),
+        retryable=answer.get("retryable"),
     )
 
 
-def _calls(given: list[Any]) -> list[AnsweredCall]:
+def _calls(listed: list[Any]) -> list[AnsweredCall]:
     calls = []
-    for one in given:
-        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            raise InvalidAnswer(f"no call: {one!r:.80}", hint='a call is {"name": …, "arguments": …}')
-        arguments, text = one.get("arguments"), one.get("arguments_text")
+    for call in listed:
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+            raise InvalidAnswer(f"not a call: {call!r:.80}", hint='a call is {"name": …, "arguments": …}')
+        arguments, text = call.get("arguments"), call.get("arguments_text")
         if text is not None and not isinstance(text, str):
             arguments, text = text, None  # some dialects parse the arguments: pass them on unchanged
         if text is None and isinstance(arguments, str):
             arguments, text = None, arguments
-        id = one.get("id")
-        calls.append(
-            AnsweredCall(
-                one["name"], None if id is None else str(id), arguments, text, one.get("status"), one.get("kind")
-            )
-        )
+        id = None if call.get("id") is None else str(call["id"])
+        calls.append(AnsweredCall(call["name"], id, arguments, text, call.get("status"), call.get("kind")))
     return calls
 
 
-def _canonical(given: dict[str, Any]) -> SubjectAnswer:
-    response, selection = given["response"], given.get("selection")
-    findings = _codes(given.get("findings") or [])
-    log = [str(line) for line in given.get("log") or []]
-    if response is not None and not isinstance(response.get("usage"), dict | None):
-        raise InvalidAnswer(f"usage is {response['usage']!r:.80}", hint=_FORM)
+def _canonical_form(answer: dict[str, Any]) -> SubjectAnswer:
+    response, selection = answer["response"], answer.get("selection")
+    findings = _codes(answer.get("findings") or [])
+    log = [str(line) for line in answer.get("log") or []]
     if response is None:
-        return SubjectAnswer(findings=findings, warnings=log, complete=False, error="it made nothing of the body")
-    at: dict[tuple[int, int], AnsweredCall] = {}
-    blocks: list[dict[str, Any]] = []
+        return SubjectAnswer(findings=findings, warnings=log, complete=False, error="the answer has no response")
+    if not isinstance(response.get("usage"), dict | None):
+        raise InvalidAnswer(f"usage must be dict: {response['usage']!r:.80}", hint=_FORM)
+    members = ("name", "id", "arguments", "arguments_text", "status", "kind")
+    calls = {
+        (choice["index"], index): AnsweredCall(*(block[member] for member in members))
+        for choice in response["choices"]
+        for index, block in enumerate(choice["blocks"])
+        if block["type"] == "tool_call"
+    }
     first = response["choices"][0] if response["choices"] else None
-    for choice in response["choices"]:
-        for place, block in enumerate(choice["blocks"]):
-            if choice is first:
-                blocks.append(block)
-            if block["type"] == "tool_call":
-                at[choice["index"], place] = AnsweredCall(
-                    block["name"],
-                    block["id"],
-                    block["arguments"],
-                    block["arguments_text"],
-                    block["status"],
-                    block["kind"],
-                )
+    blocks: list[dict[str, Any]] = [] if first is None else list(first["blocks"])
     kept, dropped, rejected = (
-        None if selection is None else [at[ref["choice"], ref["block"]] for ref in selection[key]]
+        None if selection is None else [calls[ref["choice"], ref["block"]] for ref in selection[key]]
         for key in ("kept", "dropped", "rejected")
     )
     return SubjectAnswer(
-        calls=list(at.values()),
+        calls=list(calls.values()),
         kept=kept,
         dropped=dropped,
         rejected=rejected,
@@ -197,4 +189,4 @@ def _canonical(given: dict[str, Any]) -> SubjectAnswer:
 
 
 def _codes(findings: list[Any]) -> list[str]:
-    return [one["code"] if isinstance(one, dict) else str(one) for one in findings]
+    return [finding["code"] if isinstance(finding, dict) else str(finding) for finding in findings]

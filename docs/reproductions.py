@@ -25,8 +25,8 @@ from toolparity.conformance.cases.expected import Expected
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.cases.traffic import TrafficResponse, responses
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.laws.common import call_list
-from toolparity.conformance.oracle.usage import wire_usage
+from toolparity.conformance.laws.matching import call_list
+from toolparity.conformance.oracle import oracle
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.baseline import BaselineEntry
 from toolparity.conformance.subjects import SubjectExchange
@@ -83,7 +83,7 @@ def _shortest(name: str, run: results.Run) -> Iterator[Case]:
     for result, verdict in run.verdicts():
         if result.subject != name or verdict.outcome not in ("fail", "new"):
             continue
-        entry = next((one for one in entries if one.names(result, verdict)), None)
+        entry = next((one for one in entries if one.matches(result, verdict)), None)
         if entry is None:
             raise ValueError(f"{verdict.check} in {result.case} of {name} is in no baseline: {verdict.reason}")
         number = verdict.round or 0
@@ -158,7 +158,7 @@ def _section(case: Case, entries: Iterable[BaselineEntry]) -> Iterator[str]:
 def _wanted(case: Case, expected: Expected) -> str:
     """What must come out, as far as the law is about it."""
     if case.law == "usage":
-        return json_codec.text(expected.usage or wire_usage(_ask(case)) or {})
+        return json_codec.text(expected.usage or oracle(SURFACES[case.surface].wire).usage(_ask(case)) or {})
     if case.law == "stream-parity":
         return f"one and the same of both forms: {brief(call_list(expected.calls))}"
     if case.law == "any-split":

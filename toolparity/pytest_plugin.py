@@ -94,8 +94,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
     Raises `pytest.UsageError` if a dependency of the suite is not installed.
     """
-    told = _settings(config)
-    if not told["subjects"] or _elsewhere(config):
+    settings = _settings(config)
+    if not settings["subjects"] or _elsewhere(config):
         return
     try:
         from .conformance.plugin.cases import SubjectCollector
@@ -106,9 +106,9 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may be in the folder of pyproject.toml
-    for name in told["subjects"]:
+    for name in settings["subjects"]:
         suite: SubjectCollector = SubjectCollector.from_parent(
-            session, name="toolparity", nodeid="toolparity", told=told, subject=name
+            session, name="toolparity", nodeid="toolparity", settings=settings, subject=name
         )
         config.add_cleanup(suite.close)
         found: list[pytest.Item | pytest.Collector] = [*suite.collect()]

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from toolparity.cassettes.sources import Piece, Problem, pieces
 from toolparity.normalizer.model import Policy, Wire
 
-from ..runner.workers import cores, in_order
+from ..workers import cores, in_order
 from .summary import Audit, audit_piece
 
 #: The approximate size of a batch of lines for one worker, in bytes: a few milliseconds of work.

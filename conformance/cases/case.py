@@ -1,4 +1,4 @@
-"""The evidence that a law checks: the answers of one subject in one case, and related cases on demand."""
+"""A case of the suite and the evidence that a law checks: one subject's answers, and related cases on demand."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class CaseRound(Struct, frozen=True):
     """
 
     number: int
-    ask: SubjectExchange
+    exchange: SubjectExchange
     expected: Expected
     answer: SubjectAnswer
     following: Any = None
 
     @property
-    def split(self) -> ExpectedSelection:
+    def selection(self) -> ExpectedSelection:
         """The calls that the policy must keep, drop and reject."""
-        return self.expected.split(self.ask.policy, self.ask.limit)
+        return self.expected.select(self.exchange.policy, self.exchange.limit)
 
 
 class Evidence(Struct):
     """What a law needs to check one case.
 
-    ``surfaces``: the surfaces of the scenario. ``sibling(case, cut)`` returns the rounds of another case of the
+    ``surfaces``: the surfaces of the scenario. ``sibling(case, chunking)`` returns the rounds of another case of the
     scenario, or of the same case with its bytes split differently; None if there is no such case or the subject does
-    not support it. ``make(next)`` lets the subject build a request.
+    not support it. ``next_request(follow_up)`` lets the subject build a request.
     """
 
     case: Case
@@ -63,4 +63,4 @@ class Evidence(Struct):
     rounds: list[CaseRound]
     surfaces: list[str]
     sibling: Callable[[Case, str | None], list[CaseRound] | None]
-    make: Callable[[FollowUp], Any]
+    next_request: Callable[[FollowUp], Any]

@@ -40,10 +40,10 @@ class Trace(Struct, frozen=True):
     @property
     def ids(self) -> list[str]:
         """All traced failures, in order."""
-        return sorted({*self.guards, *self.left_out}, key=place)
+        return sorted({*self.guards, *self.left_out}, key=sort_key)
 
 
-def place(id: str) -> tuple[str, int]:
+def sort_key(id: str) -> tuple[str, int]:
     """Return the sort key of a failure id: ``IDX-2`` comes before ``IDX-10``."""
     kind, _, number = id.rpartition("-")
     return kind, int(number)
@@ -58,9 +58,9 @@ def failures() -> tuple[str, ...]:
     ids = (FOLDER / "failures.txt").read_text("utf-8").split()
     for id in ids:
         if not re.fullmatch(r"[A-Z][A-Z0-9]*-[0-9]+", id):
-            raise InvalidScenario(f"{id!r} is no id of a failure", where="failures.txt", hint="like IDX-01")
-    if ids != sorted(set(ids), key=place):
-        raise InvalidScenario("the ids are not in order, or one stands twice", where="failures.txt")
+            raise InvalidScenario(f"not a failure id: {id!r}", where="failures.txt", hint="write ids like IDX-01")
+    if ids != sorted(set(ids), key=sort_key):
+        raise InvalidScenario("the ids are not sorted, or one is repeated", where="failures.txt")
     return tuple(ids)
 
 
@@ -73,7 +73,7 @@ def trace() -> Trace:
     table = guarded()
     left_out: dict[str, str] = tomllib.loads((FOLDER / "left_out.toml").read_text("utf-8"))["left_out"]
     problems = [
-        *(f"{id} is no known failure" for id in sorted({*table, *left_out} - set(failures()))),
+        *(f"{id} is not a known failure" for id in sorted({*table, *left_out} - set(failures()))),
         *(f"{id} has neither a scenario nor a reason" for id in failures() if id not in table and id not in left_out),
         *(f"{id} has scenarios ({', '.join(table[id])}) and a reason" for id in left_out if id in table),
     ]
@@ -84,18 +84,21 @@ def trace() -> Trace:
 
 def page() -> str:
     """Return the Markdown page: the counts, the table, the reasons."""
-    found = trace()
-    guarding = {scenario for names in found.guards.values() for scenario in names}
-    told = (
-        f"{len(found.ids)} failures: {len(found.guards)} guarded by {len(guarding)} of {len(scenarios())} scenarios, "
-        f"{len(found.left_out)} left out. The other scenarios guard against failures that were not observed yet.\n\n"
+    coverage = trace()
+    guarding = {scenario for names in coverage.guards.values() for scenario in names}
+    counts = (
+        f"{len(coverage.ids)} failures: {len(coverage.guards)} guarded by {len(guarding)} of {len(scenarios())} "
+        f"scenarios, {len(coverage.left_out)} left out. "
+        "The other scenarios guard against failures that were not observed yet.\n\n"
     )
     rows = "".join(
-        f"| {id} | {', '.join(f'`{name}`' for name in found.guards[id])} |\n" for id in found.ids if id in found.guards
+        f"| {id} | {', '.join(f'`{name}`' for name in coverage.guards[id])} |\n"
+        for id in coverage.ids
+        if id in coverage.guards
     )
-    reasons = "".join(f"| {id} | {found.left_out[id]} |\n" for id in found.ids if id in found.left_out)
+    reasons = "".join(f"| {id} | {coverage.left_out[id]} |\n" for id in coverage.ids if id in coverage.left_out)
     return (
-        f"{HEAD}{told}| failure | scenarios |\n|---|---|\n{rows}"
+        f"{HEAD}{counts}| failure | scenarios |\n|---|---|\n{rows}"
         f"\n## Left out\n\n| failure | reason |\n|---|---|\n{reasons}"
     )
 

@@ -14,15 +14,17 @@ from msgspec.structs import force_setattr, replace
 from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
 from toolparity.normalizer import json_codec
 
+from ..answer import call_text
+
 
 class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A client call that stands on the wire. ``arguments``: null where the text is no object, or of a custom call.
+    """A client call on the wire. ``arguments``: None if the text is not an object, or for a custom call.
 
-    ``text``: exactly what the model wrote; null where the wire holds parsed JSON. ``status``: complete, truncated or
-    invalid. ``id``: where the case is about ids. ``choice``: the place of the answer that it belongs to, where several
-    were asked for; only the first one is acted on. ``json``: the arguments as JSON text, where a scenario's file
-    cannot say them (null, numbers beyond 64 bits, half a surrogate pair). ``result``: what the tool returns;
-    ``failed``: it is the text of an error.
+    ``text``: exactly what the model wrote; None if the wire has parsed JSON. ``status``: complete, truncated or
+    invalid. ``id``: only if the case is about ids. ``choice``: the index of its choice, if several were requested; only
+    calls of the first one are executed. ``json``: the arguments as JSON text, for values that TOML cannot express
+    (null, numbers beyond 64 bits, half a surrogate pair). ``result``: what the tool returns; ``failed``: it is an
+    error message.
     """
 
     name: str
@@ -40,15 +42,18 @@ class ExpectedCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         if self.json is not None:
             force_setattr(self, "arguments", json_codec.decode(self.json))
 
+    def __str__(self) -> str:
+        return call_text(self.name, self.arguments, self.text)
+
 
 class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One answer. ``servers``: canonical tools of the server calls, in order. ``stop``: a canonical stop reason.
+    """The expected result of one response. ``servers``: canonical tools of the server calls, in order.
 
-    ``text``: all words joined. ``complete`` false: the stream ended before its last event. ``failed``: the provider
-    sent an error; ``retryable`` tells whether to ask again. ``opaque``: wire types of blocks that nobody knows yet.
-    ``approvals``: names of the calls on a provider's own server that wait for approval. ``usage``: figures, where the
-    shortest way to them is not theirs. ``findings``: codes (docs/findings.md) of what has to be reported.
-    ``back``: texts that have to stand in the next request to the same provider.
+    ``stop``: a canonical stop reason. ``text``: the concatenated text. ``complete`` is false if the stream ends without
+    its terminal event. ``failed``: the provider sent an error; ``retryable``: whether to repeat the request.
+    ``opaque``: wire types of unknown blocks. ``approvals``: names of the calls on a provider's server that wait for
+    approval. ``usage``: token counts, if the oracle cannot read them. ``findings``: codes (docs/findings.md) that must
+    be reported. ``back``: texts that the next request to the same provider must contain.
     """
 
     calls: list[ExpectedCall] = []
@@ -75,9 +80,9 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     @property
     def runnable(self) -> list[int]:
         """The indexes of the calls that may be executed: those of the first choice."""
-        return [place for place in self.whole if self.calls[place].choice == 0]
+        return [index for index in self.whole if self.calls[index].choice == 0]
 
-    def split(self, policy: str, limit: int | None = None) -> ExpectedSelection:
+    def select(self, policy: str, limit: int | None = None) -> ExpectedSelection:
         """Return the indexes of the calls that a policy must keep, drop and reject.
 
         ``limit``: how many calls may be kept.
@@ -86,8 +91,8 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
         most = len(runnable) if limit is None else limit
         count = min(most, 1) if policy == "first" else most
         whole = self.whole
-        others = [place for place in whole if place not in runnable]
-        rejected = [place for place in range(len(self.calls)) if place not in whole]
+        others = [index for index in whole if index not in runnable]
+        rejected = [index for index in range(len(self.calls)) if index not in whole]
         return ExpectedSelection(runnable[:count], [*runnable[count:], *others], rejected)
 
 
@@ -112,23 +117,25 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
     parts = round.parts if fault is None else round.parts[: fault.after]
     kinds = {tool.name: tool.kind for tool in script.tools}
     calls = [part for part in parts if isinstance(part, Call)]
-    made = [_call(call, kinds, cut=round.ending == "length" and call is calls[-1]) for call in calls]
+    expected_calls = [_call(call, kinds, cut=round.ending == "length" and call is calls[-1]) for call in calls]
     refusal = any(isinstance(part, Refuse) for part in parts)
     if parsed and not stream:
-        made = [replace(call, text=None) for call in made]
+        expected_calls = [replace(call, text=None) for call in expected_calls]
     return Expected(
-        calls=made,
+        calls=expected_calls,
         servers=[part.tool for part in parts if isinstance(part, ServerCall)],
         text="".join(part.text for part in parts if isinstance(part, Say)),
         refusal=refusal,
-        stop=_stop(round, bool(made), refusal) if fault is None else _broken(fault.kind, bool(made)),
+        stop=_stop(round, bool(expected_calls), refusal)
+        if fault is None
+        else _broken_stop(fault.kind, bool(expected_calls)),
         complete=fault is None,
-        failed=fault is not None and fault.kind in _TOLD,
+        failed=fault is not None and fault.kind in _REPORTED,
     )
 
 
 #: The faults that the provider reports in the middle of a stream.
-_TOLD = frozenset(("rate_limit", "overloaded", "server_error"))
+_REPORTED = frozenset(("rate_limit", "overloaded", "server_error"))
 _ENDINGS = {"length": "max_tokens", "content_filter": "content_filter", "pause": "pause"}
 
 
@@ -140,19 +147,19 @@ def _stop(round: Round, calls: bool, refusal: bool) -> str:
     return "refusal" if refusal else "end_turn"
 
 
-def _broken(kind: str, calls: bool) -> str:
-    if kind in _TOLD:
+def _broken_stop(kind: str, calls: bool) -> str:
+    if kind in _REPORTED:
         return "error"
     return "tool_calls" if calls else "unknown"  # no stop reason was sent: it follows from the content
 
 
 def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:
-    made = _called(call, kinds.get(call.tool, "function"), cut=cut)
+    expected_call = _read_call(call, kinds.get(call.tool, "function"), cut=cut)
     result = call.result if isinstance(call.result, str) else json_codec.text(call.result)
-    return replace(made, result="" if call.result is None else result, failed=call.failed)
+    return replace(expected_call, result="" if call.result is None else result, failed=call.failed)
 
 
-def _called(call: Call, kind: str, *, cut: bool) -> ExpectedCall:
+def _read_call(call: Call, kind: str, *, cut: bool) -> ExpectedCall:
     text = call.text
     if kind == "custom":
         return ExpectedCall(call.tool, None, text, "complete", "custom", call.id)

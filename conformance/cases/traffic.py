@@ -1,9 +1,8 @@
-"""The traffic of a scenario on a surface, from its cassette or from the bodies in its file."""
+"""The traffic of a scenario on a surface: its responses, the files that hold them, and excerpts for reports."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,18 +10,27 @@ from msgspec import Struct
 
 from toolparity.cassettes.chunking import CHUNKINGS, events
 from toolparity.cassettes.errors import UnreadableSource
-from toolparity.cassettes.library import load, path_for
+from toolparity.cassettes.library import RECORDED, load, path_for
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports import results
+from toolparity.reports.results import brief
 
-from ..oracle.prompts import request_body
+from ..oracle import oracle
+from ..subjects import SubjectExchange
+from ..subjects.reference import read_answer
+from .case import Case, CaseRound
 from .scenarios import Scenario, scenarios
+
+#: The maximum lengths of an excerpt and of the canonical blocks, in characters.
+_EXCERPT, _BLOCKS = 600, 1200
 
 
 class TrafficResponse(Struct, frozen=True):
     """One response on a wire.
 
-    ``pieces``: as in `conformance.subjects.Ask`. ``request``: None if it is not known. ``provider``: the provider that
-    sent the response, if it is not the surface's own.
+    ``pieces``: see `conformance.subjects.SubjectExchange`. ``request``: None if it is not known. ``provider``: the
+    provider that sent the response, if it is not the surface's own.
     """
 
     surface: str
@@ -37,9 +45,9 @@ class TrafficResponse(Struct, frozen=True):
 @cache
 def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
     """Return the responses in order, one per round. Raises UnreadableSource if there is no valid cassette."""
-    found = scenarios()[scenario]
-    if found.script is None:
-        return [_written(found, surface, mode == "stream")]
+    played = scenarios()[scenario]
+    if played.script is None:
+        return [_handwritten(played, surface, mode == "stream")]
     return list(_recorded(scenario, surface, mode == "stream"))
 
 
@@ -47,7 +55,7 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[TrafficResp
     path = path_for(surface, scenario, stream=stream)
     if not path.exists():
         hint = f"toolparity record {scenario} --surface {surface}"
-        raise UnreadableSource("this scenario was not recorded here", where=str(path), hint=hint)
+        raise UnreadableSource("no cassette of this scenario", where=str(path), hint=hint)
     for exchange in load(path).exchanges:
         pieces = exchange.frames if exchange.frames is not None else [exchange.body or b""]
         if exchange.frames is not None and exchange.body is not None:
@@ -59,31 +67,75 @@ def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[TrafficResp
         )
 
 
-def _written(scenario: Scenario, surface: str, stream: bool) -> TrafficResponse:
-    body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (surface, stream))
-    data = body.data
-    if SURFACES[surface].wire == "xai.grpc":
-        pieces = [_message(line, stream) for line in data.split(b"\n") if line.strip()]
-    else:
-        pieces = events(data) if stream else [data]
+def _handwritten(scenario: Scenario, surface_name: str, stream: bool) -> TrafficResponse:
+    body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (surface_name, stream))
+    surface, file = SURFACES[surface_name], scenario.file
     request = body.request
-    if request is None and scenario.file.ask:
-        request = request_body(scenario.file, SURFACES[surface], stream=stream)
+    if request is None and file.ask:
+        request = oracle(surface.wire).request_body(file.ask, file.tools, surface.model, stream=stream)
+    pieces = oracle(surface.wire).pieces(body.data, stream=stream)
     source = f"scenarios/{body.file or scenario.id}"
-    return TrafficResponse(surface, stream, pieces, request, body.status, source, body.provider)
+    return TrafficResponse(surface_name, stream, pieces, request, body.status, source, body.provider)
 
 
-def _message(line: bytes, stream: bool) -> bytes:
-    """Return a message of `xai.grpc`, serialized, from its JSON or base64 form."""
-    if line.lstrip()[:1] != b"{":
-        return base64.b64decode(line)
-    from google.protobuf.json_format import Parse
-    from xai_sdk.proto import chat_pb2
-
-    made = chat_pb2.GetChatCompletionChunk() if stream else chat_pb2.GetChatCompletionResponse()
-    return bytes(Parse(line, made).SerializeToString(deterministic=True))
+def cut(pieces: list[bytes], chunking: str) -> list[bytes]:
+    """Return the same bytes in other pieces. ``chunking``: a name of `toolparity.cassettes.chunking.CHUNKINGS`."""
+    return CHUNKINGS[chunking](b"".join(pieces))
 
 
-def cut(pieces: list[bytes], how: str) -> list[bytes]:
-    """Return the same bytes in other pieces. ``how``: a name of `toolparity.cassettes.chunking.CHUNKINGS`."""
-    return CHUNKINGS[how](b"".join(pieces))
+# where the traffic comes from
+
+
+def source_path(case: Case) -> str:
+    """Return the file that holds the traffic of a case, relative to its package."""
+    scenario = scenarios()[case.scenario]
+    if scenario.script is not None:
+        return f"recorded/{path_for(case.surface, case.scenario, stream=case.stream).relative_to(RECORDED).as_posix()}"
+    body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (case.surface, case.stream))
+    return f"scenarios/{body.file or f'{scenario.id}.toml'}"
+
+
+def sources(cases: Iterable[Case]) -> list[results.EvidenceSource]:
+    """Return one source for each cassette and each handwritten body that the cases need, in their order."""
+    listed: dict[str, results.EvidenceSource] = {}
+    for case in cases:
+        path = source_path(case)
+        if path in listed:
+            continue
+        if scenarios()[case.scenario].script is None:
+            listed[path] = results.EvidenceSource(path, "written")
+            continue
+        try:
+            provenance = load(path_for(case.surface, case.scenario, stream=case.stream)).provenance
+        except ToolparityError:
+            continue  # the verdicts of the cases report it
+        sdk = f"{provenance.sdk} {provenance.sdk_version}"
+        listed[path] = results.EvidenceSource(
+            path, provenance.origin, str(provenance.date), provenance.provider, provenance.model or "", sdk
+        )
+    return list(listed.values())
+
+
+# excerpts
+
+
+def wire_excerpts(case: Case, rounds: Sequence[CaseRound]) -> results.Traffic:
+    """Return the wire excerpts of a case: the beginning of each response as text, and its canonical blocks."""
+    seen = [
+        results.WireExcerpt(
+            oracle(round.exchange.wire).excerpt(round.exchange, _EXCERPT),
+            sum(map(len, round.exchange.pieces)),
+            _blocks(round.exchange),
+        )
+        for round in rounds
+    ]
+    return results.Traffic(case.scenario, case.surface, case.mode, seen, source_path(case))
+
+
+def _blocks(exchange: SubjectExchange) -> str:
+    """Return the blocks as this project's normalizer reads them, whichever subject is tested."""
+    try:
+        response = read_answer(exchange)
+    except ToolparityError as error:
+        return brief(str(error), _BLOCKS)
+    return brief([block for choice in response.choices for block in choice.blocks], _BLOCKS)

@@ -23,7 +23,7 @@ from toolparity.normalizer.policies import select
 from toolparity.reports.terminal import Section, render
 
 from ..audit.exchange import first_choice, unlogged
-from ..runner.workers import cores, in_order
+from ..workers import cores, in_order
 from . import cassette_report as report
 from . import exits, options, screen
 from .names import Group, Named, nearest

@@ -117,7 +117,7 @@ def command(
         run = suite.run(
             names,
             choice,
-            known=suite.expected(file, none=no_baseline or begun),
+            expected=suite.expected_failures(file, none=no_baseline or begun),
             unreleased=unreleased,
             twice=not once,
             jobs=jobs or 0,

@@ -70,7 +70,7 @@ class PublishedIndex(Struct, frozen=True):
 
 def run(choice: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
     """Run the named subjects on the selected cases."""
-    made = suite.run(names, choice, known=suite.expected(None), on_progress=on_progress)
+    made = suite.run(names, choice, expected=suite.expected_failures(None), on_progress=on_progress)
     return _impersonal(_untimed(replace(made, environment=_told(made))))
 
 

@@ -40,26 +40,25 @@ def command(ctx: click.Context, name: str, timeout: float) -> None:
     except MissingExtra:
         raise
     except (InvalidAnswer, UnknownSubject) as error:
-        click.echo(f"plug\thello\t{error}")
-        click.echo("The plug is broken: the suite cannot get hold of the subject.", err=True)
+        click.echo(f"connection\thello\t{error}")
+        click.echo("The connection is broken: the suite cannot start or import the subject.", err=True)
         ctx.exit(exits.FAULT)
     if hasattr(tested, "close"):
         ctx.call_on_close(tested.close)
-    claims = ", ".join(sorted(tested.claims)) or "nothing more"
+    claims = ", ".join(sorted(tested.claims)) or "nothing"
     click.echo(f"ok\thello\t{' '.join(filter(None, (tested.name, tested.version)))}, claims {claims}")
-    blamed: list[str] = []
-    ran = 0
-    for probe in smoke.smoke_results(tested):
-        ran += 1
-        click.echo(f"{probe.blame or 'ok'}\t{probe.wire} {probe.mode}\t{probe.told}")
-        blamed += [probe.blame] if probe.blame else []
-    if not ran:
-        click.echo("It reads none of the wires of the suite: nothing ran.", err=True)
+    results = []
+    for result in smoke.smoke_results(tested):
+        results.append(result)
+        click.echo(f"{result.fault or 'ok'}\t{result.wire} {result.mode}\t{result.text}")
+    faults = {result.fault for result in results if result.fault}
+    if not results:
+        click.echo("Nothing ran: the subject reads none of the suite's wires.", err=True)
         ctx.exit(exits.NOTHING_RAN)
-    if "plug" in blamed:
-        click.echo("The plug is broken: the suite gets nothing from the subject that it can read.", err=True)
+    if "connection" in faults:
+        click.echo("The connection is broken: the suite cannot read the subject's answers.", err=True)
         ctx.exit(exits.FAULT)
-    if blamed:
-        click.echo("The plug works; the implementation gives something else than what stands on the wire.", err=True)
+    if faults:
+        click.echo("The subject is connected, but its answers differ from the wire.", err=True)
         ctx.exit(exits.FAILED)
-    click.echo("The plug works, and the implementation reads the easy case: toolparity check tells the rest.", err=True)
+    click.echo("The subject is connected and reads a simple call. Continue with toolparity check.", err=True)

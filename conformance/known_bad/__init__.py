@@ -1,7 +1,7 @@
 """Known-bad subjects: the reference with one defect each, of a kind that real implementations have.
 
 Each names the law that must fail it. The kill matrix (`toolparity check --kill`) shows whether it does. To add one, add
-a function with the decorator `bad` to a module here.
+a function with the decorator `defect` to a module here.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ class KnownBad(NamedTuple):
 class DefectiveReference(Reference):
     """The reference with one defect."""
 
-    def __init__(self, spoil: Defect) -> None:
-        self._spoil = spoil
-        self.name = spoil.name
+    def __init__(self, defect: Defect) -> None:
+        self._defect = defect
+        self.name = defect.name
         self.version = "known bad"
         self.claims = frozenset(CLAIMS)
 
-    def read(self, ask: SubjectExchange) -> dict[str, Any]:
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Read the response, changed if the defect is in the input, with the reference; then change the answer."""
-        if self._spoil.ask is not None:
-            ask = self._spoil.ask(ask)
-        given = super().read(ask)
-        if self._spoil.told is not None and given.get("response") is not None:
-            self._spoil.told(given, ask)
-        return given
+        if self._defect.exchange is not None:
+            exchange = self._defect.exchange(exchange)
+        form = super().read(exchange)
+        if self._defect.answer is not None and form.get("response") is not None:
+            self._defect.answer(form, exchange)
+        return form
 
-    def next_request(self, ask: FollowUp) -> Any:
+    def next_request(self, follow_up: FollowUp) -> Any:
         """Write the next request with the reference, then change it."""
-        body = super().next_request(ask)
-        if self._spoil.body is not None:
-            body = self._spoil.body(copy.deepcopy(body), ask)
+        body = super().next_request(follow_up)
+        if self._defect.request is not None:
+            body = self._defect.request(copy.deepcopy(body), follow_up)
         return body
 
 
@@ -60,6 +60,6 @@ def known_bad() -> dict[str, KnownBad]:
     for module in _MODULES:
         import_module(f".{module}", __name__)
     return {
-        name: KnownBad(name, spoil.law, spoil.sentence, lambda spoil=spoil: DefectiveReference(spoil))  # type: ignore[misc]
-        for name, spoil in DEFECTS.items()
+        name: KnownBad(name, defect.law, defect.sentence, lambda defect=defect: DefectiveReference(defect))  # type: ignore[misc]
+        for name, defect in DEFECTS.items()
     }

@@ -5,158 +5,158 @@ from __future__ import annotations
 from typing import Any
 
 from ..subjects import SubjectExchange
-from .mutate import CanonicalForm, blocks, calls, defect, keep_only, rebuild
+from .mutate import CanonicalForm, blocks, calls, defect, keep_only, other_blocks, rebuild, remove
 
 
 @defect("conservation")
-def first_call_only(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Takes the first call and forgets the others."""
-    if calls(given):
-        keep_only(given, [0])
+def first_call_only(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns the first call and loses the others."""
+    if calls(form):
+        keep_only(form, [0])
 
 
 @defect("conservation")
-def last_call_wins(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Each call overwrites the one before."""
-    if calls(given):
-        keep_only(given, [len(calls(given)) - 1])
+def last_call_wins(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Overwrites each call with the next one."""
+    if calls(form):
+        keep_only(form, [len(calls(form)) - 1])
 
 
 @defect("conservation")
-def keyed_by_name(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Two calls of one tool are one."""
-    seen = {call["name"]: place for place, call in enumerate(calls(given))}
-    keep_only(given, sorted(seen.values()))
+def keyed_by_name(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Merges calls of the same tool."""
+    seen = {call["name"]: index for index, call in enumerate(calls(form))}
+    keep_only(form, sorted(seen.values()))
 
 
 @defect("conservation")
-def two_is_enough(given: CanonicalForm, ask: SubjectExchange) -> None:
+def two_is_enough(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Handles two calls and loses the third."""
-    keep_only(given, list(range(min(2, len(calls(given))))))
+    keep_only(form, list(range(min(2, len(calls(form))))))
 
 
 @defect("conservation")
-def merged_by_index(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """All fragments land in one slot: names of the first call, arguments glued."""
-    made = calls(given)
-    if ask.stream and len(made) > 1:
-        made[0]["arguments_text"] = "".join(call["arguments_text"] for call in made)
-        made[0]["arguments"] = None
-        made[0]["status"] = "invalid"
-        keep_only(given, [0])
+def merged_by_index(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Concatenates the arguments of all streamed calls in the first call."""
+    all_calls = calls(form)
+    if exchange.stream and len(all_calls) > 1:
+        all_calls[0]["arguments_text"] = "".join(call["arguments_text"] for call in all_calls)
+        all_calls[0]["arguments"] = None
+        all_calls[0]["status"] = "invalid"
+        keep_only(form, [0])
 
 
 @defect("conservation")
-def whole_delta_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """A streamed answer that holds only calls yields none."""
-    if ask.stream and calls(given) and not any(block["type"] == "text" for block in blocks(given)):
-        keep_only(given, [])
+def whole_delta_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns no calls from a stream that contains only calls."""
+    if exchange.stream and calls(form) and not any(block["type"] == "text" for block in blocks(form)):
+        keep_only(form, [])
 
 
 @defect("conservation")
-def calls_lost_beside_text(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """An answer that begins with words is taken for words only."""
-    if any(block["type"] == "text" for block in blocks(given)):
-        keep_only(given, [])
+def calls_lost_beside_text(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Ignores the calls of a response that also contains text."""
+    if any(block["type"] == "text" for block in blocks(form)):
+        keep_only(form, [])
 
 
 @defect("conservation")
-def without_arguments_no_call(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """A call without arguments is no call."""
-    keep_only(given, [place for place, call in enumerate(calls(given)) if call["arguments"]])
+def without_arguments_no_call(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Ignores calls without arguments."""
+    keep_only(form, [index for index, call in enumerate(calls(form)) if call["arguments"]])
 
 
 @defect("conservation")
-def told_twice(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """The last call is told by its deltas and again at its end."""
-    made = calls(given)
-    if made:
-        rebuild(given, [*blocks(given), dict(made[-1])])
+def told_twice(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns the last call twice: from its deltas and from its final event."""
+    all_calls = calls(form)
+    if all_calls:
+        rebuild(form, [*blocks(form), dict(all_calls[-1])])
 
 
 @defect("conservation")
-def identical_calls_are_one(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls with one name and one argument are taken for a repetition."""
+def identical_calls_are_one(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Merges calls with the same name and arguments."""
     seen: list[Any] = []
-    places = []
-    for place, call in enumerate(calls(given)):
+    indexes = []
+    for index, call in enumerate(calls(form)):
         key = (call["name"], call["arguments_text"])
         if key not in seen:
             seen.append(key)
-            places.append(place)
-    keep_only(given, places)
+            indexes.append(index)
+    keep_only(form, indexes)
 
 
 @defect("conservation")
-def truncated_call_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """A call that was cut is thrown away without a word."""
-    keep_only(given, [place for place, call in enumerate(calls(given)) if call["status"] == "complete"])
+def truncated_call_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Removes truncated calls without a warning."""
+    keep_only(form, [index for index, call in enumerate(calls(form)) if call["status"] == "complete"])
 
 
 @defect("conservation")
-def finish_reason_trusted(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls count only where the provider says that it stopped for them."""
-    if calls(given) and given["response"]["choices"][0]["stop"]["reason"] != "tool_calls":
-        keep_only(given, [])
+def finish_reason_trusted(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns calls only if the provider's stop reason announces them."""
+    if calls(form) and form["response"]["choices"][0]["stop"]["reason"] != "tool_calls":
+        keep_only(form, [])
 
 
 @defect("conservation")
-def keyed_by_id(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Two calls of one id are one."""
-    if "id-duplicate" in given["findings"]:
-        keep_only(given, [0])
+def keyed_by_id(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Merges calls with the same id."""
+    if "id-duplicate" in form["findings"]:
+        keep_only(form, [0])
 
 
 @defect("conservation")
-def ids_of_its_kind(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Gives every call an id of its own making."""
-    for number, call in enumerate(calls(given)):
+def ids_of_its_kind(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Replaces the provider's ids by generated ones."""
+    for number, call in enumerate(calls(form)):
         call["id"] = f"made_up_{number}"
 
 
 @defect("conservation")
-def ids_shared(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """All calls of an answer go under the first one's id."""
-    for call in calls(given)[1:]:
-        call["id"] = calls(given)[0]["id"]
+def ids_shared(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Gives all calls of a response the id of the first one."""
+    for call in calls(form)[1:]:
+        call["id"] = calls(form)[0]["id"]
 
 
 @defect("conservation")
-def calls_of_every_choice(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Puts the calls of all alternatives into the first one."""
-    choices = given["response"]["choices"]
+def calls_of_every_choice(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Adds the calls of all choices to the first one."""
+    choices = form["response"]["choices"]
     for other in choices[1:]:
         choices[0]["blocks"] += [block for block in other["blocks"] if block["type"] == "tool_call"]
 
 
 @defect("order")
-def sorted_by_name(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls come in the order of their names' letters, backwards."""
-    ordered = sorted(calls(given), key=lambda call: str(call["name"]), reverse=True)
-    rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *ordered])
+def sorted_by_name(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Sorts calls by name, in reverse alphabetical order."""
+    ordered = sorted(calls(form), key=lambda call: str(call["name"]), reverse=True)
+    rebuild(form, [*other_blocks(form), *ordered])
 
 
 @defect("order")
-def sorted_by_id(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls come in the order of their ids."""
-    ordered = sorted(calls(given), key=lambda call: str(call["id"])[::-1])
-    rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *ordered])
+def sorted_by_id(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Sorts calls by id."""
+    ordered = sorted(calls(form), key=lambda call: str(call["id"])[::-1])
+    rebuild(form, [*other_blocks(form), *ordered])
 
 
 @defect("order")
-def last_first(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls are put on a stack."""
-    rebuild(given, [*[b for b in blocks(given) if b["type"] != "tool_call"], *reversed(calls(given))])
+def last_first(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reverses the order of the calls."""
+    rebuild(form, [*other_blocks(form), *reversed(calls(form))])
 
 
 @defect("order")
-def told_backwards(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Runs the calls in their order, and tells them backwards in the answer that goes into the history."""
-    places = [place for place, block in enumerate(blocks(given)) if block["type"] == "tool_call"]
-    for place, call in zip(places, reversed(calls(given)), strict=True):
-        blocks(given)[place] = call
-    moved = dict(zip(places, reversed(places), strict=True))
-    selection = given["selection"]
+def told_backwards(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Runs calls in their order, but returns the blocks for the history in reverse order."""
+    indexes = [index for index, block in enumerate(blocks(form)) if block["type"] == "tool_call"]
+    for index, call in zip(indexes, reversed(calls(form)), strict=True):
+        blocks(form)[index] = call
+    moved = dict(zip(indexes, reversed(indexes), strict=True))
+    selection = form["selection"]
     for told in ("kept", "dropped", "rejected"):
         for ref in selection[told]:
             if ref["choice"] == selection["choice"]:
@@ -164,25 +164,25 @@ def told_backwards(given: CanonicalForm, ask: SubjectExchange) -> None:
 
 
 @defect("server-side")
-def server_call_leaked(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """What the provider ran itself is handed to the caller's tools."""
-    rebuild(given, [_as_client(b) if b["type"] == "server_tool_call" else b for b in blocks(given)])
+def server_call_leaked(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Passes calls that the provider executed to the caller's tools."""
+    rebuild(form, [_as_client(b) if b["type"] == "server_tool_call" else b for b in blocks(form)])
 
 
 @defect("server-side")
-def custom_item_is_client(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Tells client from server by the item type alone: a server's code run is a client's call."""
+def custom_item_is_client(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Decides by the item type alone, so that the provider's code executions become client calls."""
     told = [
         _as_client(b) if b["type"] == "server_tool_call" and b["tool"] in ("code_execution", "x_search") else b
-        for b in blocks(given)
+        for b in blocks(form)
     ]
-    rebuild(given, told)
+    rebuild(form, told)
 
 
 @defect("server-side")
-def server_calls_hidden(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Says nothing of what the provider ran."""
-    rebuild(given, [b for b in blocks(given) if b["type"] not in ("server_tool_call", "server_tool_result")])
+def server_calls_hidden(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Does not return server calls."""
+    remove(form, "server_tool_call", "server_tool_result")
 
 
 def _as_client(block: dict[str, Any]) -> dict[str, Any]:

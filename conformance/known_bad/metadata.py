@@ -3,159 +3,159 @@
 from __future__ import annotations
 
 from ..subjects import SubjectExchange
-from .mutate import CanonicalForm, blocks, calls, defect, rebuild
+from .mutate import CanonicalForm, blocks, calls, defect, remove
 
 
 @defect("stop")
-def stop_reason_of_the_wire(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Tells the provider's own word."""
-    for choice in given["response"]["choices"]:
+def stop_reason_of_the_wire(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns the provider's stop word instead of the canonical stop reason."""
+    for choice in form["response"]["choices"]:
         choice["stop"]["reason"] = choice["stop"]["raw"] or "unknown"
 
 
 @defect("stop")
-def length_is_success(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """An answer that was cut by the limit ended its turn."""
-    for choice in given["response"]["choices"]:
+def length_is_success(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports a response that the token limit cut as end_turn."""
+    for choice in form["response"]["choices"]:
         if choice["stop"]["reason"] == "max_tokens":
             choice["stop"]["reason"] = "end_turn"
 
 
 @defect("stop")
-def refusal_is_an_answer(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """A refusal ended its turn as any answer does."""
-    for choice in given["response"]["choices"]:
+def refusal_is_an_answer(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports a refusal as end_turn."""
+    for choice in form["response"]["choices"]:
         if choice["stop"]["reason"] == "refusal":
             choice["stop"]["reason"] = "end_turn"
 
 
 @defect("stop")
-def disagreement_not_told(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Corrects the stop reason, or fills it in, without a word."""
-    given["findings"] = [code for code in given["findings"] if not code.startswith("stop-")]
+def disagreement_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Corrects or infers the stop reason without a finding."""
+    form["findings"] = [code for code in form["findings"] if not code.startswith("stop-")]
 
 
 @defect("stop")
-def every_error_is_final(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Never asks again, also where the provider was merely busy."""
-    if given["response"]["error"] is not None:
-        given["response"]["error"]["retryable"] = False
+def every_error_is_final(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports every error as not retryable."""
+    if form["response"]["error"] is not None:
+        form["response"]["error"]["retryable"] = False
 
 
 @defect("incomplete")
-def breaks_not_told(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Knows that the answer broke off, and keeps it to itself."""
-    given["findings"] = [code for code in given["findings"] if not code.startswith(("stream-", "undecodable-"))]
+def breaks_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports no finding if a response broke off."""
+    form["findings"] = [code for code in form["findings"] if not code.startswith(("stream-", "undecodable-"))]
 
 
 @defect("unknown")
-def unknown_not_told(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Keeps what it does not know, and tells nobody."""
-    given["findings"] = [code for code in given["findings"] if not code.startswith("unknown-")]
+def unknown_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Keeps unknown content without a finding."""
+    form["findings"] = [code for code in form["findings"] if not code.startswith("unknown-")]
 
 
 @defect("arguments")
-def oddities_not_told(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls broken arguments broken, and does not say how."""
-    given["findings"] = [code for code in given["findings"] if not code.startswith("arguments-")]
+def oddities_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Marks broken arguments as invalid without a finding that says why."""
+    form["findings"] = [code for code in form["findings"] if not code.startswith("arguments-")]
 
 
 @defect("server-side")
-def approvals_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Nobody hears that a call on the provider's own server waits for approval."""
-    if given["response"]["choices"]:
-        rebuild(given, [block for block in blocks(given) if block["type"] != "approval_request"])
+def approvals_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Does not return requests for approval of a call on the provider's server."""
+    if form["response"]["choices"]:
+        remove(form, "approval_request")
 
 
 @defect("usage")
-def usage_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """No figures."""
-    given["response"]["usage"] = None
+def usage_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns no token counts."""
+    form["response"]["usage"] = None
 
 
 @defect("usage")
-def usage_of_streams_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Figures that come late are not waited for."""
-    if ask.stream:
-        given["response"]["usage"] = None
+def usage_of_streams_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns no token counts from streams, where they arrive late."""
+    if exchange.stream:
+        form["response"]["usage"] = None
 
 
 @defect("usage")
-def reasoning_counted_twice(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Adds the reasoning to the output that already holds it."""
-    usage = given["response"]["usage"]
+def reasoning_counted_twice(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Adds the reasoning tokens to an output count that includes them."""
+    usage = form["response"]["usage"]
     if usage and usage["output_tokens"]:
         usage["output_tokens"] += usage["reasoning_tokens"] or 1
 
 
 @defect("usage")
-def cache_left_out(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Input without what was read from the cache."""
-    usage = given["response"]["usage"]
+def cache_left_out(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Does not count input tokens that were read from the cache."""
+    usage = form["response"]["usage"]
     if usage and usage["input_tokens"]:
         usage["input_tokens"] -= usage["cached_input_tokens"] or 1
 
 
 @defect("unknown")
-def unknown_blocks_dropped(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """What it does not know, it does not tell."""
-    rebuild(given, [block for block in blocks(given) if block["type"] != "opaque"])
+def unknown_blocks_dropped(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Does not return unknown blocks."""
+    remove(form, "opaque")
 
 
 @defect("unknown")
-def unknown_blocks_emptied(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Of what it does not know it keeps the name."""
-    for block in blocks(given):
+def unknown_blocks_emptied(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Keeps only the name of an unknown block."""
+    for block in blocks(form):
         if block["type"] == "opaque":
             block["raw"] = {}
 
 
 @defect("unknown")
-def unknown_is_fatal(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """What it does not know, it dies of."""
-    if any(block["type"] == "opaque" for block in blocks(given)):
+def unknown_is_fatal(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Raises an exception on unknown blocks."""
+    if any(block["type"] == "opaque" for block in blocks(form)):
         raise KeyError("type")
 
 
 @defect("conservation")
-def words_cut(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Gives the beginning of the words, of every provider, plain and streamed."""
-    for block in blocks(given):
+def words_cut(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Cuts the text of every response to eight characters."""
+    for block in blocks(form):
         if block["type"] == "text":
             block["text"] = block["text"][:8]
 
 
 @defect("conservation")
-def reasoning_among_the_words(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """What the model thought is told as what it said."""
-    for block in blocks(given):
+def reasoning_among_the_words(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns reasoning as text."""
+    for block in blocks(form):
         if block["type"] == "reasoning" and block["text"]:
             block.update(type="text", annotations=[])
 
 
 @defect("conservation")
-def dies_without_calls(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Takes it for granted that there is a call."""
-    if not calls(given):
+def dies_without_calls(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Raises an exception on a response without calls."""
+    if not calls(form):
         raise KeyError("tool_calls")
 
 
 @defect("arguments")
-def every_call_is_a_function(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Tells calls with free text, and those of built-in tools, as calls of functions."""
-    for call in calls(given):
+def every_call_is_a_function(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports free-text calls and calls of built-in tools as function calls."""
+    for call in calls(form):
         call["kind"] = "function"
 
 
 @defect("usage")
-def usage_of_grpc_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Figures that are members of a message are not read."""
-    if ask.wire == "xai.grpc":
-        given["response"]["usage"] = None
+def usage_of_grpc_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Does not read token counts from gRPC messages."""
+    if exchange.wire == "xai.grpc":
+        form["response"]["usage"] = None
 
 
 @defect("alike")
-def words_of_anthropic_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Of one provider, the words beside calls are lost, plain and streamed."""
-    if ask.wire == "anthropic.messages" and calls(given):
-        rebuild(given, [block for block in blocks(given) if block["type"] != "text"])
+def words_of_anthropic_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Loses the text beside calls, with one provider only."""
+    if exchange.wire == "anthropic.messages" and calls(form):
+        remove(form, "text")

@@ -1,9 +1,9 @@
-"""The registry of defects: a function, the law that must detect it, and helpers that change the reference's answer."""
+"""The registry of defects, and helpers that change the reference's answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..subjects import FollowUp, SubjectExchange
 
@@ -13,71 +13,84 @@ CanonicalForm = dict[str, Any]
 class Defect(NamedTuple):
     """A defect in exactly one place.
 
-    ``told(given, ask)`` changes the canonical form in place, ``ask(ask)`` returns a changed input, and ``body(body,
-    next)`` returns a changed request.
+    ``answer(form, exchange)`` changes the canonical form in place, ``exchange(exchange)`` returns a changed input, and
+    ``request(body, follow_up)`` returns a changed request.
     """
 
     name: str
     law: str
     sentence: str
-    told: Callable[[CanonicalForm, SubjectExchange], None] | None = None
-    ask: Callable[[SubjectExchange], SubjectExchange] | None = None
-    body: Callable[[Any, FollowUp], Any] | None = None
+    answer: Callable[[CanonicalForm, SubjectExchange], None] | None = None
+    exchange: Callable[[SubjectExchange], SubjectExchange] | None = None
+    request: Callable[[Any, FollowUp], Any] | None = None
 
 
 #: Name -> defect, in the order of definition.
 DEFECTS: dict[str, Defect] = {}
 
 
-def defect(law: str, what: str = "told") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as a defect. ``what``: the member of `Defect` that it becomes.
+def defect(
+    law: str, changes: Literal["answer", "exchange", "request"] = "answer"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as a defect that ``law`` must detect.
 
-    The name of the defect is the function's name with hyphens, its sentence the first line of the docstring.
+    ``changes``: what the function changes. The name of the defect is the function's name with hyphens, its sentence the
+    first line of the docstring.
     """
 
-    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__.strip("_").replace("_", "-")
         assert name not in DEFECTS, name
         sentence = (function.__doc__ or "").strip().splitlines()[0]
-        DEFECTS[name] = Defect(name, law, sentence, **{what: function})
+        DEFECTS[name] = Defect(name, law, sentence, **{changes: function})
         return function
 
-    return enter
+    return register
 
 
-def blocks(given: CanonicalForm) -> list[dict[str, Any]]:
+def blocks(form: CanonicalForm) -> list[dict[str, Any]]:
     """Return the blocks of the first choice."""
-    choices = given["response"]["choices"]
+    choices = form["response"]["choices"]
     return choices[0]["blocks"] if choices else []
 
 
-def calls(given: CanonicalForm) -> list[dict[str, Any]]:
+def calls(form: CanonicalForm) -> list[dict[str, Any]]:
     """Return the client calls among the blocks of the first choice."""
-    return [block for block in blocks(given) if block["type"] == "tool_call"]
+    return [block for block in blocks(form) if block["type"] == "tool_call"]
 
 
-def keep_only(given: CanonicalForm, places: list[int]) -> None:
+def other_blocks(form: CanonicalForm) -> list[dict[str, Any]]:
+    """Return the blocks of the first choice that are not client calls."""
+    return [block for block in blocks(form) if block["type"] != "tool_call"]
+
+
+def keep_only(form: CanonicalForm, indexes: list[int]) -> None:
     """Remove all calls but these (by their index among the calls)."""
-    made = calls(given)
-    wanted = [made[place] for place in places]
-    rebuild(given, [b for b in blocks(given) if b["type"] != "tool_call" or any(b is w for w in wanted)])
+    all_calls = calls(form)
+    removed = {id(call) for index, call in enumerate(all_calls) if index not in indexes}
+    rebuild(form, [block for block in blocks(form) if id(block) not in removed])
 
 
-def rebuild(given: CanonicalForm, new: list[dict[str, Any]]) -> None:
+def remove(form: CanonicalForm, *types: str) -> None:
+    """Remove the blocks of these types from the first choice."""
+    rebuild(form, [block for block in blocks(form) if block["type"] not in types])
+
+
+def rebuild(form: CanonicalForm, new: list[dict[str, Any]]) -> None:
     """Replace the blocks of the first choice, and select every complete call among them.
 
     Under `first` only the first complete call is selected. If the reference rejected calls and kept none, none is
     selected.
     """
-    given["response"]["choices"][0]["blocks"] = new
-    selection = given["selection"]
+    form["response"]["choices"][0]["blocks"] = new
+    selection = form["selection"]
     refs = [
-        {"block": place, "choice": selection["choice"], "id": block["id"], "name": block["name"], "reason": None}
-        for place, block in enumerate(new)
+        {"block": index, "choice": selection["choice"], "id": block["id"], "name": block["name"], "reason": None}
+        for index, block in enumerate(new)
         if block["type"] == "tool_call"
     ]
-    dead = bool(selection["rejected"]) and not selection["kept"]
-    runnable = [ref for ref in refs if new[ref["block"]]["status"] == "complete" and not dead]
+    unusable = bool(selection["rejected"]) and not selection["kept"]
+    runnable = [ref for ref in refs if new[ref["block"]]["status"] == "complete" and not unusable]
     kept = runnable[:1] if selection["policy"] == "first" else runnable
     selection["kept"] = kept
     selection["dropped"] = [ref for ref in runnable if ref not in kept]

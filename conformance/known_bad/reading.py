@@ -7,112 +7,112 @@ import json
 import msgspec
 
 from ..subjects import SubjectExchange
-from .mutate import CanonicalForm, blocks, calls, defect, keep_only, rebuild
+from .mutate import CanonicalForm, blocks, calls, defect, keep_only, remove
 
 
-@defect("any-split", "ask")
-def a_piece_is_an_event(ask: SubjectExchange) -> SubjectExchange:
-    """Takes each piece from the network for a whole event: what arrives cut is lost."""
-    if not ask.stream or ask.wire == "xai.grpc":
-        return ask
-    whole = [piece for piece in ask.pieces if piece.endswith(b"\n\n")]
-    return msgspec.structs.replace(ask, pieces=whole)
+@defect("any-split", "exchange")
+def a_piece_is_an_event(exchange: SubjectExchange) -> SubjectExchange:
+    """Takes each piece from the network for a whole event and loses events that were cut."""
+    if not exchange.stream or exchange.wire == "xai.grpc":
+        return exchange
+    whole = [piece for piece in exchange.pieces if piece.endswith(b"\n\n")]
+    return msgspec.structs.replace(exchange, pieces=whole)
 
 
-@defect("any-split", "ask")
-def characters_cut_in_two(ask: SubjectExchange) -> SubjectExchange:
-    """Decodes each piece by itself: a character that is cut becomes two marks."""
-    if not ask.stream or ask.wire == "xai.grpc":
-        return ask
-    pieces = [piece.decode("utf-8", "replace").encode() for piece in ask.pieces]
-    return msgspec.structs.replace(ask, pieces=pieces)
+@defect("any-split", "exchange")
+def characters_cut_in_two(exchange: SubjectExchange) -> SubjectExchange:
+    """Decodes each piece separately, so that a character that was cut becomes two replacement characters."""
+    if not exchange.stream or exchange.wire == "xai.grpc":
+        return exchange
+    pieces = [piece.decode("utf-8", "replace").encode() for piece in exchange.pieces]
+    return msgspec.structs.replace(exchange, pieces=pieces)
 
 
-@defect("any-split", "ask")
-def first_piece_decides(ask: SubjectExchange) -> SubjectExchange:
-    """Stops to read after a hundred pieces."""
-    return msgspec.structs.replace(ask, pieces=ask.pieces[:100]) if len(ask.pieces) > 400 else ask
-
-
-@defect("stream-parity")
-def streamed_text_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Words beside calls get lost in streams."""
-    if ask.stream and calls(given):
-        rebuild(given, [block for block in blocks(given) if block["type"] != "text"])
+@defect("any-split", "exchange")
+def first_piece_decides(exchange: SubjectExchange) -> SubjectExchange:
+    """Stops reading after a hundred pieces."""
+    return msgspec.structs.replace(exchange, pieces=exchange.pieces[:100]) if len(exchange.pieces) > 400 else exchange
 
 
 @defect("stream-parity")
-def streamed_stop_differs(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """A stream's end is always the end of the turn."""
-    if ask.stream and given["response"]["choices"]:
-        given["response"]["choices"][0]["stop"]["reason"] = "end_turn"
+def streamed_text_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Loses the text beside calls in streams."""
+    if exchange.stream and calls(form):
+        remove(form, "text")
 
 
 @defect("stream-parity")
-def streamed_server_calls_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """What the provider ran is told of plain answers only."""
-    if ask.stream:
-        rebuild(given, [b for b in blocks(given) if b["type"] not in ("server_tool_call", "server_tool_result")])
+def streamed_stop_differs(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports end_turn at the end of every stream."""
+    if exchange.stream and form["response"]["choices"]:
+        form["response"]["choices"][0]["stop"]["reason"] = "end_turn"
 
 
 @defect("stream-parity")
-def streamed_reasoning_lost(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Of reasoning that is streamed it tells that there was some, and none of its words."""
-    for block in blocks(given):
-        if ask.stream and block["type"] == "reasoning":
+def streamed_server_calls_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns server calls only from plain responses."""
+    if exchange.stream:
+        remove(form, "server_tool_call", "server_tool_result")
+
+
+@defect("stream-parity")
+def streamed_reasoning_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns streamed reasoning without its text."""
+    for block in blocks(form):
+        if exchange.stream and block["type"] == "reasoning":
             block["text"] = ""
 
 
 @defect("arguments")
-def truncated_arguments_repaired(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Closes what was left open, and runs it."""
-    for call in calls(given):
+def truncated_arguments_repaired(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Completes truncated arguments and runs the call."""
+    for call in calls(form):
         if call["status"] != "complete":
             call["arguments"] = {"repaired": call["arguments_text"]}
             call["status"] = "complete"
 
 
 @defect("arguments")
-def doubly_encoded(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Hands on the arguments as a text in a text."""
-    for call in calls(given):
+def doubly_encoded(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Encodes the arguments twice."""
+    for call in calls(form):
         if call["arguments"] is not None:
             call["arguments"] = {"input": json.dumps(call["arguments"])}
 
 
 @defect("arguments")
-def empty_is_invalid(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Calls without arguments are called invalid."""
-    for call in calls(given):
+def empty_is_invalid(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Marks calls without arguments as invalid."""
+    for call in calls(form):
         if call["arguments"] == {}:
             call["status"] = "invalid"
 
 
 @defect("arguments")
-def numbers_become_text(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Every value is a text."""
-    for call in calls(given):
+def numbers_become_text(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Converts every argument value to a string."""
+    for call in calls(form):
         if call["arguments"]:
             call["arguments"] = {key: str(value) for key, value in call["arguments"].items()}
 
 
 @defect("arguments")
-def arguments_forgotten(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """A parse that fails, or is never made, is an empty object."""
-    for call in calls(given):
+def arguments_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Replaces all arguments by an empty object."""
+    for call in calls(form):
         call["arguments"] = {}
         call["arguments_text"] = "{}"
 
 
 @defect("arguments")
-def broken_is_complete(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Does not tell that arguments are broken."""
-    for call in calls(given):
+def broken_is_complete(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Marks calls with broken arguments as complete."""
+    for call in calls(form):
         call["status"] = "complete"
 
 
 @defect("conservation")
-def nothing_from_streams(given: CanonicalForm, ask: SubjectExchange) -> None:
-    """Reads the words of a stream and none of its calls."""
-    if ask.stream:
-        keep_only(given, [])
+def nothing_from_streams(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reads the text of a stream and none of its calls."""
+    if exchange.stream:
+        keep_only(form, [])

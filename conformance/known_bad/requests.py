@@ -10,24 +10,24 @@ from ..subjects import FollowUp
 from .mutate import defect
 
 
-@defect("answered", "body")
-def one_answer_is_missing(body: Any, ask: FollowUp) -> Any:
-    """Sends the first result only."""
+@defect("answered", "request")
+def one_answer_is_missing(body: Any, follow_up: FollowUp) -> Any:
+    """Sends only the first result."""
     _drop_answers(body, keep=1)
     return body
 
 
-@defect("answered", "body")
-def answers_forgotten(body: Any, ask: FollowUp) -> Any:
-    """Sends the calls and no result."""
+@defect("answered", "request")
+def answers_forgotten(body: Any, follow_up: FollowUp) -> Any:
+    """Sends the calls without results."""
     _drop_answers(body, keep=0)
     return body
 
 
-@defect("answered", "body")
-def answers_in_separate_messages(body: Any, ask: FollowUp) -> Any:
-    """Sends each result in a message of its own, with the user's words between them."""
-    if ask.to == "anthropic.messages":
+@defect("answered", "request")
+def answers_in_separate_messages(body: Any, follow_up: FollowUp) -> Any:
+    """Sends each result in a separate message, with other messages between them."""
+    if follow_up.to == "anthropic.messages":
         messages = []
         for message in body["messages"]:
             content = message["content"]
@@ -42,8 +42,8 @@ def answers_in_separate_messages(body: Any, ask: FollowUp) -> Any:
     return body
 
 
-@defect("answered", "body")
-def answered_twice(body: Any, ask: FollowUp) -> Any:
+@defect("answered", "request")
+def answered_twice(body: Any, follow_up: FollowUp) -> Any:
     """Sends the last result twice."""
     for items in (body.get("messages"), body.get("input")):
         if isinstance(items, list) and items and _is_answer(items[-1]):
@@ -55,8 +55,8 @@ def answered_twice(body: Any, ask: FollowUp) -> Any:
     return body
 
 
-@defect("answered", "body")
-def ids_of_its_own(body: Any, ask: FollowUp) -> Any:
+@defect("answered", "request")
+def ids_of_its_own(body: Any, follow_up: FollowUp) -> Any:
     """Gives the results ids that no call has."""
     text = json.dumps(body)
     for key in ("tool_call_id", "tool_use_id"):
@@ -68,133 +68,133 @@ def ids_of_its_own(body: Any, ask: FollowUp) -> Any:
     return body
 
 
-@defect("answered", "body")
-def answered_as_they_finish(body: Any, ask: FollowUp) -> Any:
-    """Sends the results in the order in which the tools were done."""
+@defect("answered", "request")
+def answered_as_they_finish(body: Any, follow_up: FollowUp) -> Any:
+    """Sends the results in the order in which the tools finished."""
     for key in ("messages", "input"):
         items = body.get(key) or []
         places = [place for place, item in enumerate(items) if _is_answer(item)]
-        last = [place for place in places if place >= len(items) - len(ask.results)]
+        last = [place for place in places if place >= len(items) - len(follow_up.results)]
         for place, item in zip(last, [items[place] for place in reversed(last)], strict=True):
             items[place] = item
     return body
 
 
-@defect("answered", "body")
-def results_exchanged(body: Any, ask: FollowUp) -> Any:
-    """Sends every result, each as the answer to another call."""
-    answers = list(_answers(body))[-len(ask.results) :] if ask.results else []
+@defect("answered", "request")
+def results_exchanged(body: Any, follow_up: FollowUp) -> Any:
+    """Sends each result as the answer to another call."""
+    answers = list(_answers(body))[-len(follow_up.results) :] if follow_up.results else []
     for (item, key), told in zip(answers, [other[name] for other, name in answers][::-1], strict=True):
         item[key] = told
     return body
 
 
-@defect("answered", "body")
-def failures_are_successes(body: Any, ask: FollowUp) -> Any:
-    """Sends what went wrong as if it were a result."""
+@defect("answered", "request")
+def failures_are_successes(body: Any, follow_up: FollowUp) -> Any:
+    """Sends errors without the error mark."""
     _strip(body, "is_error")
     return body
 
 
-@defect("answered", "body")
-def results_without_words(body: Any, ask: FollowUp) -> Any:
-    """Answers every call, and tells nothing of what its tool returned."""
+@defect("answered", "request")
+def results_without_words(body: Any, follow_up: FollowUp) -> Any:
+    """Answers every call without the content that its tool returned."""
     text = json.dumps(body)
-    for result in ask.results:
+    for result in follow_up.results:
         if result.content:
             text = text.replace(json.dumps(result.content)[1:-1], "ok")
     return json.loads(text)
 
 
-@defect("replay", "body")
-def signature_lost(body: Any, ask: FollowUp) -> Any:
-    """Forgets what the provider signed."""
+@defect("replay", "request")
+def signature_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses the provider's signatures."""
     _strip(body, "signature")
     return body
 
 
-@defect("replay", "body")
-def encrypted_state_lost(body: Any, ask: FollowUp) -> Any:
-    """Forgets the encrypted reasoning."""
+@defect("replay", "request")
+def encrypted_state_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses encrypted reasoning."""
     _strip(body, "encrypted_content")
     return body
 
 
-@defect("replay", "body")
-def calls_get_new_ids(body: Any, ask: FollowUp) -> Any:
+@defect("replay", "request")
+def calls_get_new_ids(body: Any, follow_up: FollowUp) -> Any:
     """Gives calls and results new ids, consistently."""
     text = json.dumps(body)
-    for result in ask.results:
+    for result in follow_up.results:
         text = text.replace(json.dumps(result.call_id), json.dumps("new_" + result.call_id[-12:]))
     return json.loads(text)
 
 
-@defect("replay", "body")
-def streamed_state_lost(body: Any, ask: FollowUp) -> Any:
-    """Forgets of streams what the provider signed, encrypted or redacted."""
-    if ask.ask.stream:
+@defect("replay", "request")
+def streamed_state_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses signatures, encrypted and redacted state of streams."""
+    if follow_up.exchange.stream:
         for key in ("signature", "encrypted_content", "data"):
             _strip(body, key)
     return body
 
 
-@defect("replay", "body")
-def state_of_grpc_lost(body: Any, ask: FollowUp) -> Any:
-    """Forgets the encrypted reasoning where it is a member of a message."""
-    if ask.to == "xai.grpc":
+@defect("replay", "request")
+def state_of_grpc_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses encrypted reasoning of gRPC messages."""
+    if follow_up.to == "xai.grpc":
         _strip(body, "encrypted_content")
     return body
 
 
-@defect("replay", "body")
-def own_arguments_lost(body: Any, ask: FollowUp) -> Any:
-    """Sends its calls back without their arguments."""
-    if ask.to == ask.ask.wire:
+@defect("replay", "request")
+def own_arguments_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Sends calls back to their provider without arguments."""
+    if follow_up.to == follow_up.exchange.wire:
         _empty(body)
     return body
 
 
-@defect("replay", "body")
-def own_words_lost(body: Any, ask: FollowUp) -> Any:
-    """Sends back the calls, and not the words beside them."""
-    if ask.to == ask.ask.wire:
+@defect("replay", "request")
+def own_words_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Sends calls back to their provider without the text beside them."""
+    if follow_up.to == follow_up.exchange.wire:
         _speechless(body, "assistant")
     return body
 
 
-@defect("replay", "body")
-def question_forgotten(body: Any, ask: FollowUp) -> Any:
-    """Sends back what the model said, and not what it was asked."""
+@defect("replay", "request")
+def question_forgotten(body: Any, follow_up: FollowUp) -> Any:
+    """Sends back the model's text without the user's."""
     _speechless(body, "user")
     return body
 
 
-@defect("handoff", "body")
-def foreign_arguments_lost(body: Any, ask: FollowUp) -> Any:
-    """On the way to another provider, calls lose their arguments."""
-    if ask.to != ask.ask.wire:
+@defect("handoff", "request")
+def foreign_arguments_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses the arguments of calls on the way to another provider."""
+    if follow_up.to != follow_up.exchange.wire:
         _empty(body)
     return body
 
 
-@defect("handoff", "body")
-def foreign_results_exchanged(body: Any, ask: FollowUp) -> Any:
-    """On the way to another provider, results change places."""
-    return results_exchanged(body, ask) if ask.to != ask.ask.wire else body
+@defect("handoff", "request")
+def foreign_results_exchanged(body: Any, follow_up: FollowUp) -> Any:
+    """Exchanges results on the way to another provider."""
+    return results_exchanged(body, follow_up) if follow_up.to != follow_up.exchange.wire else body
 
 
-@defect("handoff", "body")
-def foreign_words_lost(body: Any, ask: FollowUp) -> Any:
-    """On the way to another provider, the words beside calls are lost."""
-    if ask.to != ask.ask.wire:
+@defect("handoff", "request")
+def foreign_words_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses the text beside calls on the way to another provider."""
+    if follow_up.to != follow_up.exchange.wire:
         _speechless(body, "assistant")
     return body
 
 
-@defect("handoff", "body")
-def foreign_answers_lost(body: Any, ask: FollowUp) -> Any:
-    """On the way to another provider, the results are lost."""
-    if ask.to != ask.ask.wire:
+@defect("handoff", "request")
+def foreign_answers_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses the results on the way to another provider."""
+    if follow_up.to != follow_up.exchange.wire:
         _drop_answers(body, keep=0)
     return body
 

@@ -1,31 +1,16 @@
-"""The laws, one module each.
+"""The laws. A law is a function with the decorator `law`, which yields a `Failure` for each violation.
 
-A module has a sentence, a level, the claims that a subject needs for it, ``applies(evidence)``, and
-``check(evidence)``, which yields a `Failure` for each violation. To add a law, add a module here and its id to `IDS`.
+To add one, write it in the module of its topic (or in a new one, listed in `_MODULES`), and add its id to `IDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import NamedTuple
 
-from ..cases.case import Evidence
-from .common import Failure
+from .law import REGISTERED, Failure, Law
 
-
-class Law(NamedTuple):
-    """``sentence``: the law in one sentence. ``claims``: what a subject must claim for the law to be checked."""
-
-    id: str
-    level: str
-    sentence: str
-    claims: frozenset[str]
-    applies: Callable[[Evidence], bool]
-    check: Callable[[Evidence], Iterator[Failure]]
-
-
-#: The ids, in the order of the design.
+_MODULES = ("conservation", "selection", "content", "parity", "requests")
+#: The ids, in the order of reports.
 IDS = (
     "conservation",
     "order",
@@ -45,12 +30,8 @@ IDS = (
     "usage",
 )
 
-
-def _law(id: str) -> Law:
-    module = import_module(f".{id.replace('-', '_')}", __name__)
-    return Law(id, module.LEVEL, module.SENTENCE, frozenset(module.CLAIMS), module.applies, module.check)
-
-
-LAWS: dict[str, Law] = {id: _law(id) for id in IDS}
+for _module in _MODULES:
+    import_module(f".{_module}", __name__)
+LAWS: dict[str, Law] = {id: REGISTERED[id] for id in IDS}
 
 __all__ = ["IDS", "LAWS", "Failure", "Law"]

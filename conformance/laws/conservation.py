@@ -7,24 +7,20 @@ from collections.abc import Iterator
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
-from .claimed import withheld
-from .common import Failure, call_list, declined_cut_response, is_same_call, match_calls, missing_findings
-
-SENTENCE = "Every call on the wire is kept, dropped, rejected or server-side: once, and only once, under its own id."
-LEVEL = "must"
-CLAIMS: tuple[str, ...] = ()
+from .law import Failure, declined_cut_response, law, missing_findings
+from .matching import call_list, is_same_call, match_calls
 
 
-def applies(evidence: Evidence) -> bool:
-    """Applies to every case: an answer to a response without calls must not have any."""
-    return True
-
-
-def check(evidence: Evidence) -> Iterator[Failure]:
+@law(
+    "conservation",
+    "Every call on the wire is kept, dropped, rejected or server-side: once, and only once, under its own id.",
+    applies=lambda evidence: True,  # an answer to a response without calls must not have any
+)
+def conservation(evidence: Evidence) -> Iterator[Failure]:
     """Compare the calls that the subject accounts for with those on the wire."""
+    acts = "select" in evidence.subject.claims
     for round in evidence.rounds:
         wanted, answer = round.expected.calls, round.answer
-        acts = "select" in evidence.subject.claims
         if not round.expected.complete and not acts:
             continue  # a subject that runs nothing may return or refuse the calls of a broken stream
         if declined_cut_response(evidence, round):
@@ -33,99 +29,102 @@ def check(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(round.number, f"the body was not read: {answer.error}", call_list(wanted), "nothing")
             continue
         yield from missing_findings(evidence, round, "conservation")
-        places, strangers = match_calls(wanted, answer.calls)
-        yield from _ids(round, places, acts=acts)
+        indexes, unmatched = match_calls(wanted, answer.calls)
+        yield from _ids(round, indexes, acts=acts)
         if not acts:
-            places, strangers = _spelled_otherwise(wanted, answer.calls, places, strangers)
-        found = {place for place in places if place is not None}
-        lost = [call for place, call in enumerate(wanted) if place not in found]
-        if not round.expected.complete:
-            lost = []  # calls of a broken stream may be missing; they must not run (law `incomplete`)
-        if lost:
-            count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(answer.calls)} accounted for"
-            yield Failure(
-                round.number,
-                f"{count}: {call_list(lost)} vanished without a word",
-                call_list(wanted),
-                call_list(answer.calls),
-            )
-        if strangers:
-            yield Failure(
-                round.number,
-                f"{call_list(strangers)} is not a client call of this answer, or appears more than once",
-                call_list(wanted),
-                call_list(answer.calls),
-            )
+            indexes, unmatched = _match_by_name(wanted, answer.calls, indexes, unmatched)
+        yield from _lost_or_invented(round, indexes, unmatched)
         if acts:
-            yield from _dealt(round)
-        yield from withheld(evidence, round)
+            yield from _selected(round)
+        yield from _unfulfilled_claims(evidence, round)
 
 
-def _dealt(round: CaseRound) -> Iterator[Failure]:
+def _lost_or_invented(round: CaseRound, indexes: list[int | None], unmatched: list[AnsweredCall]) -> Iterator[Failure]:
+    wanted, got = round.expected.calls, round.answer.calls
+    both = call_list(wanted), call_list(got)
+    lost = [call for index, call in enumerate(wanted) if index not in indexes]
+    if lost and round.expected.complete:  # calls of a broken stream may be missing (law `incomplete`)
+        count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(got)} in the answer"
+        yield Failure(round.number, f"{count}: {call_list(lost)} is lost without a warning", *both)
+    if unmatched:
+        yield Failure(round.number, f"unexpected or duplicate call: {call_list(unmatched)}", *both)
+
+
+def _selected(round: CaseRound) -> Iterator[Failure]:
     """Check that each call is kept, dropped or rejected exactly once, and that the kept calls would run.
 
     The law `same-first` checks which call `first` keeps, and the law `incomplete` which calls must never run.
     """
-    wanted, answer, split = round.expected.calls, round.answer, round.split
+    wanted, answer, selection = round.expected.calls, round.answer, round.selection
     if not round.expected.complete or round.expected.failed:
         return
-    places, again = match_calls(wanted, answer.acted)
-    if again:
-        reason = f"{call_list(again)} would run once more than it stands on the wire"
+    indexes, repeated = match_calls(wanted, answer.acted)
+    if repeated:
+        reason = f"{call_list(repeated)} would run more often than it is on the wire"
         yield Failure(round.number, reason, call_list(wanted), call_list(answer.acted))
     if answer.kept is not None and answer.dropped is not None and answer.rejected is not None:
-        told = [*answer.kept, *answer.dropped, *answer.rejected]
-        found, again = match_calls(wanted, told)
-        if again:
-            reason = f"{call_list(again)} is told twice: each call is kept, dropped or rejected"
-            yield Failure(round.number, reason, call_list(wanted), call_list(told))
-        lost = [call for place, call in enumerate(wanted) if place not in found]
-        if lost:
-            reason = f"{call_list(lost)} is neither kept nor dropped nor rejected"
-            yield Failure(round.number, reason, call_list(wanted), call_list(told))
-    if round.ask.policy == "first":
+        listed = [*answer.kept, *answer.dropped, *answer.rejected]
+        found, repeated = match_calls(wanted, listed)
+        both = call_list(wanted), call_list(listed)
+        if repeated:
+            reason = f"{call_list(repeated)} is listed twice: each call is kept, dropped or rejected"
+            yield Failure(round.number, reason, *both)
+        if lost := [call for index, call in enumerate(wanted) if index not in found]:
+            yield Failure(round.number, f"{call_list(lost)} is not kept, dropped or rejected", *both)
+    policy, limit = round.exchange.policy, round.exchange.limit
+    if policy == "first":
         return
-    kept = call_list(wanted[place] for place in split.kept)
-    idle = [wanted[place] for place in split.kept if place not in places]
-    if idle:
-        reason = f"{call_list(idle)} would not run, and the policy {round.ask.policy} keeps it"
+    kept = call_list(wanted[index] for index in selection.kept)
+    if idle := [wanted[index] for index in selection.kept if index not in indexes]:
+        reason = f"{call_list(idle)} would not run, but the policy {policy} keeps it"
         yield Failure(round.number, reason, kept, call_list(answer.acted))
-    surplus = [wanted[place] for place in places if place in split.dropped]
-    if surplus:
-        why = "it is of another choice" if surplus[0].choice else f"no more than {round.ask.limit} calls are to run"
-        yield Failure(round.number, f"{call_list(surplus)} would run, and {why}", kept, call_list(answer.acted))
+    if surplus := [wanted[index] for index in indexes if index in selection.dropped]:
+        why = "it belongs to another choice" if surplus[0].choice else f"at most {limit} calls may run"
+        yield Failure(round.number, f"{call_list(surplus)} would run, but {why}", kept, call_list(answer.acted))
 
 
-def _spelled_otherwise(
-    wanted: list[ExpectedCall], got: list[AnsweredCall], places: list[int | None], strangers: list[AnsweredCall]
+def _match_by_name(
+    wanted: list[ExpectedCall], got: list[AnsweredCall], indexes: list[int | None], unmatched: list[AnsweredCall]
 ) -> tuple[list[int | None], list[AnsweredCall]]:
     """Match calls that have the same name and other arguments.
 
     Such a call is not a lost one and an invented one: the law `arguments` checks it. A duplicate remains unmatched.
     """
-    places, left = list(places), []
-    for call in strangers:
-        free = (n for n, one in enumerate(wanted) if n not in places and one.name == call.name)
-        place = None if any(is_same_call(one, call) for one in wanted) else next(free, None)
-        if place is None:
+    indexes, left = list(indexes), []
+    for call in unmatched:
+        free = (n for n, expected in enumerate(wanted) if n not in indexes and expected.name == call.name)
+        index = None if any(is_same_call(expected, call) for expected in wanted) else next(free, None)
+        if index is None:
             left.append(call)
         else:
-            places[next(n for n, one in enumerate(got) if one is call)] = place
-    return places, left
+            indexes[next(n for n, answered in enumerate(got) if answered is call)] = index
+    return indexes, left
 
 
-def _ids(round: CaseRound, places: list[int | None], *, acts: bool) -> Iterator[Failure]:
+def _ids(round: CaseRound, indexes: list[int | None], *, acts: bool) -> Iterator[Failure]:
     """Check the ids that the scenario specifies, and that no two calls share one if the subject acts on calls.
 
     A subject that acts on calls needs a separate id for each result. A subject that only reads calls passes on the ids
     of the wire, including empty and repeated ones.
     """
-    for place, call in zip(places, round.answer.calls, strict=True):
-        wanted = None if place is None else round.expected.calls[place].id
+    for index, call in zip(indexes, round.answer.calls, strict=True):
+        wanted = None if index is None else round.expected.calls[index].id
         if wanted is not None and call.id is not None and call.id != wanted:
-            reason = f"the call {call.name} has another id than the provider gave it"
-            yield Failure(round.number, reason, wanted, call.id)
-    told = [call.id for call in round.answer.calls if call.id is not None]
-    twice = sorted({id for id in told if told.count(id) > 1})
-    if twice and acts:
-        yield Failure(round.number, f"two calls are told under one id: {', '.join(map(repr, twice))}", None, told)
+            yield Failure(round.number, f"the call {call.name} does not have the provider's id", wanted, call.id)
+    ids = [call.id for call in round.answer.calls if call.id is not None]
+    repeated = sorted({id for id in ids if ids.count(id) > 1})
+    if repeated and acts:
+        yield Failure(round.number, f"two calls have the same id: {', '.join(map(repr, repeated))}", None, ids)
+
+
+def _unfulfilled_claims(evidence: Evidence, round: CaseRound) -> Iterator[Failure]:
+    """Yield a failure for each claim of text or blocks that the answer does not fulfil. No law covers these claims."""
+    claims, answer, expected = evidence.subject.claims, round.answer, round.expected
+    if not expected.complete or expected.failed or answer.error is not None:
+        return
+    if "text" in claims and not answer.text and (expected.text or answer.text is None):
+        yield Failure(round.number, "the subject claims text, but returns none", expected.text, answer.text)
+    elif "text" in claims and not expected.refusal and answer.text != expected.text:
+        yield Failure(round.number, "the subject claims text, but returns another text", expected.text, answer.text)
+    if "blocks" in claims and answer.blocks is None:
+        yield Failure(round.number, "the subject claims blocks, but returns none")

@@ -1,1 +1,156 @@
-"""Independent readings of requests and token counts, against which laws compare a subject."""
+"""Independent readings of requests and responses, with which the laws judge a subject.
+
+There is one module for each wire, with the functions of `Oracle`. A third party's wire has a module ``oracle`` in its
+own package. No oracle calls a reader or a writer of the normalizer, because the suite tests them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, Protocol, cast
+
+from toolparity.cassettes.chunking import events
+from toolparity.cassettes.scripts import Offer
+from toolparity.normalizer import json_codec
+
+from ..subjects import SubjectExchange
+
+Json = dict[str, Any]
+
+
+class RequestItem(NamedTuple):
+    """A call or a tool result in a request. ``content``: the arguments or the result, unchanged."""
+
+    kind: Literal["call", "result"]
+    id: str
+    name: str
+    content: Any
+
+
+class Oracle(Protocol):
+    """The functions of an oracle's module. A body is JSON; on wires with messages it is protobuf's JSON form."""
+
+    def request_body(self, ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+        """Return the request that sends a user message and declares tools."""
+
+    def items(self, body: Json) -> Iterator[RequestItem]:
+        """Yield the client calls and the tool results of a request, in order."""
+
+    def texts(self, body: Any, role: str) -> Iterator[str]:
+        """Yield the texts of a role, "user" or "assistant", in a request."""
+
+    def failed_results(self, body: Json) -> set[str] | None:
+        """Return the call ids of the results that are marked as errors; None if the wire has no such mark."""
+
+    def usage(self, exchange: SubjectExchange) -> dict[str, int] | None:
+        """Return ``input_tokens`` and ``output_tokens`` of a response; None if it has no usage.
+
+        Input tokens include cache reads and writes; output tokens include reasoning.
+        """
+
+    def returned_values(self, exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
+        """Yield (kind, text) for everything in a response that the provider requires to get back.
+
+        If a stream sent a text in fragments, each fragment is yielded separately: all must appear in the request.
+        """
+
+    def pieces(self, data: bytes, *, stream: bool) -> list[bytes]:
+        """Return the pieces of a handwritten response."""
+
+    def excerpt(self, exchange: SubjectExchange, length: int) -> str:
+        """Return the beginning of a response as text."""
+
+
+def oracle(wire: str) -> Oracle:
+    """Return the oracle of a wire."""
+    return cast(Oracle, import_module(f".{wire.replace('.', '_')}", __name__))
+
+
+def json_values(exchange: SubjectExchange) -> Iterator[Json]:
+    """Yield the JSON object of a body, or that of each event of a stream. Invalid JSON is skipped."""
+    texts = [exchange.body]
+    if exchange.stream:
+        lines = exchange.body.splitlines()
+        texts = [line.removeprefix(b"data:").strip() for line in lines if line.startswith(b"data:")]
+    for text in texts:
+        if text == b"[DONE]":
+            continue
+        try:
+            value = json_codec.decode(text)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def last_usage(exchange: SubjectExchange) -> Json:
+    """Return the usage members of a JSON response; in a stream the last value of each member counts.
+
+    An error response has no usage.
+    """
+    usage: Json = {}
+    for value in json_values(exchange) if exchange.status < 400 else ():
+        for holder in (value, value.get("message"), value.get("response")):
+            members = holder.get("usage") if isinstance(holder, dict) else None
+            if isinstance(members, dict):
+                usage.update({key: count for key, count in members.items() if count is not None})
+    return usage
+
+
+def message_texts(messages: Any, role: str) -> Iterator[str]:
+    """Yield the texts of the messages with a role."""
+    for message in messages if isinstance(messages, list) else []:
+        if isinstance(message, dict) and str(message.get("role")).removeprefix("ROLE_").lower() == role:
+            yield from _content_texts(message.get("content"))
+
+
+def _content_texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    for part in content if isinstance(content, list) else []:
+        yield from _content_texts(part.get("text") if isinstance(part, dict) else part)
+
+
+#: The members whose text must be sent back to the provider.
+_STATE = {"signature": "signature", "encrypted_content": "encrypted state", "data": "redacted thinking"}
+_CALL_IDS = {"tool_use": "id", "server_tool_use": "id", "function_call": "call_id", "custom_tool_call": "call_id"}
+
+
+def state_and_ids(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield (kind, text) for each signature, encrypted state and call id in a JSON value."""
+    if isinstance(value, list):
+        for element in value:
+            yield from state_and_ids(element)
+        return
+    if not isinstance(value, dict):
+        return
+    for key, member in value.items():
+        if key in _STATE and isinstance(member, str) and member:
+            yield _STATE[key], member
+        elif isinstance(member, (dict, list)):
+            yield from state_and_ids(member)
+    id = value.get("id" if value.get("type") == "function" else _CALL_IDS.get(str(value.get("type")), ""))
+    if isinstance(id, str):
+        yield "call id", id
+
+
+def json_returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
+    """Yield the state and the call ids of a JSON response, of every event if it is a stream."""
+    for value in json_values(exchange) if exchange.status < 400 else ():
+        if value.get("type") != "error":
+            yield from state_and_ids(value)
+
+
+def event_pieces(data: bytes, *, stream: bool) -> list[bytes]:
+    """Return a body as one piece, and a stream event by event."""
+    return events(data) if stream else [data]
+
+
+def json_excerpt(exchange: SubjectExchange, length: int) -> str:
+    """Return the beginning of a response of bytes as text."""
+    return exchange.body[:length].decode("utf-8", "replace")
+
+
+def name_and_description(tool: Offer) -> Json:
+    return {"name": tool.name, "description": tool.description}

@@ -1,4 +1,4 @@
-"""The cases of a subject as pytest items (`toolparity.conformance.pytest_plugin` adds them)."""
+"""The cases of a subject as pytest items, which `toolparity.pytest_plugin` collects."""
 
 from __future__ import annotations
 
@@ -18,37 +18,30 @@ from ..laws import LAWS
 from ..runner import baseline
 from ..runner.judge import CaseFilter, Judge
 from ..runner.release import downgrade_new
-from ..subjects import subject as found
+from ..runner.suite import subject_info
+from ..subjects import subject as find_subject
 
 
 class SubjectCollector(pytest.Collector):
     """Collects the cases of one subject. Raises pytest.UsageError for a subject or baseline that cannot be loaded."""
 
-    def __init__(self, *, told: dict[str, Any], subject: str, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, *, settings: dict[str, Any], subject: str, **options: Any) -> None:
+        super().__init__(**options)
         try:
-            made = found(subject)
-            file: Path = told["baseline"] or baseline.SHIPPED / f"{subject}.yaml"
-            self.known = baseline.read(file)
+            self.judge = Judge(find_subject(subject), called=subject)
+            file: Path = settings["baseline"] or baseline.SHIPPED / f"{subject}.yaml"
+            self.entries = baseline.read(file)
         except ToolparityError as error:
             raise pytest.UsageError(str(error)) from None
-        self.bench = Judge(made, called=subject)
-        self.unreleased: bool = told["unreleased"]
-        self.choice = CaseFilter(
-            scenarios=tuple(told["scenarios"]),
-            providers=tuple(told["providers"]),
-            wires=tuple(told["wires"]),
-            policies=tuple(told["policies"]),
-            modes=tuple(told["modes"]),
-            surfaces=tuple(told["surfaces"]),
-        )
-        self._several = len(told["subjects"]) > 1
+        self.unreleased: bool = settings["unreleased"]
+        self.case_filter = CaseFilter(**{name: tuple(settings[name]) for name in CaseFilter.__struct_fields__})
+        self._with_subject_name = len(settings["subjects"]) > 1
         self._scenario = ""
         self._stale: dict[baseline.BaselineEntry, bool] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
-        for case in self.choice.cases():
-            name = f"{self.bench.subject.name}:{case.id}" if self._several else case.id
+        for case in self.case_filter.cases():
+            name = f"{self.judge.subject.name}:{case.id}" if self._with_subject_name else case.id
             item: CaseItem = CaseItem.from_parent(self, name=name, case=case)
             for mark in ("parity", f"parity_{case.mode}", f"parity_{case.policy}"):
                 item.add_marker(mark)
@@ -59,34 +52,34 @@ class SubjectCollector(pytest.Collector):
 
         The baseline and the requirements of the release are applied to the verdicts.
         """
-        (result,) = downgrade_new(baseline.apply_baseline([self._raw(case)], self.known), unreleased=self.unreleased)
-        traffic = self.bench.traffic(case)
-        verdicts = [self._seen_whole(result, one) if one.outcome == "stale" else one for one in result.verdicts]
+        results = baseline.apply_baseline([self._raw_result(case)], self.entries)
+        (result,) = downgrade_new(results, unreleased=self.unreleased)
+        traffic = self.judge.traffic(case)
+        verdicts = [self._check_stale(result, v) if v.outcome == "stale" else v for v in result.verdicts]
         return replace(result, verdicts=verdicts), traffic
 
-    def _seen_whole(self, result: Result, verdict: Verdict) -> Verdict:
+    def _check_stale(self, result: Result, verdict: Verdict) -> Verdict:
         """Return a "stale" verdict only if no case that its baseline entry matches fails; otherwise return a pass."""
-        entry = next(one for one in self.known if one.names(result, verdict))
+        entry = next(entry for entry in self.entries if entry.matches(result, verdict))
         if entry not in self._stale:
-            named = (case for case in CaseFilter().cases() if _may_name(entry, case))
-            self._stale[entry] = baseline.is_stale(entry, map(self._raw, named))
+            matching = (case for case in CaseFilter().cases() if _may_match(entry, case))
+            self._stale[entry] = baseline.is_stale(entry, map(self._raw_result, matching))
         return verdict if self._stale[entry] else Verdict(verdict.check, "pass")
 
-    def _raw(self, case: Case) -> Result:
+    def _raw_result(self, case: Case) -> Result:
         if case.scenario != self._scenario:
-            self.bench.forget()  # laws compare cases of one scenario only
+            self.judge.forget()  # laws compare cases of one scenario only
             self._scenario = case.scenario
-        return self.bench.result(case)
+        return self.judge.result(case)
 
     def close(self) -> None:
         """Close the subject if it can be closed."""
-        if hasattr(self.bench.subject, "close"):
-            self.bench.subject.close()
+        if hasattr(self.judge.subject, "close"):
+            self.judge.subject.close()
 
 
-def _may_name(entry: baseline.BaselineEntry, case: Case) -> bool:
-    members = ("scenario", "surface", "mode", "policy")
-    return all(fnmatchcase(getattr(case, member), getattr(entry, member)) for member in members)
+def _may_match(entry: baseline.BaselineEntry, case: Case) -> bool:
+    return all(fnmatchcase(getattr(case, member), getattr(entry, member)) for member in baseline.MEMBERS)
 
 
 class CaseItem(pytest.Item):
@@ -94,16 +87,16 @@ class CaseItem(pytest.Item):
 
     parent: SubjectCollector
 
-    def __init__(self, *, case: Case, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, *, case: Case, **options: Any) -> None:
+        super().__init__(**options)
         self.case = case
         self.result: Result | None = None
         self.traffic: Traffic | None = None
 
     def runtest(self) -> None:
-        self.result, self.traffic = result, seen = self.parent.result(self.case)
+        self.result, self.traffic = result, traffic = self.parent.result(self.case)
         if bad := [verdict for verdict in result.verdicts if verdict.outcome in BAD]:
-            raise LawBroken(result, bad, [] if seen is None else seen.rounds)
+            raise LawBroken(result, bad, [] if traffic is None else traffic.rounds)
         if excused := [verdict for verdict in result.verdicts if verdict.outcome in ("expected", "new")]:
             pytest.xfail("; ".join(f"{verdict.check}: {verdict.reason}" for verdict in excused))
         if all(verdict.outcome == "unsupported" for verdict in result.verdicts):
@@ -112,8 +105,7 @@ class CaseItem(pytest.Item):
     @property
     def tested(self) -> SubjectInfo:
         """The subject, as a report describes it."""
-        one = self.parent.bench.subject
-        return SubjectInfo(one.name, one.version, sorted(one.claims), None if one.wires is None else sorted(one.wires))
+        return subject_info(self.parent.judge.subject)
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         if isinstance(excinfo.value, LawBroken):
@@ -129,10 +121,10 @@ class LawBroken(AssertionError):
 
     def __init__(self, result: Result, verdicts: list[Verdict], rounds: list[WireExcerpt]) -> None:
         self.verdicts = verdicts
-        super().__init__("\n\n".join(_told(result, verdict, rounds) for verdict in verdicts))
+        super().__init__("\n\n".join(_explain(result, verdict, rounds) for verdict in verdicts))
 
 
-def _told(result: Result, verdict: Verdict, rounds: list[WireExcerpt]) -> str:
+def _explain(result: Result, verdict: Verdict, rounds: list[WireExcerpt]) -> str:
     law = LAWS[verdict.check].sentence if verdict.check in LAWS else ""
     lines = [f"{verdict.check}: {verdict.reason}", f"  the law:  {law}"]
     lines += [f"  {label:9} {text}" for label, text in (("expected:", verdict.expected), ("got:", verdict.got)) if text]

@@ -17,8 +17,8 @@ from toolparity.normalizer.policies import policy_name
 from toolparity.reports import results
 
 from ..cases.case import Case
+from ..cases.traffic import sources
 from ..runner.judge import CaseFilter
-from ..runner.provenance import sources
 from ..runner.suite import environment, law_reports, now, scenario_reports
 from .cases import CaseItem
 
@@ -50,13 +50,13 @@ class ResultCollector:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._began, self._date = time.monotonic(), now()
+        self._started, self._date = time.monotonic(), now()
         self._parts: list[CaseReport] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = getattr(report, "toolparity", None)
-        if told is not None:
-            self._parts.append(msgspec.json.decode(told, type=CaseReport))
+        encoded = getattr(report, "toolparity", None)
+        if encoded is not None:
+            self._parts.append(msgspec.json.decode(encoded, type=CaseReport))
 
     def pytest_sessionfinish(self) -> None:
         try:
@@ -65,7 +65,7 @@ class ResultCollector:
             pytest.exit(f"{self._path}: {error.strerror or error}", returncode=pytest.ExitCode.INTERNAL_ERROR)
 
     def _run(self) -> results.Run:
-        order = {case: place for place, case in enumerate(CaseFilter().cases())}
+        order = {case: index for index, case in enumerate(CaseFilter().cases())}
         parts = sorted(self._parts, key=lambda part: (part.result.subject, order[_case(part.result)]))
         cases = [_case(part.result) for part in parts]
         tested: dict[str, results.SubjectInfo] = {}
@@ -73,7 +73,7 @@ class ResultCollector:
             before = tested.get(part.tested.name)
             seconds = part.result.seconds + (before.seconds if before is not None else 0)
             tested[part.tested.name] = replace(part.tested, seconds=round(seconds, 3))
-        traffic = {(one.scenario, one.surface, one.mode): one for part in parts if (one := part.traffic) is not None}
+        traffic = {(t.scenario, t.surface, t.mode): t for part in parts if (t := part.traffic) is not None}
         return results.Run(
             __version__,
             self._date,
@@ -84,7 +84,7 @@ class ResultCollector:
             [part.result for part in parts],
             list(traffic.values()),
             sources(cases),
-            seconds=round(time.monotonic() - self._began, 3),
+            seconds=round(time.monotonic() - self._started, 3),
         )
 
 

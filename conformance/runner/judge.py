@@ -23,13 +23,12 @@ from toolparity.reports.results import Result, SubjectReport, Traffic, Verdict, 
 from ..answer import SubjectAnswer, parse_answer
 from ..cases.case import Case, CaseRound, Evidence
 from ..cases.scenarios import scenarios
-from ..cases.traffic import cut, responses
+from ..cases.traffic import cut, responses, wire_excerpts
 from ..errors import InvalidAnswer
 from ..laws import LAWS, Failure, Law
-from ..laws.common import call_texts
-from ..subjects import Subject, SubjectExchange
+from ..laws.matching import call_texts
+from ..subjects import FollowUp, Subject, SubjectExchange
 from . import withdrawn
-from .excerpts import seen
 
 
 class CaseFilter(Struct, frozen=True):
@@ -75,7 +74,7 @@ class UnstableAnswer(Exception):
 
 
 class Judge:
-    """Runs a subject on cases.
+    """Runs a subject on cases and judges its answers.
 
     ``twice``: read everything twice and fail the case if the answers differ. ``called``: the name with which the
     subject was selected, if it is not the subject's own name; results show it in the command that repeats a case.
@@ -85,24 +84,24 @@ class Judge:
         self.subject = subject
         self._called = "" if called == subject.name else called
         self._twice = twice
-        self._kept: dict[tuple[Case, str | None], list[CaseRound]] = {}
+        self._rounds: dict[tuple[Case, str | None], list[CaseRound]] = {}
 
     def forget(self) -> None:
         """Clear the cached answers. Laws compare cases of one scenario only, so this is safe after each scenario."""
-        self._kept.clear()
+        self._rounds.clear()
 
-    def supports(self, case: Case) -> str:
+    def unsupported(self, case: Case) -> str:
         """Return why the subject does not support a case, or "" if it does."""
-        wire = SURFACES[case.surface].wire
+        wire, provider = SURFACES[case.surface].wire, _provider(case)
         if self.subject.wires is not None and wire not in self.subject.wires:
-            return f"it does not read {wire}"
-        theirs = getattr(self.subject, "providers", None)
-        if theirs is not None and (provider := _provider(case)) not in theirs:
-            return f"it does not read what {provider} answers on {wire}"
+            return f"the subject does not read {wire}"
+        providers = getattr(self.subject, "providers", None)
+        if providers is not None and provider not in providers:
+            return f"the subject does not read responses of {provider} on {wire}"
         if case.stream and "stream" not in self.subject.claims:
-            return "it does not claim to read streams"
+            return "the subject does not claim to read streams"
         if case.policy != "all" and "select" not in self.subject.claims:
-            return "it does not claim to act under policies"
+            return "the subject does not claim to apply policies"
         return ""
 
     def result(self, case: Case, laws: Iterable[Law] | None = None) -> Result:
@@ -112,9 +111,9 @@ class Judge:
         subject does not support the case, "fail" if its answers are unstable or unreadable, "error" if the suite itself
         failed.
         """
-        began = time.perf_counter()
-        told: list[SubjectReport] = []
-        if why := self.supports(case):
+        started = time.perf_counter()
+        answers: list[SubjectReport] = []
+        if why := self.unsupported(case):
             verdicts = [Verdict("conservation", "unsupported", why)]
         else:
             try:
@@ -122,126 +121,117 @@ class Judge:
             except UnstableAnswer as error:
                 verdicts = [Verdict("conservation", "fail", str(error))]
             except InvalidAnswer as error:
-                verdicts = [Verdict("conservation", "fail", f"its answer cannot be read: {error}")]
+                verdicts = [Verdict("conservation", "fail", f"invalid answer: {error}")]
             except ToolparityError as error:
                 verdicts = [Verdict("conservation", "error", str(error))]
             else:
-                told = [_told(one.answer) for one in evidence.rounds]
-                verdicts = [found for law in laws or LAWS.values() if (found := _judged(law, evidence)) is not None]
-        seconds = round(time.perf_counter() - began, 4)
-        return withdrawn.applied(Result(self.subject.name, *case, verdicts, told, seconds, self._called))
+                answers = [_reported_answer(round.answer) for round in evidence.rounds]
+                all_verdicts = (_verdict(law, evidence) for law in laws or LAWS.values())
+                verdicts = [verdict for verdict in all_verdicts if verdict is not None]
+        seconds = round(time.perf_counter() - started, 4)
+        return withdrawn.apply(Result(self.subject.name, *case, verdicts, answers, seconds, self._called))
 
     def traffic(self, case: Case) -> Traffic | None:
         """Return the wire excerpt of a case that was run, or None if the case was not run."""
-        rounds = self._kept.get((case, None))
-        return None if rounds is None else seen(case, rounds)
+        rounds = self._rounds.get((case, None))
+        return None if rounds is None else wire_excerpts(case, rounds)
+
+    def rounds(self, case: Case, chunking: str | None = None) -> list[CaseRound]:
+        """Return the subject's answers in a case, round by round. Raises InvalidAnswer and UnstableAnswer.
+
+        ``chunking``: how to split the bytes; None: as recorded.
+        """
+        if (case, chunking) not in self._rounds:
+            self._rounds[case, chunking] = list(self._read(case, chunking))
+        return self._rounds[case, chunking]
 
     def _evidence(self, case: Case) -> Evidence:
-        return Evidence(
-            case,
-            self.subject,
-            self._rounds(case, None),
-            scenarios()[case.scenario].surfaces,
-            self._sibling,
-            self._make,
-        )
+        surfaces = scenarios()[case.scenario].surfaces
+        return Evidence(case, self.subject, self.rounds(case), surfaces, self._sibling, self._next_request)
 
-    def _sibling(self, case: Case, how: str | None) -> list[CaseRound] | None:
+    def _sibling(self, case: Case, chunking: str | None) -> list[CaseRound] | None:
         scenario = scenarios()[case.scenario]
         if case.surface not in scenario.surfaces or case.mode not in scenario.modes(case.surface):
             return None
-        return None if self.supports(case) else self._rounds(case, how)
+        return None if self.unsupported(case) else self.rounds(case, chunking)
 
-    def rounds(self, case: Case) -> list[CaseRound]:
-        """Return the subject's answers in a case, round by round. Raises InvalidAnswer and Unstable."""
-        return self._rounds(case, None)
-
-    def _rounds(self, case: Case, how: str | None) -> list[CaseRound]:
-        found = self._kept.get((case, how))
-        if found is None:
-            found = self._kept[case, how] = list(self._read(case, how))
-        return found
-
-    def _read(self, case: Case, how: str | None) -> Iterator[CaseRound]:
+    def _read(self, case: Case, chunking: str | None) -> Iterator[CaseRound]:
         surface = SURFACES[case.surface]
         scenario = scenarios()[case.scenario]
-        told = responses(case.scenario, case.surface, case.mode)
-        for number, answered in enumerate(told):
-            ask = SubjectExchange(
+        recorded = responses(case.scenario, case.surface, case.mode)
+        for number, response in enumerate(recorded):
+            exchange = SubjectExchange(
                 wire=surface.wire,
-                provider=answered.provider or surface.provider,
-                stream=answered.stream,
-                pieces=answered.pieces if how is None else cut(answered.pieces, how),
+                provider=response.provider or surface.provider,
+                stream=response.stream,
+                pieces=response.pieces if chunking is None else cut(response.pieces, chunking),
                 policy=case.policy,
                 limit=scenario.file.limit,
-                request=answered.request,
-                status=answered.status,
+                request=response.request,
+                status=response.status,
             )
+            answer = _read_once(self.subject, exchange)
+            if chunking is None and self._twice and _read_once(self.subject, exchange) != answer:
+                raise UnstableAnswer("the subject is unstable: it gave two different answers to the same bytes")
             expected = scenario.expected(case.surface, number, stream=case.stream)
-            following = told[number + 1].request if number + 1 < len(told) else scenario.file.continues or None
-            yield CaseRound(number, ask, expected, self._ask(ask, how is None), following)
+            last = number + 1 == len(recorded)
+            following = (scenario.file.continues or None) if last else recorded[number + 1].request
+            yield CaseRound(number, exchange, expected, answer, following)
 
-    def _ask(self, ask: SubjectExchange, first: bool) -> SubjectAnswer:
-        given = _given(self.subject, ask)
-        if first and self._twice and _given(self.subject, ask) != given:
-            raise UnstableAnswer("it is unstable: asked twice, it gave two answers to the same bytes")
-        return given
-
-    def _make(self, ask: Any) -> Any:
+    def _next_request(self, follow_up: FollowUp) -> Any:
         try:
-            made = self.subject.next_request(ask)  # type: ignore[attr-defined]
+            body = self.subject.next_request(follow_up)  # type: ignore[attr-defined]
         except ToolparityError:
             raise
         except Exception as error:
             raise InvalidAnswer(f"next_request raised {type(error).__name__}: {error}") from error
-        if not isinstance(made, dict):
-            raise InvalidAnswer(f"its next request is a {type(made).__name__}", hint="give the body as a JSON object")
-        return made
+        if not isinstance(body, dict):
+            raise InvalidAnswer(f"next_request returned {type(body).__name__}", hint="return the body as a JSON object")
+        return body
 
 
-def _given(subject: Subject, ask: SubjectExchange) -> SubjectAnswer:
-    """Read one answer with the subject. An exception that the subject raises becomes an answer with an error."""
+def _read_once(subject: Subject, exchange: SubjectExchange) -> SubjectAnswer:
+    """Read one response with the subject. An exception that the subject raises becomes an answer with an error."""
     try:
-        given = subject.read(ask)
+        answer = subject.read(exchange)
     except ToolparityError:
         raise
     except Exception as error:
         return SubjectAnswer(error=f"{type(error).__name__}: {error}", complete=False)
-    return parse_answer(given)
+    return parse_answer(answer)
 
 
 def _provider(case: Case) -> str:
     """Return the provider of the responses in a case."""
     bodies = scenarios()[case.scenario].file.bodies
-    told = (body.provider for body in bodies if (body.surface, body.stream) == (case.surface, case.stream))
-    return next(told, None) or SURFACES[case.surface].provider
+    providers = (body.provider for body in bodies if (body.surface, body.stream) == (case.surface, case.stream))
+    return next(providers, None) or SURFACES[case.surface].provider
 
 
-def _judged(law: Law, evidence: Evidence) -> Verdict | None:
+def _verdict(law: Law, evidence: Evidence) -> Verdict | None:
     """Return the verdict of one law, or None if it does not apply."""
     try:
         if not law.applies(evidence):
             return None
-        if lacking := law.claims - evidence.subject.claims:
-            return Verdict(law.id, "unsupported", f"it does not claim {', '.join(sorted(lacking))}")
+        if missing := law.claims - evidence.subject.claims:
+            return Verdict(law.id, "unsupported", f"the subject does not claim {', '.join(sorted(missing))}")
         failure = next(law.check(evidence), None)
     except (InvalidAnswer, UnstableAnswer) as error:
         failure = Failure(0, str(error))
     except ToolparityError as error:
         return Verdict(law.id, "error", str(error))
     except Exception as error:  # a defect in one law must not stop the other cases
-        return Verdict(law.id, "error", f"the check stumbled: {type(error).__name__}: {error}")
+        return Verdict(law.id, "error", f"the check failed: {type(error).__name__}: {error}")
     if failure is None:
         return Verdict(law.id, "pass")
     expected, got = ("" if side is None else brief(side) for side in (failure.expected, failure.got))
     return Verdict(law.id, "fail", brief(failure.reason), failure.round, expected, got)
 
 
-def _told(answer: SubjectAnswer) -> SubjectReport:
+def _reported_answer(answer: SubjectAnswer) -> SubjectReport:
     """Return the part of an answer that a report shows."""
-    dropped, rejected = (call_texts(calls or ()) for calls in (answer.dropped, answer.rejected))
+    acted, dropped, rejected = (call_texts(calls or ()) for calls in (answer.acted, answer.dropped, answer.rejected))
     warnings = [brief(line) for line in answer.warnings]
-    error = brief(answer.error or "")
     return SubjectReport(
-        call_texts(answer.acted), dropped, rejected, warnings, list(answer.findings), answer.stop or "", error
+        acted, dropped, rejected, warnings, list(answer.findings), answer.stop or "", brief(answer.error or "")
     )

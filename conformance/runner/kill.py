@@ -1,7 +1,7 @@
 """The kill matrix: how often each law fails each known-bad subject.
 
-It covers the first scenario in which the law that is named for the subject fails it. A law that fails no subject, or a
-subject that its law does not fail, is a gap in the suite.
+It covers the first scenario in which the law that is named for the subject fails it. A law that fails no subject is a
+gap in the suite, and so is a subject that its law does not fail.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from toolparity.reports import results
 from ..cases.case import Case
 from ..known_bad import known_bad
 from ..laws import LAWS, Law
+from ..workers import cores, in_order
 from . import suite
 from .judge import CaseFilter, Judge
-from .workers import cores, in_order
 
 
 def run(
-    choice: CaseFilter, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None
+    case_filter: CaseFilter, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None
 ) -> results.Run:
     """Run every known-bad subject against the suite until its law fails it, then check all laws in that scenario.
 
     ``on_progress`` is called with 1 for each finished subject. Raises ToolparityError if a worker dies.
     """
-    began, date = time.monotonic(), suite.now()
-    bad = known_bad()
+    started, date = time.monotonic(), suite.now()
+    subjects = known_bad()
     jobs = jobs or cores()
-    work = partial(_put, choice)
-    done = in_order(work, list(bad), jobs, "toolparity.conformance.runner.kill") if jobs > 1 else map(work, bad)
+    count = partial(_count_failures, case_filter)
+    done = in_order(count, list(subjects), jobs, __name__) if jobs > 1 else map(count, subjects)
     kills = []
-    for one, counts in zip(bad.values(), done, strict=True):
-        kills.append(results.Kill(one.name, one.law, one.sentence, dict(counts)))
+    for subject, counts in zip(subjects.values(), done, strict=True):
+        kills.append(results.Kill(subject.name, subject.law, subject.sentence, dict(counts)))
         on_progress(1)
     return results.Run(
         __version__,
@@ -48,25 +48,25 @@ def run(
         scenarios=[],
         results=[],
         kills=kills,
-        seconds=round(time.monotonic() - began, 3),
+        seconds=round(time.monotonic() - started, 3),
     )
 
 
-def _put(choice: CaseFilter, name: str) -> Counter[str]:
+def _count_failures(case_filter: CaseFilter, name: str) -> Counter[str]:
     """Count how often each law fails the subject in the first scenario in which its own law does.
 
     If there is no such scenario, count over all scenarios.
     """
-    bad = known_bad()[name]
-    bench, own = Judge(bad.make(), twice=False), [LAWS[bad.law]]
-    for _, group in groupby(choice.cases(), key=lambda case: case.scenario):
+    subject = known_bad()[name]
+    judge, own_law = Judge(subject.make(), twice=False), [LAWS[subject.law]]
+    for _, group in groupby(case_filter.cases(), key=lambda case: case.scenario):
         cases = list(group)
-        if _failed(bench, cases, own)[bad.law]:
-            return _failed(bench, cases, LAWS.values())
-        bench.forget()
-    return _failed(bench, choice.cases(), LAWS.values())
+        if _failures(judge, cases, own_law)[subject.law]:
+            return _failures(judge, cases, LAWS.values())
+        judge.forget()
+    return _failures(judge, case_filter.cases(), LAWS.values())
 
 
-def _failed(bench: Judge, cases: Iterable[Case], laws: Collection[Law]) -> Counter[str]:
-    verdicts = (verdict for case in cases for verdict in bench.result(case, laws).verdicts)
+def _failures(judge: Judge, cases: Iterable[Case], laws: Collection[Law]) -> Counter[str]:
+    verdicts = (verdict for case in cases for verdict in judge.result(case, laws).verdicts)
     return Counter(verdict.check for verdict in verdicts if verdict.outcome == "fail")

@@ -24,15 +24,15 @@ FILE = Path(__file__).resolve().parent.parent / "required.txt"
 
 
 class ReleaseRequirements(Struct, frozen=True):
-    """``places``: the scenario, surface and mode of each required case, under every policy."""
+    """``cases``: the scenario, surface and mode of each required case, under every policy."""
 
     release: str
     laws: frozenset[str]
-    places: frozenset[tuple[str, str, str]]
+    cases: frozenset[tuple[str, str, str]]
 
-    def has(self, result: Result, law: str) -> bool:
+    def include(self, result: Result, law: str) -> bool:
         """Return whether the release requires this law in the case of this result."""
-        return law in self.laws and (result.scenario, result.surface, result.mode) in self.places
+        return law in self.laws and (result.scenario, result.surface, result.mode) in self.cases
 
 
 @cache
@@ -48,12 +48,14 @@ def read(text: str) -> ReleaseRequirements:
     """
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     (_, release), (_, *laws), *rest = lines
-    places = {(id, *place.split("/")) for id, *told in rest for place in told}
-    if gone := sorted(" ".join(place) for place in (places - _places())) + sorted(set(laws) - set(IDS)):
+    cases = {(id, *case.split("/")) for id, *listed in rest for case in listed}
+    if removed := sorted(" ".join(case) for case in (cases - _cases())) + sorted(set(laws) - set(IDS)):
         raise InvalidScenario(
-            f"release {release} requires what is gone: {', '.join(gone[:5])}", where=FILE.name, hint="put it back"
+            f"release {release} requires cases or laws that were removed: {', '.join(removed[:5])}",
+            where=FILE.name,
+            hint="restore them",
         )
-    return ReleaseRequirements(release, frozenset(laws), frozenset(places))  # type: ignore[arg-type]
+    return ReleaseRequirements(release, frozenset(laws), frozenset(cases))  # type: ignore[arg-type]
 
 
 def downgrade_new(results: Iterable[Result], *, unreleased: bool = False) -> list[Result]:
@@ -61,36 +63,34 @@ def downgrade_new(results: Iterable[Result], *, unreleased: bool = False) -> lis
 
     ``unreleased``: treat everything as required.
     """
-    if unreleased:
-        return list(results)
-    return [_held(result, required()) for result in results]
+    return list(results) if unreleased else [_downgrade(result, required()) for result in results]
 
 
-def _held(result: Result, known: ReleaseRequirements) -> Result:
-    if not any(one.outcome == "fail" and not known.has(result, one.check) for one in result.verdicts):
-        return result
+def _downgrade(result: Result, requirements: ReleaseRequirements) -> Result:
     verdicts = [
-        replace(one, outcome="new") if one.outcome == "fail" and not known.has(result, one.check) else one
-        for one in result.verdicts
+        replace(verdict, outcome="new")
+        if verdict.outcome == "fail" and not requirements.include(result, verdict.check)
+        else verdict
+        for verdict in result.verdicts
     ]
-    return replace(result, verdicts=verdicts)
+    return replace(result, verdicts=verdicts) if verdicts != result.verdicts else result
 
 
 def release_file() -> str:
     """Return the file for the current suite."""
     lines = [
-        "# The checks that this release requires; those that come later are new until the next one.",
-        "# Written by python -m toolparity.conformance.runner.release when a release is made, and never by hand.",
+        "# The checks that this release requires. Later checks are new until the next release.",
+        "# Written by python -m toolparity.conformance.runner.release for each release; do not edit.",
         f"release {__version__}",
         f"laws {' '.join(IDS)}",
     ]
-    told: dict[str, list[str]] = {}
-    for id, surface, mode in sorted(_places()):
-        told.setdefault(id, [id]).append(f"{surface}/{mode}")
-    return "\n".join([*lines, *(" ".join(line) for line in told.values())]) + "\n"
+    rows: dict[str, list[str]] = {}
+    for id, surface, mode in sorted(_cases()):
+        rows.setdefault(id, [id]).append(f"{surface}/{mode}")
+    return "\n".join([*lines, *(" ".join(row) for row in rows.values())]) + "\n"
 
 
-def _places() -> set[tuple[str, str, str]]:
+def _cases() -> set[tuple[str, str, str]]:
     return {
         (id, surface, mode)
         for id, scenario in scenarios().items()

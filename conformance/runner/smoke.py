@@ -1,7 +1,7 @@
 """A quick check of a subject: one simple call on each wire, plain and streamed, each read twice.
 
-The result says what to fix: the plug (the suite cannot read the answer's form), or the implementation (the answer was
-read and is wrong).
+The result says what to fix: the connection to the suite (it cannot read the answer's form), or the implementation (the
+answer was read and is wrong).
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from .judge import Judge, UnstableAnswer
 #: A scenario with one call and one argument, which every provider can send.
 SCENARIO = "single-call"
 #: The first surface of each wire.
-_HOMES = {surface.wire: name for name, surface in reversed(list(SURFACES.items()))}
+_FIRST_SURFACES = {surface.wire: name for name, surface in reversed(list(SURFACES.items()))}
+
+Fault = Literal["", "connection", "implementation"]
 
 
 class SmokeResult(Struct, frozen=True):
-    """The result of one check. ``blame``: what to fix, "" if nothing. ``told``: the calls or the problem, in words."""
+    """The result of one check. ``fault``: what to fix, "" if nothing. ``text``: the calls or the problem, in words."""
 
     wire: str
     mode: str
-    blame: Literal["", "plug", "implementation"]
-    told: str
+    fault: Fault
+    text: str
 
 
 def smoke_results(subject: Subject) -> Iterator[SmokeResult]:
@@ -41,25 +43,23 @@ def smoke_results(subject: Subject) -> Iterator[SmokeResult]:
     Raises UnreadableSource if the traffic of the suite is missing.
     """
     scenario = scenarios()[SCENARIO]
-    for wire, surface in sorted(_HOMES.items()):
+    for wire, surface in sorted(_FIRST_SURFACES.items()):
         if surface not in scenario.surfaces or (subject.wires is not None and wire not in subject.wires):
             continue
         for mode in scenario.modes(surface):
             if mode == "plain" or "stream" in subject.claims:
-                blame, told = _probed(subject, Case(SCENARIO, surface, mode, "all"))
-                yield SmokeResult(wire, mode, blame, told)
+                yield SmokeResult(wire, mode, *_check(subject, Case(SCENARIO, surface, mode, "all")))
 
 
-def _probed(subject: Subject, case: Case) -> tuple[Literal["", "plug", "implementation"], str]:
+def _check(subject: Subject, case: Case) -> tuple[Fault, str]:
     try:
         rounds = Judge(subject).rounds(case)
     except InvalidAnswer as error:
-        return "plug", str(error)
+        return "connection", str(error)
     except UnstableAnswer as error:
         return "implementation", str(error)
-    evidence = Evidence(case, subject, rounds, [], lambda case, how: None, lambda ask: None)
+    evidence = Evidence(case, subject, rounds, [], lambda case, chunking: None, lambda follow_up: None)
     for law in (LAWS["conservation"], LAWS["arguments"]):
         if (failure := next(law.check(evidence), None)) is not None:
             return "implementation", f"{law.id}: {failure.reason}"
-    calls = [str(call) for one in rounds for call in one.answer.calls]
-    return "", ", ".join(calls) or "no call"
+    return "", ", ".join(str(call) for round in rounds for call in round.answer.calls) or "no call"

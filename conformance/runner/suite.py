@@ -1,4 +1,7 @@
-"""A whole run of the suite: runs subjects on cases, applies their baselines, and collects what a report needs."""
+"""A whole run of the suite on all cores: subjects, their baselines, and what a report needs.
+
+Workers run scenarios, and the results come back in the order of the cases.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,35 @@ import datetime
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from toolparity import __version__
 from toolparity.reports import results
 
 from ..cases.case import Case
 from ..cases.scenarios import scenarios
+from ..cases.traffic import sources
 from ..errors import InvalidBaseline
 from ..laws import LAWS
 from ..subjects import Subject, subject
-from . import baseline, parallel
-from .judge import CaseFilter
-from .provenance import sources
+from ..workers import cores, in_order
+from . import baseline
+from .judge import CaseFilter, Judge
 from .release import downgrade_new
+
+#: Up to this many scenarios run in this process, because starting workers takes longer.
+_FEW = 8
 
 
 def run(
     names: Sequence[str],
-    choice: CaseFilter,
+    case_filter: CaseFilter,
     *,
-    known: Callable[[str], Sequence[baseline.BaselineEntry]],
+    expected: Callable[[str], Sequence[baseline.BaselineEntry]],
     unreleased: bool = False,
     twice: bool = True,
     jobs: int = 0,
@@ -35,24 +45,25 @@ def run(
 ) -> results.Run:
     """Run the named subjects on the selected cases, one subject after the other.
 
-    ``known`` maps the name with which a subject was selected to its expected failures. ``unreleased``: also fail for
-    checks that the last release does not require yet. Raises UnknownSubject, and ToolparityError if a worker dies.
+    ``expected`` maps the name with which a subject was selected to its expected failures. ``unreleased``: also fail for
+    checks that the last release does not require yet. ``jobs``: the number of worker processes; 0 means one per core.
+    Raises UnknownSubject, and ToolparityError if a worker dies.
     """
-    began, date = time.monotonic(), now()
+    started, date = time.monotonic(), now()
     subjects = [subject(name) for name in names]
-    found: list[results.Result] = []
+    judged: list[results.Result] = []
     traffic: dict[tuple[str, ...], results.Traffic] = {}
     tested = []
-    for name, one in zip(names, subjects, strict=True):
-        started = time.monotonic()
-        mine: list[results.Result] = []
-        for part in parallel.scenario_results(name, choice, twice=twice, jobs=jobs, on_progress=on_progress):
-            mine.extend(part.results)
-            for seen in part.traffic:
-                traffic.setdefault((seen.scenario, seen.surface, seen.mode), seen)
-        found.extend(downgrade_new(baseline.apply_baseline(mine, known(name)), unreleased=unreleased))
-        tested.append(_tested(one, time.monotonic() - started))
-    cases = list(choice.cases())
+    for name, one_subject in zip(names, subjects, strict=True):
+        subject_started = time.monotonic()
+        raw: list[results.Result] = []
+        for part in scenario_results(name, case_filter, twice=twice, jobs=jobs, on_progress=on_progress):
+            raw.extend(part.results)
+            for excerpt in part.traffic:
+                traffic.setdefault((excerpt.scenario, excerpt.surface, excerpt.mode), excerpt)
+        judged.extend(downgrade_new(baseline.apply_baseline(raw, expected(name)), unreleased=unreleased))
+        tested.append(subject_info(one_subject, time.monotonic() - subject_started))
+    cases = list(case_filter.cases())
     return results.Run(
         __version__,
         date,
@@ -60,11 +71,48 @@ def run(
         tested,
         law_reports(),
         scenario_reports(cases),
-        found,
+        judged,
         list(traffic.values()),
         sources(cases),
-        seconds=round(time.monotonic() - began, 3),
+        seconds=round(time.monotonic() - started, 3),
     )
+
+
+class ScenarioResults(NamedTuple):
+    """The results of one scenario, and its wire excerpts."""
+
+    results: list[results.Result]
+    traffic: list[results.Traffic]
+
+
+def scenario_results(
+    name: str, case_filter: CaseFilter, *, twice: bool, jobs: int, on_progress: Callable[[int], None]
+) -> Iterator[ScenarioResults]:
+    """Yield the results of a subject, scenario by scenario."""
+    groups = [list(cases) for _, cases in groupby(case_filter.cases(), key=lambda case: case.scenario)]
+    run_group = partial(_run_scenario, name, twice)
+    jobs = jobs or cores()
+    in_workers = jobs > 1 and len(groups) > _FEW
+    done = in_order(run_group, groups, jobs, __name__) if in_workers else map(run_group, groups)
+    for cases, part in zip(groups, done, strict=True):
+        on_progress(len(cases))
+        yield part
+
+
+def _run_scenario(name: str, twice: bool, cases: Sequence[Case]) -> ScenarioResults:
+    judge = _judge(name, twice)
+    judged = [judge.result(case) for case in cases]
+    shown = {case[:3]: case for case in cases if case.policy == "all"}
+    shown |= {case[:3]: case for case in cases if case[:3] not in shown}
+    traffic = [excerpt for case in shown.values() if (excerpt := judge.traffic(case)) is not None]
+    judge.forget()
+    return ScenarioResults(judged, traffic)
+
+
+@cache
+def _judge(name: str, twice: bool) -> Judge:
+    """Return the judge of a subject. There is one per process, so that an executable subject is started only once."""
+    return Judge(subject(name), twice=twice, called=name)
 
 
 def law_reports() -> list[results.LawInfo]:
@@ -74,14 +122,17 @@ def law_reports() -> list[results.LawInfo]:
 
 def scenario_reports(cases: Iterable[Case]) -> list[results.ScenarioInfo]:
     """Return the scenarios of these cases in the form of a report."""
-    known = scenarios()
-    ids = dict.fromkeys(case.scenario for case in cases)
-    return [
-        results.ScenarioInfo(id, known[id].file.title, known[id].file.level, list(known[id].file.guards)) for id in ids
-    ]
+    files = {id: scenarios()[id].file for id in dict.fromkeys(case.scenario for case in cases)}
+    return [results.ScenarioInfo(id, file.title, file.level, list(file.guards)) for id, file in files.items()]
 
 
-def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.BaselineEntry]]:
+def subject_info(tested: Subject, seconds: float = 0.0) -> results.SubjectInfo:
+    """Return a subject in the form of a report."""
+    wires = None if tested.wires is None else sorted(tested.wires)
+    return results.SubjectInfo(tested.name, tested.version, sorted(tested.claims), wires, round(seconds, 3))
+
+
+def expected_failures(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.BaselineEntry]]:
     """Return a function from a subject's name to its expected failures.
 
     They come from ``file``, or from the shipped baseline of the name; with ``none`` there are none. Raises
@@ -90,8 +141,8 @@ def expected(file: Path | None, *, none: bool = False) -> Callable[[str], list[b
     if none:
         return lambda name: []
     if file is not None and not file.is_file():
-        hint = "toolparity check SUBJECT --update-baseline --baseline FILE writes it"
-        raise InvalidBaseline("there is no such baseline", where=str(file), hint=hint)
+        hint = "write one with toolparity check SUBJECT --update-baseline --baseline FILE"
+        raise InvalidBaseline("the baseline does not exist", where=str(file), hint=hint)
     return lambda name: baseline.read(file or baseline.SHIPPED / f"{name}.yaml")
 
 
@@ -103,14 +154,7 @@ def environment() -> dict[str, str]:
 def now() -> str:
     """Return the time as ISO 8601. SOURCE_DATE_EPOCH overrides it, as for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    at = (
-        datetime.datetime.now(datetime.UTC)
-        if epoch is None
-        else datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
-    )
-    return at.isoformat(timespec="seconds")
-
-
-def _tested(one: Subject, seconds: float) -> results.SubjectInfo:
-    wires = None if one.wires is None else sorted(one.wires)
-    return results.SubjectInfo(one.name, one.version, sorted(one.claims), wires, round(seconds, 3))
+    time = datetime.datetime.now(datetime.UTC)
+    if epoch is not None:
+        time = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
+    return time.isoformat(timespec="seconds")

@@ -15,7 +15,7 @@ from .baseline import BaselineEntry
 
 #: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
 XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
-_NO_RUNNER = "the library returns the item of xAI's own search unchanged and runs nothing, so the caller decides"
+_RUNS_NOTHING = "the library returns the item of xAI's own search unchanged and runs nothing, so the caller decides"
 _REFUSES = "its agent refuses the answer, as two calls have one id, and runs nothing"
 _NOT_STREAMED = "its constructor refuses n > 1 with streaming"
 
@@ -40,12 +40,12 @@ def _repeats(reason: str) -> list[BaselineEntry]:
 #: Subject -> its withdrawn accusations.
 WITHDRAWN: dict[str, list[BaselineEntry]] = {
     "langchain": _entries(_NOT_STREAMED, "arguments stream-parity", "two-choices-interleaved", "openai.chat", "stream"),
-    "litellm": _searches(_NO_RUNNER),
+    "litellm": _searches(_RUNS_NOTHING),
     "openai-agents": [
         *_repeats("its runner runs the call once"),
         *_searches("its runner refuses the answer and runs nothing"),
     ],
-    "openai-sdk": _searches(_NO_RUNNER),
+    "openai-sdk": _searches(_RUNS_NOTHING),
     "pydantic-ai": [
         *_repeats(_REFUSES),
         *_entries(_REFUSES, "conservation", "item-id-rotates item-ends-under-another-id", "openai.responses", "stream"),
@@ -53,16 +53,16 @@ WITHDRAWN: dict[str, list[BaselineEntry]] = {
 }
 
 
-def applied(result: Result) -> Result:
+def apply(result: Result) -> Result:
     """Return the result with withdrawn failures changed to `unsupported`, with the reason."""
-    known = WITHDRAWN.get(result.subject)
-    if known is None:
+    entries = WITHDRAWN.get(result.subject)
+    if entries is None:
         return result
-    return replace(result, verdicts=[_judged(result, verdict, known) for verdict in result.verdicts])
+    return replace(result, verdicts=[_judge_fairly(result, verdict, entries) for verdict in result.verdicts])
 
 
-def _judged(result: Result, verdict: Verdict, known: list[BaselineEntry]) -> Verdict:
-    entry = next((one for one in known if one.names(result, verdict)), None)
+def _judge_fairly(result: Result, verdict: Verdict, entries: list[BaselineEntry]) -> Verdict:
+    entry = next((entry for entry in entries if entry.matches(result, verdict)), None)
     if entry is None or verdict.outcome != "fail":
         return verdict
     return Verdict(verdict.check, "unsupported", f"not judged: {entry.reason}")

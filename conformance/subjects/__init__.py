@@ -25,12 +25,12 @@ from .peers import PEERS
 
 
 class SubjectExchange(Struct, frozen=True, kw_only=True):
-    """One provider response for a subject to read.
+    """One provider response for a subject to read, with the policy to apply.
 
     ``pieces``: the body in the pieces in which it arrives, one piece if it was not streamed; serialized messages on
-    `xai.grpc`. ``request``: the request that it answers, as JSON. ``limit``: how many calls the policy may keep.
-    ``status``: the HTTP status. ``base_url``: the address of the response for a subject that fetches it with its own
-    client; then ``pieces`` is empty.
+    wires with messages. ``request``: the request that it answers, as JSON. ``limit``: how many calls the policy may
+    keep. ``status``: the HTTP status. ``base_url``: the address of the response for a subject that fetches it with its
+    own client; then ``pieces`` is empty.
     """
 
     wire: Wire
@@ -59,12 +59,12 @@ class CallResult(Struct, frozen=True):
 
 
 class FollowUp(Struct, frozen=True, kw_only=True):
-    """The input for the subject's next request: the response in ``ask``, with the results of its calls.
+    """The input for the subject's next request: the response that it read, and the results of its calls.
 
     ``to``: the wire of the request. ``provider``: its provider.
     """
 
-    ask: SubjectExchange
+    exchange: SubjectExchange
     results: list[CallResult]
     to: Wire
     provider: str
@@ -77,9 +77,9 @@ class Subject(Protocol):
     ``claims``: a subset of `CLAIMS`. ``wires``: the wires that it reads, or None for all. A subject with a member
     ``input`` that is "base_url" gets an address instead of bytes (`http_client_subject`).
 
-    ``read(ask)`` returns the canonical form or ``{"calls": […]}`` (`conformance.answer`). If it raises an exception,
-    that is judged as an answer with an error. ``next_request(ask)`` returns a request body (JSON); it is needed only
-    for the claim `answers`.
+    ``read(exchange)`` returns the canonical form or ``{"calls": […]}`` (`conformance.answer`). If it raises an
+    exception, that is judged as an answer with an error. ``next_request(follow_up)`` returns a request body (JSON); it
+    is needed only for the claim `answers`.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Subject(Protocol):
     claims: frozenset[str]
     wires: frozenset[str] | None
 
-    def read(self, ask: SubjectExchange) -> Any: ...
+    def read(self, exchange: SubjectExchange, /) -> Any: ...
 
 
 #: Name -> its module here and its class.
@@ -126,11 +126,11 @@ def subject(name: str, *, timeout: float | None = None, patience: int | None = N
 
         return peer(name)
     for entry in metadata.entry_points(group=GROUP, name=name):
-        return _loaded(name, entry.load)
+        return _load(name, entry.load)
     if ":" in name:
-        return _loaded(name, lambda: _imported(name))
+        return _load(name, lambda: _import(name))
     raise UnknownSubject(
-        f"no subject is called {name!r}", hint=f"one of {', '.join(known_names())}, my.module:Subject, or exec:COMMAND"
+        f"unknown subject: {name!r}", hint=f"one of {', '.join(known_names())}, my.module:Subject, or exec:COMMAND"
     )
 
 
@@ -140,77 +140,72 @@ def _program(name: str, timeout: float | None, patience: int | None) -> Subject:
     try:
         command = shlex.split(name.removeprefix("exec:"))
     except ValueError as error:
-        raise UnknownSubject(f"{name}: {error}", hint="quote it as a shell would have it") from None
-    made = Executable(command, timeout=timeout or TIMEOUT, patience=patience or PATIENCE)
-    return _fed(made, made.input)
+        raise UnknownSubject(f"{name}: {error}", hint="quote the command as in a shell") from None
+    program = Executable(command, timeout=timeout or TIMEOUT, patience=patience or PATIENCE)
+    return _adapt_input(program, program.input)
 
 
 def _shipped(name: str) -> Subject:
     module, _, attribute = SUBJECTS[name].partition(":")
     try:
-        found = getattr(import_module(f".{module}", __name__), attribute)
+        subject_class = getattr(import_module(f".{module}", __name__), attribute)
     except ImportError as error:
-        raise MissingExtra(
-            f"{name} needs what is not installed: {error}", hint="pip install 'toolparity[conformance]'"
-        ) from error
-    return _made(found, name)
+        hint = "pip install 'toolparity[conformance]'"
+        raise MissingExtra(f"{name} needs a package that is not installed: {error}", hint=hint) from error
+    return _instance(subject_class, name)
 
 
-def _loaded(name: str, load: Callable[[], Any]) -> Subject:
+def _load(name: str, load: Callable[[], Any]) -> Subject:
     """Load a class of another project; its code may raise anything."""
     try:
-        found = load()
+        loaded = load()
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        hint = "its folder is looked for where you are, and on PYTHONPATH"
-        raise UnknownSubject(f"{name} cannot be imported: {told}", hint=hint) from error
-    return _made(found, name)
+        reason = f"{type(error).__name__}: {error}"
+        hint = "modules are searched in the working directory and on PYTHONPATH"
+        raise UnknownSubject(f"{name} cannot be imported: {reason}", hint=hint) from error
+    return _instance(loaded, name)
 
 
-def _imported(name: str) -> Any:
+def _import(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)  # an installed command does not search the working directory
-    found: Any = import_module(module)
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.insert(0, folder)  # an installed command does not search the working directory
+    value: Any = import_module(module)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
-def _made(found: Any, name: str) -> Subject:
+def _instance(loaded: Any, name: str) -> Subject:
     """Return an instance with all members of `Subject`, validated. Raises UnknownSubject."""
     try:
-        made = found() if isinstance(found, type) else found
+        instance = loaded() if isinstance(loaded, type) else loaded
         for member, default in (("name", name), ("version", ""), ("claims", ()), ("wires", None)):
-            if not hasattr(made, member):
-                setattr(made, member, default)
-        made.claims = claims_of(name, made.claims)
-        made.wires = wires_of(name, made.wires)
-        made.providers = providers_of(name, getattr(made, "providers", None))
+            if not hasattr(instance, member):
+                setattr(instance, member, default)
+        instance.claims = claims_of(name, instance.claims)
+        instance.wires = wires_of(name, instance.wires)
+        instance.providers = providers_of(name, getattr(instance, "providers", None))
     except UnknownSubject:
         raise
     except Exception as error:
-        raise UnknownSubject(f"{name} cannot be made: {type(error).__name__}: {error}") from error
-    if not callable(getattr(made, "read", None)):
-        raise UnknownSubject(
-            f"{name} has no read(ask)", hint="python -m pydoc toolparity.conformance.subjects shows what a subject has"
-        )
-    if "answers" in made.claims and not callable(getattr(made, "next_request", None)):
-        raise UnknownSubject(
-            f"{name} claims answers and has no next_request(ask)",
-            hint="python -m pydoc toolparity.conformance.subjects shows what a subject has",
-        )
-    return _fed(made, input_of(name, getattr(made, "input", None)))
+        raise UnknownSubject(f"{name} cannot be instantiated: {type(error).__name__}: {error}") from error
+    hint = "python -m pydoc toolparity.conformance.subjects shows the interface of a subject"
+    if not callable(getattr(instance, "read", None)):
+        raise UnknownSubject(f"{name} has no method read(exchange)", hint=hint)
+    if "answers" in instance.claims and not callable(getattr(instance, "next_request", None)):
+        raise UnknownSubject(f"{name} claims answers, but has no method next_request(follow_up)", hint=hint)
+    return _adapt_input(instance, input_of(name, getattr(instance, "input", None)))
 
 
-def _fed(made: Any, input: str) -> Subject:
-    """Return a subject that the runner can feed with bytes, whatever its own input is."""
+def _adapt_input(instance: Any, input: str) -> Subject:
+    """Return a subject that the judge can feed with bytes, whatever its own input is."""
     if input == "pieces":
-        tested: Subject = made
+        tested: Subject = instance
         return tested
     from .http_client_subject import HttpClientSubject
 
-    return HttpClientSubject(made)
+    return HttpClientSubject(instance)
 
 
-__all__ = ["CLAIMS", "SubjectExchange", "FollowUp", "CallResult", "Subject", "shipped", "subject"]
+__all__ = ["CLAIMS", "CallResult", "FollowUp", "Subject", "SubjectExchange", "shipped", "subject"]

@@ -22,32 +22,32 @@ class AnthropicSDK:
 
     def __init__(self) -> None:
         http = http_of(anthropic.DefaultHttpxClient)
-        self._served = ResponseTransport(http)
+        self._transport = ResponseTransport(http)
         self._client = anthropic.Anthropic(
             api_key="none",
             base_url="http://subject.invalid",
             max_retries=0,
-            http_client=http.Client(transport=self._served.transport),
+            http_client=http.Client(transport=self._transport.mock),
         )
 
-    def read(self, ask: SubjectExchange) -> dict[str, Any]:
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls and the text of the SDK's message object."""
-        self._served.load(ask)
+        self._transport.load(exchange)
         request: dict[str, Any] = {"model": "m", "messages": [], "max_tokens": 1}
         message: Any
-        if ask.stream:
+        if exchange.stream:
             with self._client.messages.stream(**request) as stream:
                 message = stream.get_final_message()
         else:
             message = self._client.messages.create(**request)
         calls = [
-            {"id": block.id, "name": block.name, **_given(block.input)}
+            {"id": block.id, "name": block.name, **_arguments(block.input)}
             for block in message.content
             if block.type == "tool_use"
         ]
         return {"calls": calls, "text": "".join(block.text for block in message.content if block.type == "text")}
 
 
-def _given(input: Any) -> dict[str, Any]:
+def _arguments(input: Any) -> dict[str, Any]:
     """Return the SDK's parsed input. A string is a JSON value, not argument text, so it is encoded again."""
     return {"arguments_text": json_codec.text(input)} if isinstance(input, str) else {"arguments": input}

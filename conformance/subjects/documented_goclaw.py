@@ -22,16 +22,16 @@ class DocumentedGoclaw:
     claims = frozenset(("stream", "select", "text"))
     wires = None
 
-    def read(self, ask: SubjectExchange) -> dict[str, Any]:
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the one call that this gateway passes on, and the text."""
-        response = read_answer(ask)
+        response = read_answer(exchange)
         blocks = response.choices[0].blocks if response.choices else []
         calls = [block for choice in response.choices for block in choice.calls if block.status == "complete"]
         if not response.complete or response.error is not None:
             calls = []
-        taken = calls[-1:] if ask.wire == "anthropic.messages" else calls[:1]
+        taken = calls[-1:] if exchange.wire == "anthropic.messages" else calls[:1]
         return {
             "calls": [{"id": call.id, "name": call.name, "arguments_text": call.arguments_text} for call in taken],
             "text": "".join(block.text for block in blocks if isinstance(block, Text)),
-            "policy": ask.policy,
+            "policy": exchange.policy,
         }

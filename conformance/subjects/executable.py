@@ -12,6 +12,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from toolparity.normalizer import json_codec
 
 from ..errors import InvalidAnswer, UnknownSubject
@@ -37,13 +39,13 @@ class Executable:
 
     def __init__(self, command: Sequence[str], *, timeout: float = TIMEOUT, patience: int = PATIENCE) -> None:
         if not command:
-            raise UnknownSubject("exec: names no program", hint="exec:node my_subject.mjs")
+            raise UnknownSubject("exec: has no program", hint="write exec:node my_subject.mjs")
         self._command = list(command)
         self._timeout = timeout
         self._patience = patience
         self._process: Process | None = None
-        self._failed = self._failures = 0
-        hello = self._asked(_HELLO)
+        self._failures_in_row = self._failures = 0
+        hello = self._request(_HELLO)
         self.name = str(hello.get("name") or os.path.basename(command[-1]))
         self.version = str(hello.get("version") or "")
         try:
@@ -55,21 +57,18 @@ class Executable:
             self.close()
             raise
 
-    def read(self, ask: SubjectExchange) -> Any:
+    def read(self, exchange: SubjectExchange) -> Any:
         """Return the program's answer to a response. Raises InvalidAnswer if it gives none that can be read."""
-        return self._asked({"op": "read", **_told(ask)})
+        return self._request({"op": "read", **_members(exchange)})
 
-    def next_request(self, ask: FollowUp) -> Any:
+    def next_request(self, follow_up: FollowUp) -> Any:
         """Return the program's next request. Raises InvalidAnswer if it gives none."""
-        results = [
-            {"call_id": one.call_id, "name": one.name, "content": one.content, "is_error": one.is_error}
-            for one in ask.results
-        ]
-        line = {"op": "next", **_told(ask.ask), "results": results, "to": ask.to, "to_provider": ask.provider}
-        given = self._asked(line)
-        if "request" not in given:
-            raise InvalidAnswer("no request in the answer to op next", hint='answer {"request": {…}}')
-        return given["request"]
+        results = [msgspec.to_builtins(result) for result in follow_up.results]
+        target = {"results": results, "to": follow_up.to, "to_provider": follow_up.provider}
+        answer = self._request({"op": "next", **_members(follow_up.exchange), **target})
+        if "request" not in answer:
+            raise InvalidAnswer("the answer to op next has no request", hint='answer {"request": {…}}')
+        return answer["request"]
 
     def close(self) -> None:
         """End the program."""
@@ -77,49 +76,51 @@ class Executable:
             self._process.end()
             self._process = None
 
-    def _asked(self, line: dict[str, Any]) -> dict[str, Any]:
-        if self._failed >= self._patience:
-            raise InvalidAnswer(f"{self._command[0]} failed {self._failed} times in a row and is not asked again")
+    def _request(self, line: dict[str, Any]) -> dict[str, Any]:
+        if self._failures_in_row >= self._patience:
+            raise InvalidAnswer(
+                f"{self._command[0]} failed {self._failures_in_row} times in a row: it is not called again"
+            )
         if self._failures >= MOST_FAILURES:
-            raise InvalidAnswer(f"{self._command[0]} failed {self._failures} times and is not asked again")
+            raise InvalidAnswer(f"{self._command[0]} failed {self._failures} times: it is not called again")
         try:
             if self._process is None:
                 self._process = Process(self._command)
                 if line != _HELLO:  # a restarted program gets hello first
                     self._process.ask(json_codec.encode(_HELLO), self._timeout)
-            given = _object(self._process.ask(json_codec.encode(line), self._timeout))
+            answer = _object(self._process.ask(json_codec.encode(line), self._timeout))
         except (InvalidAnswer, UnknownSubject):
-            self._failed += 1
+            self._failures_in_row += 1
             self._failures += 1
             self.close()
             raise
-        self._failed = 0
-        return given
+        self._failures_in_row = 0
+        return answer
 
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        given = json_codec.decode(line)
+        answer = json_codec.decode(line)
     except ValueError as error:
-        hint = "print one JSON object a line, and nothing else"
-        raise InvalidAnswer(f"the line is no JSON: {error}; it begins {line[:60]!r}", hint=hint) from None
-    if not isinstance(given, dict):
-        raise InvalidAnswer(f"the line is a {type(given).__name__}, and no JSON object")
-    return given
+        hint = "print one JSON object per line, and nothing else"
+        raise InvalidAnswer(f"the line is not JSON: {error}; it begins with {line[:60]!r}", hint=hint) from None
+    if not isinstance(answer, dict):
+        raise InvalidAnswer(f"the line is not a JSON object, but {type(answer).__name__}")
+    return answer
 
 
-def _told(ask: SubjectExchange) -> dict[str, Any]:
-    request = ask.request if isinstance(ask.request, dict) else {}
-    told = {
-        "wire": ask.wire,
-        "provider": ask.provider,
-        "stream": ask.stream,
-        "policy": ask.policy,
-        "limit": ask.limit,
-        "status": ask.status,
+def _members(exchange: SubjectExchange) -> dict[str, Any]:
+    request = exchange.request if isinstance(exchange.request, dict) else {}
+    members = {
+        "wire": exchange.wire,
+        "provider": exchange.provider,
+        "stream": exchange.stream,
+        "policy": exchange.policy,
+        "limit": exchange.limit,
+        "status": exchange.status,
         "tools": request.get("tools") or [],
-        "request": ask.request,
+        "request": exchange.request,
     }
-    if ask.base_url:
-        return {**told, "base_url": ask.base_url}
-    return {**told, "pieces": [base64.b64encode(piece).decode() for piece in ask.pieces]}
+    if exchange.base_url:
+        return {**members, "base_url": exchange.base_url}
+    return {**members, "pieces": [base64.b64encode(piece).decode() for piece in exchange.pieces]}

@@ -14,53 +14,54 @@ from .loopback import LoopbackServers, PendingResponse
 
 
 class HttpClientSubject:
-    """Wraps a subject whose ``input`` is "base_url", so that the runner can feed it like any other."""
+    """Wraps a subject whose ``input`` is "base_url", so that the judge can feed it like any other."""
 
     def __init__(self, subject: Any) -> None:
         self._subject = subject
-        self._loopback = LoopbackServers()
+        self._servers = LoopbackServers()
         self.name: str = subject.name
         self.version: str = subject.version
         self.claims: frozenset[str] = subject.claims
         self.wires: frozenset[str] | None = subject.wires
         self.providers: frozenset[str] | None = getattr(subject, "providers", None)
 
-    def read(self, ask: SubjectExchange) -> Any:
+    def read(self, exchange: SubjectExchange) -> Any:
         """Return the subject's answer to the response that it fetched.
 
         Raises InvalidAnswer if it fetched none, or requested it too often.
         """
-        with self._loopback.question(ask) as (question, base):
+        with self._servers.serve(exchange) as (pending, base_url):
             try:
-                given = self._subject.read(replace(ask, pieces=[], base_url=base))
+                answer = self._subject.read(replace(exchange, pieces=[], base_url=base_url))
             except InvalidAnswer as error:
-                raise InvalidAnswer(f"{error.what}; {_fetched(question)}", hint=error.hint) from None
+                raise InvalidAnswer(f"{error.what}; {_requests(pending)}", hint=error.hint) from None
             except ToolparityError:
                 raise
             except Exception as error:
-                given = {"error": f"{type(error).__name__}: {error}"}
-        if not question.served:
-            said = f"; it says: {given['error']}" if isinstance(given, dict) and given.get("error") else ""
-            raise InvalidAnswer(f"{_fetched(question)}{said}", hint="send the request to the base_url of the question")
-        if question.overrun:
-            raise InvalidAnswer(f"{_fetched(question)}, and asked for it again", hint="switch retries off")
-        return given
+                answer = {"error": f"{type(error).__name__}: {error}"}
+        if not pending.served:
+            problem = f"; its error: {answer['error']}" if isinstance(answer, dict) and answer.get("error") else ""
+            raise InvalidAnswer(f"{_requests(pending)}{problem}", hint="send the request to the base_url of this case")
+        if pending.overrun:
+            raise InvalidAnswer(f"{_requests(pending)}, and then too many requests", hint="disable retries")
+        return answer
 
-    def next_request(self, ask: FollowUp) -> Any:
+    def next_request(self, follow_up: FollowUp) -> Any:
         """Return the subject's next request; the subject may fetch the response again."""
-        with self._loopback.question(ask.ask) as (_, base):
-            return self._subject.next_request(replace(ask, ask=replace(ask.ask, pieces=[], base_url=base)))
+        with self._servers.serve(follow_up.exchange) as (_, base_url):
+            exchange = replace(follow_up.exchange, pieces=[], base_url=base_url)
+            return self._subject.next_request(replace(follow_up, exchange=exchange))
 
     def close(self) -> None:
         """Stop the servers, and close the subject if it can be closed."""
-        self._loopback.close()
+        self._servers.close()
         if hasattr(self._subject, "close"):
             self._subject.close()
 
 
-def _fetched(question: PendingResponse) -> str:
-    if question.served:
-        return f"it had fetched the answer ({question.served} request{'s' * (question.served != 1)})"
-    if question.refused:
-        return f"it fetched no answer: {'; '.join(question.refused)}"
-    return "it sent no request"
+def _requests(pending: PendingResponse) -> str:
+    if pending.served:
+        return f"the subject fetched the response ({pending.served} request{'s' * (pending.served != 1)})"
+    if pending.refused:
+        return f"the subject fetched no response: {'; '.join(pending.refused)}"
+    return "the subject sent no request"

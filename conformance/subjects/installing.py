@@ -26,7 +26,7 @@ from .peers import PEERS, Peer
 
 _MARK = "toolparity.json"
 #: The timeout in seconds: importing such a library takes long on a slow disk.
-_PATIENCE = max(TIMEOUT, 60.0)
+_TIMEOUT = max(TIMEOUT, 60.0)
 
 
 class Installed(Struct, frozen=True):
@@ -48,7 +48,7 @@ def home() -> Path:
 def known(name: str) -> Peer:
     """Return the library with a name. Raises UnknownSubject with the names that can be installed."""
     if name not in PEERS:
-        raise UnknownSubject(f"no library called {name!r} can be installed", hint=f"one of {', '.join(PEERS)}")
+        raise UnknownSubject(f"unknown library: {name!r}", hint=f"one of {', '.join(PEERS)}")
     return PEERS[name]
 
 
@@ -63,8 +63,8 @@ def installed(name: str) -> Installed | None:
 
 def outdated(name: str) -> bool:
     """Return whether the pinned versions have changed since the installation."""
-    found = installed(name)
-    return found is not None and found.pins != known(name).pins.read_text("utf-8")
+    installation = installed(name)
+    return installation is not None and installation.pins != known(name).pins.read_text("utf-8")
 
 
 def install(name: str) -> Installed:
@@ -78,14 +78,14 @@ def install(name: str) -> Installed:
     try:
         venv.create(folder, with_pip=True)
         _run([str(_python(folder)), "-m", "pip", "install", "--no-input", "--quiet", "-r", str(peer.pins)])
-        asked = f"from importlib import metadata; print(metadata.version({peer.distribution!r}))"
-        made = Installed(_run([str(_python(folder)), "-c", asked]).strip(), peer.pins.read_text("utf-8"))
-        (folder / _MARK).write_bytes(msgspec.json.encode(made))
+        script = f"from importlib import metadata; print(metadata.version({peer.distribution!r}))"
+        installation = Installed(_run([str(_python(folder)), "-c", script]).strip(), peer.pins.read_text("utf-8"))
+        (folder / _MARK).write_bytes(msgspec.json.encode(installation))
     except (OSError, subprocess.CalledProcessError) as error:
         remove(name)
-        told = " ".join(str(getattr(error, "stderr", None) or error).split())
-        raise MissingExtra(f"{name} cannot be installed: {told[-600:]}", where=str(folder)) from None
-    return made
+        output = " ".join(str(getattr(error, "stderr", None) or error).split())
+        raise MissingExtra(f"{name} cannot be installed: {output[-600:]}", where=str(folder)) from None
+    return installation
 
 
 def remove(name: str) -> bool:
@@ -102,9 +102,9 @@ def peer(name: str) -> Executable:
     """Return the program of a library in its environment. Raises MissingExtra if it is not installed."""
     if installed(name) is None:
         raise MissingExtra(
-            f"the library {name} is not installed for the suite", hint=f"toolparity subjects install {name}"
+            f"the library {name} is not installed for the suite", hint=f"run toolparity subjects install {name}"
         )
-    return Executable([str(_python(home() / name)), str(known(name).program)], timeout=_PATIENCE)
+    return Executable([str(_python(home() / name)), str(known(name).program)], timeout=_TIMEOUT)
 
 
 def _python(folder: Path) -> Path:
@@ -113,5 +113,4 @@ def _python(folder: Path) -> Path:
 
 def _run(command: Sequence[str]) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return done.stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout

@@ -4,9 +4,9 @@
     anthropic.messages               http://127.0.0.1:PORT/q7
     xai.grpc                         127.0.0.1:PORT, a channel without TLS
 
-The address is the base URL for the official SDK of the wire. ``q7`` identifies the question. A request to the address
-of another question is refused, so that responses cannot be confused. gRPC has no paths: it always serves the open
-question.
+The address is the base URL for the official SDK of the wire. ``q7`` identifies the response. A request to the address
+of another response is refused, so that responses cannot be confused. gRPC has no paths: it always serves the pending
+response.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_REQUESTS = 8
 _LARGEST = 20 << 20
 #: After this many pieces the server yields to the event loop, to notice a disconnected client. asyncio warns from five
 #: writes on.
-_UNSEEN = 4
+_UNCHECKED = 4
 
 _Context = aio.ServicerContext[Any, Any]
 
@@ -54,140 +54,137 @@ class PendingResponse:
     `MOST_REQUESTS` requests.
     """
 
-    def __init__(self, token: str, ask: SubjectExchange) -> None:
+    def __init__(self, token: str, exchange: SubjectExchange) -> None:
         self.token = token
-        self.ask = ask
+        self.exchange = exchange
         self.served = 0
         self.refused: list[str] = []
         self.overrun = False
 
-    def refuse(self, why: str) -> str:
+    def refuse(self, reason: str) -> str:
         """Record why a request is refused."""
-        if why not in self.refused and len(self.refused) < MOST_REQUESTS:
-            self.refused.append(why)
-        return why
+        if reason not in self.refused and len(self.refused) < MOST_REQUESTS:
+            self.refused.append(reason)
+        return reason
 
     def refusal(self, *, stream: Any) -> str | None:
         """Return why a request for this response is refused, or None if it is served."""
-        if stream is not self.ask.stream:
-            wanted, got = ("streamed", "plain") if self.ask.stream else ("plain", "streamed")
-            return f"it asked for a {got} answer, and the question is about a {wanted} one"
+        if stream is not self.exchange.stream:
+            wanted, got = ("streamed", "plain") if self.exchange.stream else ("plain", "streamed")
+            return f"the request asks for a {got} response, but the case has a {wanted} one"
         if self.served >= MOST_REQUESTS:
             self.overrun = True
-            return f"it asked more than {MOST_REQUESTS} times for one answer"
+            return f"more than {MOST_REQUESTS} requests for one response"
         return None
 
 
 class LoopbackServers:
-    """The servers, which start with the first question. ``close`` stops them."""
+    """The servers, which start with the first response. ``close`` stops them."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._servers: Servers | None = None
         self._count = 0
-        self._now: PendingResponse | None = None
+        self.pending: PendingResponse | None = None
 
     @contextmanager
-    def question(self, ask: SubjectExchange) -> Iterator[tuple[PendingResponse, str]]:
+    def serve(self, exchange: SubjectExchange) -> Iterator[tuple[PendingResponse, str]]:
         """Serve one response while the block runs.
 
-        Yields the question and its base address. Raises ServerNotStarted.
+        Yields the pending response and its base address. Raises ServerNotStarted.
         """
         if self._servers is None:
-            self._servers = self._stack.enter_context(serving(self._application(), _Chat(self)))
+            self._servers = self._stack.enter_context(serving(self._application(), _ChatService(self)))
         self._count += 1
-        self._now = question = PendingResponse(f"q{self._count}", ask)
+        self.pending = pending = PendingResponse(f"q{self._count}", exchange)
         try:
-            if ask.wire == "xai.grpc":
-                yield question, self._servers.grpc_address
+            if exchange.wire == "xai.grpc":
+                yield pending, self._servers.grpc_address
             else:
-                yield question, f"{self._servers.http_url}/{question.token}{_BASES[ask.wire]}"
+                yield pending, f"{self._servers.http_url}/{pending.token}{_BASES[exchange.wire]}"
         finally:
-            self._now = None
+            self.pending = None
 
     def close(self) -> None:
         """Stop the servers; open responses are aborted."""
         self._stack.close()
         self._servers = None
 
-    def now(self) -> PendingResponse | None:
-        """Return the open question."""
-        return self._now
-
     def _application(self) -> Starlette:
         methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         return Starlette(routes=[Route("/{path:path}", self._respond, methods=methods)])
 
     async def _respond(self, request: Request) -> Response:
-        question = self._now
-        if question is None:
-            return _refused(410, "no question is open")
+        pending = self.pending
+        if pending is None:
+            return _refused(410, "no response is served now")
         token, _, rest = request.path_params["path"].partition("/")
-        told = f"{request.method} {request.url.path}"
-        if token != question.token:
-            return _refused(410, question.refuse(f"{told}: this is not the base_url of the question"))
-        end = _ENDS.get(question.ask.wire)
+        line = f"{request.method} {request.url.path}"
+        if token != pending.token:
+            return _refused(410, pending.refuse(f"{line}: this is not the base_url of this case"))
+        end = _ENDS.get(pending.exchange.wire)
         if request.method != "POST" or end is None or not f"/{rest}".endswith(end):
-            return _refused(404, question.refuse(f"{told}: only POST …{end or ''} is answered"))
+            return _refused(404, pending.refuse(f"{line}: only POST …{end or ''} is served"))
         body = await _body(request)
         if body is None:
-            return _refused(413, question.refuse(f"{told}: the request has more than {_LARGEST:,} bytes"))
-        if (why := question.refusal(stream=_streams(body))) is not None:
-            return _refused(400, question.refuse(f"{told}: {why}"))
-        question.served += 1
-        return _answer(question.ask)
+            return _refused(413, pending.refuse(f"{line}: the request has more than {_LARGEST:,} bytes"))
+        if (reason := pending.refusal(stream=_asks_for_stream(body))) is not None:
+            return _refused(400, pending.refuse(f"{line}: {reason}"))
+        pending.served += 1
+        return _http_response(pending.exchange)
 
 
-class _Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
-    """xAI's chat service, which sends the messages of the open question."""
+class _ChatService(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
+    """xAI's chat service, which sends the messages of the pending response."""
 
-    def __init__(self, loopback: LoopbackServers) -> None:
-        self._loopback = loopback
+    def __init__(self, servers: LoopbackServers) -> None:
+        self._servers = servers
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
         """Send the response as one message."""
-        ask = (await self._asked(context, stream=False)).ask
-        if ask.status >= 400:
-            return await _broken(ask.body, context)
-        return chat_pb2.GetChatCompletionResponse.FromString(ask.body)
+        exchange = await self._exchange(context, stream=False)
+        if exchange.status >= 400:
+            return await _abort(exchange.body, context)
+        return chat_pb2.GetChatCompletionResponse.FromString(exchange.body)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
         """Send the response in chunks."""
-        ask = (await self._asked(context, stream=True)).ask
-        messages, end = (ask.pieces[:-1], ask.pieces[-1]) if ask.status >= 400 else (ask.pieces, None)
-        for message in messages:
+        exchange = await self._exchange(context, stream=True)
+        failed = exchange.status >= 400
+        for message in exchange.pieces[:-1] if failed else exchange.pieces:
             yield chat_pb2.GetChatCompletionChunk.FromString(message)
-        if end is not None:
-            await _broken(end, context)
+        if failed:
+            await _abort(exchange.pieces[-1], context)
 
-    async def _asked(self, context: _Context, *, stream: bool) -> PendingResponse:
-        question = self._loopback.now()
-        if question is None or question.ask.wire != "xai.grpc":
-            what = "no question about xai.grpc is open"
-            await context.abort(grpc.StatusCode.NOT_FOUND, question.refuse(f"gRPC: {what}") if question else what)
-        if (why := question.refusal(stream=stream)) is not None:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, question.refuse(f"gRPC: {why}"))
-        question.served += 1
-        return question
+    async def _exchange(self, context: _Context, *, stream: bool) -> SubjectExchange:
+        pending = self._servers.pending
+        if pending is None or pending.exchange.wire != "xai.grpc":
+            reason = "no response of xai.grpc is served now"
+            await context.abort(grpc.StatusCode.NOT_FOUND, pending.refuse(f"gRPC: {reason}") if pending else reason)
+        if (why := pending.refusal(stream=stream)) is not None:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, pending.refuse(f"gRPC: {why}"))
+        pending.served += 1
+        return pending.exchange
 
 
-async def _broken(status: bytes, context: _Context) -> NoReturn:
+async def _abort(status: bytes, context: _Context) -> NoReturn:
     """Abort a call with the provider's status: ``{"code", "details"}``."""
-    told = json_codec.decode(status)
-    await context.abort(getattr(grpc.StatusCode, told["code"], grpc.StatusCode.UNKNOWN), str(told.get("details") or ""))
+    error = json_codec.decode(status)
+    code = getattr(grpc.StatusCode, error["code"], grpc.StatusCode.UNKNOWN)
+    await context.abort(code, str(error.get("details") or ""))
 
 
 async def _body(request: Request) -> bytes | None:
     """Return the request's body, or None if it is too long."""
     body = bytearray()
-    async for some in request.stream():
-        body += some
+    async for piece in request.stream():
+        body += piece
         if len(body) > _LARGEST:
             return None
     return bytes(body)
 
 
-def _streams(body: bytes) -> bool:
+def _asks_for_stream(body: bytes) -> bool:
     try:
         value: Any = json_codec.decode(body)
     except ValueError:
@@ -195,21 +192,20 @@ def _streams(body: bytes) -> bool:
     return isinstance(value, dict) and value.get("stream") is True
 
 
-def _answer(ask: SubjectExchange) -> Response:
+def _http_response(exchange: SubjectExchange) -> Response:
     """Return the HTTP response. A stream keeps its pieces, each as one HTTP chunk."""
-    if not ask.stream or ask.status >= 400:
-        return Response(ask.body, ask.status, media_type="application/json")
-    return StreamingResponse(_each(ask.pieces), ask.status, {"content-type": "text/event-stream"})
+    if not exchange.stream or exchange.status >= 400:
+        return Response(exchange.body, exchange.status, media_type="application/json")
+    return StreamingResponse(_chunks(exchange.pieces), exchange.status, {"content-type": "text/event-stream"})
 
 
-async def _each(pieces: list[bytes]) -> AsyncIterator[bytes]:
+async def _chunks(pieces: list[bytes]) -> AsyncIterator[bytes]:
     for number, piece in enumerate(pieces):
-        if number % _UNSEEN == 0:
+        if number % _UNCHECKED == 0:
             await asyncio.sleep(0)
         if piece:  # an empty chunk would end the body
             yield piece
 
 
-def _refused(status: int, why: str) -> JSONResponse:
-    inner = {"type": "not_served", "message": why}
-    return JSONResponse({"type": "error", "error": inner}, status)
+def _refused(status: int, reason: str) -> JSONResponse:
+    return JSONResponse({"type": "error", "error": {"type": "not_served", "message": reason}}, status)

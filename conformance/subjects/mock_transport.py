@@ -22,16 +22,16 @@ class ResponseTransport:
 
     def __init__(self, http: Any) -> None:
         self._http = http
-        self._ask: SubjectExchange | None = None
-        self.transport = http.MockTransport(self)
+        self._exchange: SubjectExchange | None = None
+        self.mock = http.MockTransport(self)
 
-    def load(self, ask: SubjectExchange) -> None:
-        self._ask = ask
+    def load(self, exchange: SubjectExchange) -> None:
+        self._exchange = exchange
 
     def __call__(self, request: Any) -> Any:
-        ask = self._ask
-        assert ask is not None
-        streamed = ask.stream and ask.status < 400
+        exchange = self._exchange
+        assert exchange is not None
+        streamed = exchange.stream and exchange.status < 400
         headers = {"content-type": "text/event-stream" if streamed else "application/json"}
-        content: Any = iter(ask.pieces) if streamed else ask.body
-        return self._http.Response(ask.status, headers=headers, content=content, request=request)
+        content: Any = iter(exchange.pieces) if streamed else exchange.body
+        return self._http.Response(exchange.status, headers=headers, content=content, request=request)

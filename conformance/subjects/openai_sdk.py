@@ -32,25 +32,25 @@ class OpenAISDK:
 
     def __init__(self) -> None:
         http = http_of(openai.DefaultHttpxClient)
-        self._served = ResponseTransport(http)
+        self._transport = ResponseTransport(http)
         self._client = openai.OpenAI(
             api_key="none",
             base_url="http://subject.invalid/v1",
             max_retries=0,
-            http_client=http.Client(transport=self._served.transport),
+            http_client=http.Client(transport=self._transport.mock),
         )
 
-    def read(self, ask: SubjectExchange) -> dict[str, Any]:
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls and the text of the SDK's objects."""
-        self._served.load(ask)
+        self._transport.load(exchange)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # for dialects, whose types are not OpenAI's
-            return self._chat(ask) if ask.wire == "openai.chat" else self._responses(ask)
+            return self._chat(exchange) if exchange.wire == "openai.chat" else self._responses(exchange)
 
-    def _chat(self, ask: SubjectExchange) -> dict[str, Any]:
+    def _chat(self, exchange: SubjectExchange) -> dict[str, Any]:
         request: dict[str, Any] = {"model": "m", "messages": []}
         completion: Any
-        if ask.stream:
+        if exchange.stream:
             state = ChatCompletionStreamState()
             for chunk in self._client.chat.completions.create(**request, stream=True):
                 state.handle_chunk(chunk)
@@ -69,16 +69,16 @@ class OpenAISDK:
         text = completion.choices[0].message.content if completion.choices else ""
         return {"calls": calls, "text": text or ""}
 
-    def _responses(self, ask: SubjectExchange) -> dict[str, Any]:
+    def _responses(self, exchange: SubjectExchange) -> dict[str, Any]:
         request: dict[str, Any] = {"model": "m", "input": ""}
         response: Any = None
-        if ask.stream:
+        if exchange.stream:
             with self._client.responses.stream(**request) as stream:
                 for event in stream:
                     if event.type in ("response.completed", "response.incomplete", "response.failed"):
                         response = event.response
             if response is None:
-                raise RuntimeError("the stream ended without its last event")
+                raise RuntimeError("the stream ended without its terminal event")
         else:
             response = self._client.responses.create(**request)
         items = [{**item.model_dump(exclude_unset=True), "type": item.type} for item in response.output]

@@ -22,7 +22,7 @@ from ..errors import InvalidAnswer, UnknownSubject
 MOST_BYTES = 64 * 1024 * 1024
 #: The number of bytes of the beginning, and of the end, of standard error that are reported. Some languages print the
 #: cause first, others last.
-_TOLD = 240
+_STDERR_SHOWN = 240
 _CHUNK = 1 << 16
 #: The maximum number of chunks per read, so that a pipe that fills faster than it is read cannot postpone the deadline.
 _CHUNKS = 16
@@ -35,9 +35,7 @@ class Process:
 
     def __init__(self, command: Sequence[str]) -> None:
         if os.name != "posix":
-            raise UnknownSubject(
-                "programs are put to the suite on POSIX systems only", hint="a Python class works here"
-            )
+            raise UnknownSubject("programs can be tested on POSIX systems only", hint="use a Python class")
         try:
             self._process = subprocess.Popen(
                 command,
@@ -52,69 +50,71 @@ class Process:
         self._in, self._out, self._err = (
             _pipe(pipe) for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)
         )
-        self._held = bytearray()
-        self._looked = 0
-        self._complaint, self._more = bytearray(), b""
+        self._output = bytearray()
+        self._searched = 0
+        self._errors, self._errors_end = bytearray(), b""
         self._open = {self._out: True, self._err: True}
         # Worker processes skip atexit handlers but run multiprocessing's finalizers.
-        self._farewell = util.Finalize(self, _end, args=(self._process,), exitpriority=10)
+        self._finalizer = util.Finalize(self, _end, args=(self._process,), exitpriority=10)
 
     def ask(self, line: bytes, timeout: float) -> bytes:
         """Send a line and return the line that answers it.
 
         ``timeout``: seconds. Raises InvalidAnswer if there is no answer in time, or more than one line.
         """
-        self._take(self._out)
-        if self._held.strip():
-            raise InvalidAnswer("it printed more than one line for one line", hint="print one JSON object a line")
-        self._held.clear()
-        self._looked = 0
+        self._receive(self._out)
+        if self._output.strip():
+            raise InvalidAnswer(
+                "the program printed more than one line for one line", hint="print one JSON object per line"
+            )
+        self._output.clear()
+        self._searched = 0
         unsent = memoryview(line + b"\n")
-        until = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout
         with selectors.DefaultSelector() as selector:
             selector.register(self._in, selectors.EVENT_WRITE)
             for pipe in (pipe for pipe, is_open in self._open.items() if is_open):
                 selector.register(pipe, selectors.EVENT_READ)
-            while (given := self._line()) is None:
-                left = until - time.monotonic()
+            while (answer := self._line()) is None:
+                left = deadline - time.monotonic()
                 if left <= 0:
-                    raise InvalidAnswer(f"no answer within {timeout:g} s{self._said()}")
+                    raise InvalidAnswer(f"no answer within {timeout:g} s{self._stderr()}")
                 ready = selector.select(min(left, _TICK))
                 for key, _ in ready:
                     if key.fileobj is self._in:
                         unsent = self._send(unsent)
                         if not unsent:
                             selector.unregister(self._in)
-                    elif not self._take(key.fileobj):  # type: ignore[arg-type] # they are pipes of ours
+                    elif not self._receive(key.fileobj):  # type: ignore[arg-type] # these are our pipes
                         selector.unregister(key.fileobj)
                 if not self._open[self._out] or (not ready and self._process.poll() is not None):
                     # A child process that holds the pipe open does not count.
-                    self._take(self._out)
-                    if b"\n" not in self._held:
-                        self._ended()
-        return given
+                    self._receive(self._out)
+                    if b"\n" not in self._output:
+                        self._raise_ended()
+        return answer
 
     def end(self) -> None:
         """Kill the program and its process group."""
-        self._farewell()
+        self._finalizer()
 
     def _line(self) -> bytes | None:
         """Return the first line that is not blank, or None.
 
         Raises InvalidAnswer if it is too long or if more lines follow.
         """
-        while (end := self._held.find(b"\n", self._looked)) >= 0:
-            line = bytes(self._held[:end])
-            del self._held[: end + 1]
-            self._looked = 0
+        while (end := self._output.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._output[:end])
+            del self._output[: end + 1]
+            self._searched = 0
             if line.strip():
-                if self._held.strip():
+                if self._output.strip():
                     what = "it printed more than one line for one line"
                     raise InvalidAnswer(what, hint="print one JSON object a line")
                 return line
-        self._looked = len(self._held)
-        if len(self._held) > MOST_BYTES:
-            raise InvalidAnswer(f"its line is longer than {MOST_BYTES:,} bytes")
+        self._searched = len(self._output)
+        if len(self._output) > MOST_BYTES:
+            raise InvalidAnswer(f"the line is longer than {MOST_BYTES:,} bytes")
         return None
 
     def _send(self, unsent: memoryview) -> memoryview:
@@ -125,39 +125,41 @@ class Process:
         except OSError:  # it closed its input: its output shows whether it answered
             return unsent[:0]
 
-    def _take(self, pipe: IO[bytes]) -> bool:
+    def _receive(self, pipe: IO[bytes]) -> bool:
         """Read what a pipe holds now. Return False at its end."""
         for _ in range(_CHUNKS):
-            if not self._open[pipe] or len(self._held) > MOST_BYTES:
+            if not self._open[pipe] or len(self._output) > MOST_BYTES:
                 break
             try:
-                some = os.read(pipe.fileno(), _CHUNK)
+                data = os.read(pipe.fileno(), _CHUNK)
             except BlockingIOError:
                 break
-            if not some:
+            if not data:
                 self._open[pipe] = False
             elif pipe is self._out:
-                self._held += some
-                if b"\n" in some:
+                self._output += data
+                if b"\n" in data:
                     break
             else:
-                room = _TOLD - len(self._complaint)
-                self._complaint += some[:room]
-                self._more = (self._more + some[room:])[-_TOLD:] if len(some) > room else self._more
+                space = _STDERR_SHOWN - len(self._errors)
+                self._errors += data[:space]
+                self._errors_end = (
+                    (self._errors_end + data[space:])[-_STDERR_SHOWN:] if len(data) > space else self._errors_end
+                )
         return self._open[pipe]
 
-    def _ended(self) -> NoReturn:
+    def _raise_ended(self) -> NoReturn:
         try:
             how = f"ended with code {self._process.wait(timeout=1)}"
         except subprocess.TimeoutExpired:
             how = "closed its output"
-        raise InvalidAnswer(f"the program {how}{self._said()}")
+        raise InvalidAnswer(f"the program {how}{self._stderr()}")
 
-    def _said(self) -> str:
-        self._take(self._err)
-        gap = b" ... " if len(self._more) == _TOLD else b""
-        told = (self._complaint + gap + self._more).decode("utf-8", "replace")
-        return f"; on stderr: {' '.join(told.split())}" if told else ""
+    def _stderr(self) -> str:
+        self._receive(self._err)
+        gap = b" ... " if len(self._errors_end) == _STDERR_SHOWN else b""
+        text = (self._errors + gap + self._errors_end).decode("utf-8", "replace")
+        return f"; on stderr: {' '.join(text.split())}" if text else ""
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

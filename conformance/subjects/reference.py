@@ -21,7 +21,7 @@ from . import CLAIMS, FollowUp, SubjectExchange
 _builtins = msgspec.to_builtins
 
 
-class _Lines(logging.Handler):
+class _LogLines(logging.Handler):
     """Collects the log messages while the subject reads."""
 
     def __init__(self) -> None:
@@ -40,16 +40,15 @@ class Reference:
     claims = frozenset(CLAIMS)
     wires = None
 
-    def read(self, ask: SubjectExchange) -> dict[str, Any]:
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the canonical form, as `toolparity normalize` writes it."""
-        log, lines = logging.getLogger("toolparity"), _Lines()
+        log, lines = logging.getLogger("toolparity"), _LogLines()
         before = log.propagate
         log.addHandler(lines)
         log.propagate = False
         try:
-            response = read_answer(ask)
-            choice = response.choices[0].index if response.choices else 0
-            selection = select(response, ask.policy, ask.limit, choice)
+            response = read_answer(exchange)
+            selection = select(response, exchange.policy, exchange.limit, _first_choice(response))
         except ToolparityError as error:
             return {"error": str(error)}
         finally:
@@ -62,17 +61,19 @@ class Reference:
             "log": lines.lines,
         }
 
-    def next_request(self, ask: FollowUp) -> Any:
+    def next_request(self, follow_up: FollowUp) -> Any:
         """Write the conversation, extended by the response and its results, for a wire."""
-        read = ask.ask
-        response = read_answer(read)
-        choice = response.choices[0].index if response.choices else 0
-        selection = select(response, "all", None, choice)
-        results = [ToolResult(one.call_id, [TextPart(one.content)], one.is_error, one.name) for one in ask.results]
-        request = read_request(read.request, read.wire, provider=read.provider)
-        turns = [*request.messages, *answer(response, selection, results)]
-        grown = msgspec.structs.replace(request, messages=turns)
-        body = write_request(grown, ask.to, provider=ask.provider).body
+        exchange = follow_up.exchange
+        response = read_answer(exchange)
+        selection = select(response, "all", None, _first_choice(response))
+        results = [
+            ToolResult(result.call_id, [TextPart(result.content)], result.is_error, result.name)
+            for result in follow_up.results
+        ]
+        request = read_request(exchange.request, exchange.wire, provider=exchange.provider)
+        messages = [*request.messages, *answer(response, selection, results)]
+        extended = msgspec.structs.replace(request, messages=messages)
+        body = write_request(extended, follow_up.to, provider=follow_up.provider).body
         if isinstance(body, dict):
             return body
         from google.protobuf.json_format import MessageToDict
@@ -80,13 +81,17 @@ class Reference:
         return MessageToDict(body, preserving_proto_field_name=True)
 
 
-def read_answer(ask: SubjectExchange) -> Response:
+def _first_choice(response: Response) -> int:
+    return response.choices[0].index if response.choices else 0
+
+
+def read_answer(exchange: SubjectExchange) -> Response:
     """Return the canonical form of a response. Raises ToolparityError."""
-    request = ask.request if isinstance(ask.request, dict) and ask.request.get("tools") else None
-    told: dict[str, Any] = {"provider": ask.provider, "request": request, "status": ask.status}
-    if not ask.stream or (ask.status >= 400 and ask.body[:1] == b"{"):
-        return normalize(ask.body, ask.wire, **told)
-    decoder = StreamDecoder(ask.wire, **told)
-    for piece in ask.pieces:
+    request = exchange.request if isinstance(exchange.request, dict) and exchange.request.get("tools") else None
+    options: dict[str, Any] = {"provider": exchange.provider, "request": request, "status": exchange.status}
+    if not exchange.stream or (exchange.status >= 400 and exchange.body[:1] == b"{"):
+        return normalize(exchange.body, exchange.wire, **options)
+    decoder = StreamDecoder(exchange.wire, **options)
+    for piece in exchange.pieces:
         decoder.feed(piece)
     return decoder.finish()

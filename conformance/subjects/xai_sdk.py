@@ -23,16 +23,16 @@ class XAISDK:
     claims = frozenset(("stream", "text"))
     wires = frozenset(("xai.grpc",))
 
-    def read(self, ask: SubjectExchange) -> dict[str, Any]:
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls that the SDK does not classify as server calls, and the text."""
-        if ask.status >= 400:
-            return {"error": ask.body.decode("utf-8", "replace")}
-        if ask.stream:
+        if exchange.status >= 400:
+            return {"error": exchange.body.decode("utf-8", "replace")}
+        if exchange.stream:
             response = Response(chat_pb2.GetChatCompletionResponse(), None)
-            for piece in ask.pieces:
+            for piece in exchange.pieces:
                 response.process_chunk(chat_pb2.GetChatCompletionChunk.FromString(piece))
         else:
-            response = Response(chat_pb2.GetChatCompletionResponse.FromString(ask.body), None)
+            response = Response(chat_pb2.GetChatCompletionResponse.FromString(exchange.body), None)
         calls = [
             {"id": call.id, "name": call.function.name, "arguments_text": call.function.arguments}
             for call in response.tool_calls

@@ -64,7 +64,7 @@ class Client:
         self.read = read
 
     def next_request(self, ask: FollowUp) -> Any:
-        return {"body": post(ask.ask.base_url + "/chat/completions").decode(), "results": len(ask.results)}
+        return {"body": post(ask.exchange.base_url + "/chat/completions").decode(), "results": len(ask.results)}
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ class Fetched(Reference):
         return super().read(self.fetched(ask))
 
     def next_request(self, ask: FollowUp) -> Any:
-        return super().next_request(replace(ask, ask=self.fetched(ask.ask)))
+        return super().next_request(replace(ask, exchange=self.fetched(ask.exchange)))
 
     def fetched(self, ask: SubjectExchange) -> SubjectExchange:
         body = post(ask.base_url + ENDS[ask.wire], {"stream": ask.stream})
@@ -290,13 +290,13 @@ def raises(ask: SubjectExchange) -> Any:
 @pytest.mark.parametrize(
     ("read", "told"),
     [
-        (lambda ask: {"calls": []}, "it sent no request"),
-        (lambda ask: {"error": "no client"}, "it sent no request; it says: no client"),
-        (raises, "it sent no request; it says: ConnectionError: no way there"),
-        (wrong_end, "it fetched no answer: POST /q1/v1/completions: only POST …/chat/completions is answered"),
-        (wrong_method, "it fetched no answer: GET /q1/v1/chat/completions: only POST"),
-        (streamed, "it asked for a streamed answer, and the question is about a plain one"),
-        (stale, "POST /q0/v1/chat/completions: this is not the base_url of the question"),
+        (lambda ask: {"calls": []}, "the subject sent no request"),
+        (lambda ask: {"error": "no client"}, "the subject sent no request; its error: no client"),
+        (raises, "the subject sent no request; its error: ConnectionError: no way there"),
+        (wrong_end, "the subject fetched no response: POST /q1/v1/completions: only POST …/chat/completions is served"),
+        (wrong_method, "the subject fetched no response: GET /q1/v1/chat/completions: only POST"),
+        (streamed, "the request asks for a streamed response, but the case has a plain one"),
+        (stale, "POST /q0/v1/chat/completions: this is not the base_url of this case"),
     ],
     ids=["none", "none and an error", "raises", "another end", "another method", "another mode", "an old address"],
 )
@@ -317,7 +317,7 @@ def test_a_request_too_many_is_told(client: Make) -> None:
             post(ask.base_url + "/chat/completions")
         return {"calls": []}
 
-    fetched = f"it had fetched the answer \\({MOST_REQUESTS} requests\\), and asked for it"
+    fetched = f"the subject fetched the response \\({MOST_REQUESTS} requests\\), and then too many"
     with pytest.raises(InvalidAnswer, match=fetched):
         client(read).read(PLAIN)
 
@@ -342,9 +342,9 @@ def test_a_program_fetches_its_answers_and_one_that_does_not_is_told_so(tmp_path
         finally:
             subject.close()  # type: ignore[attr-defined]
     assert {one.outcome for one in verdicts["fetches"]} == {"pass", "unsupported"}
-    assert "it sent no request" in verdicts["guesses"][0].reason
+    assert "the subject sent no request" in verdicts["guesses"][0].reason
     assert "no answer within 2 s" in verdicts["hangs"][0].reason
-    assert "it had fetched the answer (1 request)" in verdicts["hangs"][0].reason
+    assert "the subject fetched the response (1 request)" in verdicts["hangs"][0].reason
 
 
 PROGRAM = """
@@ -390,7 +390,7 @@ def test_a_client_that_goes_away_in_the_midst_of_an_answer_disturbs_nobody(
 
 def test_the_next_request_may_be_made_from_the_answer_fetched_again(client: Make) -> None:
     subject = client(lambda ask: {})
-    asked = FollowUp(ask=PLAIN, results=[CallResult("c", "f", "x")], to="openai.chat", provider="openai")
+    asked = FollowUp(exchange=PLAIN, results=[CallResult("c", "f", "x")], to="openai.chat", provider="openai")
     assert subject.next_request(asked) == {"body": PLAIN.body.decode(), "results": 1}
 
 
@@ -404,7 +404,7 @@ def test_whoever_asks_between_the_questions_gets_nothing(client: Make) -> None:
 
     subject = client(read)
     subject.read(PLAIN)
-    assert b"no question is open" in post(bases[0] + "/chat/completions")
+    assert b"no response is served now" in post(bases[0] + "/chat/completions")
 
 
 def test_the_servers_end_with_the_subject(client: Make) -> None:

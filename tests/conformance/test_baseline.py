@@ -77,7 +77,7 @@ def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) 
     told = ["--baseline", str(file)]
     missing = CliRunner().invoke(main, [*CHECK, *told])
     assert missing.exit_code == 4
-    assert "there is no such baseline" in missing.output
+    assert "the baseline does not exist" in missing.output
     file.write_text("[]")
     assert CliRunner().invoke(main, [*CHECK, *told]).exit_code == 1
     file.unlink()
@@ -86,7 +86,7 @@ def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) 
     assert CliRunner().invoke(main, [*CHECK, "--no-baseline"]).exit_code == 1
     mended = CliRunner().invoke(main, ["check", "normalizer", *CHECK[2:], *told])
     assert mended.exit_code == 3, mended.output
-    assert "take it out of the baseline" in mended.output
+    assert "remove the entry from the baseline" in mended.output
     assert CliRunner().invoke(main, [*CHECK, *told, "--no-baseline"]).exit_code == 2
 
 

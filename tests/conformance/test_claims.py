@@ -81,7 +81,7 @@ def test_no_words_are_given_where_there_are_none() -> None:
 
 
 def test_requests_for_others_are_claimed_with_requests() -> None:
-    with pytest.raises(UnknownSubject, match="claims handoff and not answers"):
+    with pytest.raises(UnknownSubject, match="claims handoff, but not answers"):
         claims_of("half", ["handoff"])
 
 
@@ -113,7 +113,7 @@ def test_an_answer_of_no_form_is_a_failure_that_is_told(given: Any) -> None:
 
     (verdict,) = Judge(Odd()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "fail")
-    assert verdict.reason.startswith("its answer cannot be read: ")
+    assert verdict.reason.startswith("invalid answer: ")
 
 
 @pytest.mark.parametrize("made", [None, [], "body", {}, {"messages": 5}, {"messages": [5]}, {"messages": [{}]}])

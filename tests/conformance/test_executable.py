@@ -71,7 +71,9 @@ for line in sys.stdin:
     print(json.dumps({"request": {"results": asked["results"], "to": asked["to"]}}), flush=True)
 """
     )
-    asked = FollowUp(ask=ASK, results=[CallResult("c1", "f", "text")], to="anthropic.messages", provider="anthropic")
+    asked = FollowUp(
+        exchange=ASK, results=[CallResult("c1", "f", "text")], to="anthropic.messages", provider="anthropic"
+    )
     given = subject.next_request(asked)
     assert given == {
         "results": [{"call_id": "c1", "name": "f", "content": "text", "is_error": False}],
@@ -86,8 +88,8 @@ for line in sys.stdin:
         ("time.sleep(60)", "no answer within 0.5 s"),
         ("sys.stdin.readline(); sys.exit(3)", "ended with code 3"),
         ("sys.stdin.readline(); os.kill(os.getpid(), 9)", "ended with code -9"),
-        ("sys.stdin.readline(); print('no json at all', flush=True); time.sleep(60)", "no JSON"),
-        ("sys.stdin.readline(); print('[1, 2]', flush=True); time.sleep(60)", "no JSON object"),
+        ("sys.stdin.readline(); print('no json at all', flush=True); time.sleep(60)", "not JSON"),
+        ("sys.stdin.readline(); print('[1, 2]', flush=True); time.sleep(60)", "not a JSON object"),
         ("sys.stdin.readline(); sys.stderr.write('out of cheese'); sys.exit(1)", "out of cheese"),
         ("sys.stdin.readline(); os.close(1); time.sleep(60)", "closed its output"),
         ("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", "no answer within 0.5 s"),
@@ -96,7 +98,7 @@ for line in sys.stdin:
         ("sys.stdin.readline(); print('[' * 100_000, flush=True); time.sleep(60)", "nested too deep"),
         (
             "sys.stdin.readline(); sys.stdout.buffer.write(bytes(range(128, 256)) + b'\\n'); sys.stdout.flush()",
-            "no JSON",
+            "not JSON",
         ),
         ("print('{}\\n{}', flush=True); time.sleep(60)", "more than one line"),
     ],
@@ -216,11 +218,11 @@ for line in sys.stdin:
     )
     subject._failures = MOST_FAILURES - 2
     for _ in range(2):
-        with pytest.raises(InvalidAnswer, match="no JSON"):
+        with pytest.raises(InvalidAnswer, match="not JSON"):
             subject.read(ASK)
         if subject._failures < MOST_FAILURES:
             assert subject.read(ASK) == {"calls": []}
-    with pytest.raises(InvalidAnswer, match=f"failed {MOST_FAILURES} times and is not asked again"):
+    with pytest.raises(InvalidAnswer, match=f"failed {MOST_FAILURES} times: it is not called again"):
         subject.read(ASK)
 
 
@@ -245,7 +247,7 @@ def test_a_program_that_fails_again_and_again_is_not_asked_again(program: Progra
     for _ in range(PATIENCE):
         with pytest.raises(InvalidAnswer, match="ended with code 1"):
             subject.read(ASK)
-    with pytest.raises(InvalidAnswer, match="not asked again"):
+    with pytest.raises(InvalidAnswer, match="not called again"):
         subject.read(ASK)
 
 
@@ -257,13 +259,13 @@ def test_a_program_that_is_not_there_or_claims_the_unknown_is_no_subject(program
 @pytest.mark.parametrize(
     ("hello", "told"),
     [
-        ({"claims": ["magic"]}, "claims magic"),
+        ({"claims": ["magic"]}, "has unknown claims: magic"),
         ({"claims": [["stream"]]}, "a list of names"),
         ({"claims": "stream"}, "a list of names"),
-        ({"claims": ["handoff"]}, "claims handoff and not answers"),
-        ({"wires": ["openai.caht"]}, "reads openai.caht"),
+        ({"claims": ["handoff"]}, "claims handoff, but not answers"),
+        ({"wires": ["openai.caht"]}, "has unknown wires: openai.caht"),
         ({"wires": "openai.chat"}, "a list of names"),
-        ({"input": "telepathy"}, "takes 'telepathy'"),
+        ({"input": "telepathy"}, "has an unknown input: 'telepathy'"),
     ],
 )
 def test_a_program_that_tells_nonsense_of_itself_is_no_subject(

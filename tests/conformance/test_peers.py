@@ -99,7 +99,7 @@ def test_every_reason_for_which_a_law_is_broken_has_a_reproduction_and_no_other_
 
 def test_each_reproduction_is_a_failure_that_the_baseline_expects_for_its_reason() -> None:
     for case in CASES:
-        named = next((entry for entry in KNOWN[case.subject] if entry.names(*failing(case))), None)
+        named = next((entry for entry in KNOWN[case.subject] if entry.matches(*failing(case))), None)
         assert named is not None, case
         assert named.reason == case.reason, case
 
@@ -205,4 +205,4 @@ def test_a_subject_is_not_put_to_the_dialects_of_providers_that_it_does_not_read
     (verdict,) = Judge(OnlyOpenAI()).result(Case(scenario, surface, mode, "all")).verdicts
     assert verdict.outcome == "unsupported"
     assert whose in verdict.reason
-    assert not Judge(OnlyOpenAI()).supports(Case("single-call", "openai.chat", "plain", "all"))
+    assert not Judge(OnlyOpenAI()).unsupported(Case("single-call", "openai.chat", "plain", "all"))

@@ -68,7 +68,7 @@ def test_a_subject_that_drops_in_silence_gives_a_red_run_that_says_so(repository
     ended = run(repository, "-q", "-k", "parallel-three")
     assert ended.returncode == 1
     assert "12 failed, 24 passed" in ended.stdout
-    assert "dropped-warned: 2 of 3 calls were dropped in silence" in ended.stdout
+    assert "dropped-warned: 2 of 3 calls were dropped without a warning" in ended.stdout
     assert "again:    toolparity check mine:Subject --scenario parallel-three" in ended.stdout
 
 
@@ -82,7 +82,7 @@ def test_a_known_failure_is_expected_and_a_mended_one_fails_the_run(repository: 
     (repository / "mine.py").write_text(GOOD)
     ended = run(repository, "-q", "--parity-baseline", "known.yaml", "--parity-policy", "first")
     assert ended.returncode == 1
-    assert "take it out of the baseline" in ended.stdout
+    assert "remove the entry from the baseline" in ended.stdout
 
 
 @pytest.mark.thorough(keep=3)
@@ -197,4 +197,4 @@ def test_what_a_law_needs_and_the_subject_does_not_claim_is_skipped_and_not_pass
     (repository / "mine.py").write_text(GOOD.replace('{"stream", "select"}', "()"))
     ended = run(repository, "-q", "-rs", "--parity-mode", "stream")
     assert "36 skipped" in ended.stdout
-    assert "it does not claim to read streams" in ended.stdout
+    assert "the subject does not claim to read streams" in ended.stdout

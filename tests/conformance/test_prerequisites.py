@@ -27,6 +27,7 @@ def run(*arguments: str) -> Result:
 def without_cassettes(tmp_path: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(traffic, "path_for", lambda surface, scenario, *, stream: tmp_path / f"{scenario}.yaml")
+        patch.setattr(traffic, "RECORDED", tmp_path)
         traffic.responses.cache_clear()
         yield
     traffic.responses.cache_clear()
@@ -44,7 +45,7 @@ def test_a_cassette_that_is_missing_is_an_error_of_each_case() -> None:
 def test_a_cassette_that_is_missing_ends_a_run_with_4(command: tuple[str, ...]) -> None:
     result = run(*command)
     assert result.exit_code == 4
-    assert "this scenario was not recorded here" in result.output
+    assert "no cassette of this scenario" in result.output
 
 
 @pytest.mark.usefixtures("without_cassettes")
@@ -62,7 +63,7 @@ def test_an_sdk_that_is_not_installed_is_told_so(name: str, monkeypatch: pytest.
     for loaded in [one for one in sys.modules if one.partition(".")[0] == sdk]:
         monkeypatch.setitem(sys.modules, loaded, None)
     monkeypatch.setitem(sys.modules, sdk, None)
-    with pytest.raises(MissingExtra, match=f"{name} needs what is not installed"):
+    with pytest.raises(MissingExtra, match=f"{name} needs a package that is not installed"):
         subject(name)
     assert run("check", name).exit_code == 4
 
@@ -74,13 +75,13 @@ def test_an_sdk_that_is_not_installed_is_told_so(name: str, monkeypatch: pytest.
         ("def f(:", "SyntaxError"),
         ("raise RuntimeError('no key')", "RuntimeError: no key"),
         ("", "has no attribute 'Subject'"),
-        ("class Subject:\n    def __init__(self): raise KeyError('token')", "cannot be made: KeyError"),
-        ("class Subject: ...", "has no read"),
-        ("class Subject:\n    claims = ['answers']\n    def read(self, ask): ...", "has no next_request"),
-        ("class Subject:\n    claims = ['magic']\n    def read(self, ask): ...", "claims magic"),
+        ("class Subject:\n    def __init__(self): raise KeyError('token')", "cannot be instantiated: KeyError"),
+        ("class Subject: ...", "has no method read"),
+        ("class Subject:\n    claims = ['answers']\n    def read(self, ask): ...", "has no method next_request"),
+        ("class Subject:\n    claims = ['magic']\n    def read(self, ask): ...", "has unknown claims: magic"),
         ("class Subject:\n    providers = 'openai'\n    def read(self, ask): ...", "a list of names"),
-        ("class Subject:\n    input = 'ether'\n    def read(self, ask): ...", "takes 'ether'"),
-        ("Subject = 5", "cannot be made"),
+        ("class Subject:\n    input = 'ether'\n    def read(self, ask): ...", "has an unknown input: 'ether'"),
+        ("Subject = 5", "cannot be instantiated"),
     ],
 )
 def test_a_subject_that_cannot_be_had_ends_every_command_with_4(

@@ -18,8 +18,8 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases import scenarios, traffic
 from toolparity.conformance.cases.expected import Expected, ExpectedCall
 from toolparity.conformance.cases.scenarios import Scenario, scenario
-from toolparity.conformance.laws.common import json_equal
-from toolparity.conformance.oracle.prompts import request_body
+from toolparity.conformance.laws.matching import json_equal
+from toolparity.conformance.oracle import oracle
 from toolparity.conformance.runner import judge
 from toolparity.conformance.runner.judge import CaseFilter, Judge
 from toolparity.conformance.subjects.reference import Reference
@@ -61,7 +61,8 @@ def test_every_body_file_belongs_to_a_scenario() -> None:
 def test_the_request_made_for_a_scenario_is_one_that_its_provider_takes(id: str, surface: str) -> None:
     found = SURFACES[surface]
     for stream in (False, True):
-        body = request_body(WRITTEN[id].file, found, stream=stream)
+        file = WRITTEN[id].file
+        body = oracle(found.wire).request_body(file.ask, file.tools, found.model, stream=stream)
         broken = check_request(body, found.wire, provider=found.provider)
         assert [violation.rule for violation in broken if violation.rule not in RESERVED] == []
 
@@ -147,13 +148,13 @@ CALLS = [
 def test_a_policy_splits_what_can_run_and_other_choices_are_dropped(
     policy: str, limit: int | None, kept: list[int], dropped: list[int]
 ) -> None:
-    split = Expected(calls=CALLS, stop="tool_calls").split(policy, limit)
+    split = Expected(calls=CALLS, stop="tool_calls").select(policy, limit)
     assert (split.kept, split.dropped, split.rejected) == (kept, dropped, [1])
 
 
 @pytest.mark.parametrize("dead", [{"complete": False}, {"failed": True}, {"stop": "refusal"}, {"stop": "error"}])
 def test_of_an_answer_that_did_not_come_to_its_end_everything_is_rejected(dead: dict[str, Any]) -> None:
-    split = replace(Expected(calls=CALLS), **dead).split("all")
+    split = replace(Expected(calls=CALLS), **dead).select("all")
     assert (split.kept, split.dropped, split.rejected) == ([], [], [0, 1, 2, 3])
 
 

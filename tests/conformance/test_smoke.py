@@ -29,13 +29,13 @@ def test_the_reference_reads_each_wire_plain_and_streamed() -> None:
     for wire in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"):
         for mode in ("plain", "stream"):
             assert f'ok\t{wire} {mode}\tget_weather({{"city":"Lisbon"}})' in result.output
-    assert "The plug works, and the implementation reads the easy case" in result.output
+    assert "The subject is connected and reads a simple call" in result.output
 
 
 def test_a_program_that_never_says_hello_is_a_broken_plug(tmp_path: Path) -> None:
     result = smoke(program(tmp_path, "time.sleep(60)"), "--timeout", "0.3")
     assert result.exit_code == 4
-    assert "plug\thello\tno answer within 0.3 s" in result.output
+    assert "connection\thello\tno answer within 0.3 s" in result.output
 
 
 def test_a_program_that_hangs_is_waited_for_once(tmp_path: Path) -> None:
@@ -43,8 +43,8 @@ def test_a_program_that_hangs_is_waited_for_once(tmp_path: Path) -> None:
     counts = f"for line in sys.stdin:\n    open({str(asked)!r}, 'a').write('x')\n    time.sleep(60)\n"
     result = smoke(program(tmp_path, HELLO + counts), "--timeout", "2")
     assert result.exit_code == 4
-    assert "plug\tanthropic.messages plain\tno answer within 2 s" in result.output
-    assert "is not asked again" in result.output
+    assert "connection\tanthropic.messages plain\tno answer within 2 s" in result.output
+    assert "is not called again" in result.output
     assert asked.read_text() == "x"
 
 
@@ -52,10 +52,10 @@ def test_a_program_that_hangs_is_waited_for_once(tmp_path: Path) -> None:
     ("rest", "told"),
     [
         ("sys.exit('out of cheese')", "ended with code 1; on stderr: out of cheese"),
-        ("print('<html>', flush=True); time.sleep(60)", "the line is no JSON"),
+        ("print('<html>', flush=True); time.sleep(60)", "the line is not JSON"),
         (
             "print('{}', flush=True)\nfor line in sys.stdin: print('{}', flush=True)",
-            "it holds neither a response nor calls",
+            "the answer has neither a response nor calls",
         ),
     ],
     ids=["dies", "prints garbage", "gives no calls"],
@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_a_broken_plug(tmp_path: Path, rest: str, told: s
     result = smoke(program(tmp_path, f"{HELLO}sys.stdin.readline()\n{rest}"))
     assert result.exit_code == 4
     assert told in result.output
-    assert "The plug is broken" in result.output
+    assert "The connection is broken" in result.output
 
 
 def test_a_program_that_fetches_nothing_is_a_broken_plug(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_a_program_that_fetches_nothing_is_a_broken_plug(tmp_path: Path) -> None
     answers = "for line in sys.stdin: print('{\"calls\": []}', flush=True)"
     result = smoke(program(tmp_path, hello + answers))
     assert result.exit_code == 4
-    assert "plug\topenai.chat stream\tit sent no request" in result.output
+    assert "connection\topenai.chat stream\tthe subject sent no request" in result.output
 
 
 def test_an_interpreter_that_is_not_there_is_a_broken_plug() -> None:
     result = smoke("exec:/nowhere/node subject.mjs")
     assert result.exit_code == 4
-    assert "plug\thello\t/nowhere/node cannot be started" in result.output
+    assert "connection\thello\t/nowhere/node cannot be started" in result.output
 
 
 def test_a_broken_quote_is_a_broken_plug() -> None:

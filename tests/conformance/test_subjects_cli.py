@@ -215,7 +215,7 @@ def test_a_wire_that_is_misspelled_is_no_wire_that_is_left_out(tmp_path: Path, m
     monkeypatch.syspath_prepend(tmp_path)
     result = run("check", "smoked_slip:Subject")
     assert result.exit_code == 4
-    assert "smoked_slip:Subject reads openai" in result.output
+    assert "smoked_slip:Subject has unknown wires: openai" in result.output
 
 
 @pytest.mark.parametrize("wrong", [("--wire", "openai.chatt"), ("--provider", "nobody")])

@@ -46,7 +46,7 @@ def test_every_failure_is_traced_and_most_of_them_to_scenarios() -> None:
 
 def test_reasons_are_in_order_and_say_something() -> None:
     given = coverage.trace().left_out
-    assert list(given) == sorted(given, key=coverage.place)
+    assert list(given) == sorted(given, key=coverage.sort_key)
     assert all(len(reason.split()) >= 8 for reason in given.values())
 
 
@@ -54,7 +54,7 @@ def test_reasons_are_in_order_and_say_something() -> None:
     ("guards", "message"),
     [
         ({}, "IDX-01 has neither"),
-        ({"IDX-999": ["single-call"]}, "IDX-999 is no known failure"),
+        ({"IDX-999": ["single-call"]}, "IDX-999 is not a known failure"),
         ({"MIS-01": ["single-call"]}, r"MIS-01 has scenarios \(single-call\) and a reason"),
     ],
     ids=["a gap", "a stranger", "both"],
@@ -69,7 +69,8 @@ def test_a_hole_in_the_trace_is_named(
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("IDX-01 idx-2", "no id"), ("IDX-10 IDX-2", "not in order"), ("IDX-2 IDX-2", "twice")]
+    ("text", "message"),
+    [("IDX-01 idx-2", "not a failure id"), ("IDX-10 IDX-2", "not sorted"), ("IDX-2 IDX-2", "repeated")],
 )
 def test_a_list_of_failures_that_is_none_is_refused(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -81,4 +82,4 @@ def test_a_list_of_failures_that_is_none_is_refused(
 
 
 def test_numbers_count_as_numbers_in_the_order_of_ids() -> None:
-    assert sorted(["IDX-10", "IDX-2", "ARG-03"], key=coverage.place) == ["ARG-03", "IDX-2", "IDX-10"]
+    assert sorted(["IDX-10", "IDX-2", "ARG-03"], key=coverage.sort_key) == ["ARG-03", "IDX-2", "IDX-10"]

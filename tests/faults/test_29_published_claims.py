@@ -224,7 +224,7 @@ def test_what_is_published_shows_each_withdrawn_accusation_as_not_judged() -> No
         found = [
             one
             for case, one in results().verdicts()
-            if case.subject == name and entry.names(case, one) and one.reason == f"not judged: {entry.reason}"
+            if case.subject == name and entry.matches(case, one) and one.reason == f"not judged: {entry.reason}"
         ]
         assert found, (name, entry)
         assert {one.outcome for one in found} == {"unsupported"}
@@ -239,5 +239,5 @@ def test_only_a_failure_that_an_entry_names_is_withdrawn() -> None:
         ("openai-agents", "order", "fail", "fail"),
         ("openai-sdk", entry.check, "fail", "fail"),
     ):
-        (found,) = withdrawn.applied(result(verdict(outcome, check), subject=name, **place)).verdicts
+        (found,) = withdrawn.apply(result(verdict(outcome, check), subject=name, **place)).verdicts
         assert found.outcome == now, (name, check)

@@ -1,0 +1,175 @@
+"""Laws about the content of an answer: server calls, arguments, the stop reason, unknown content, token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..answer import AnsweredCall
+from ..cases.case import CaseRound, Evidence
+from ..cases.expected import ExpectedCall
+from ..oracle import oracle
+from .law import Failure, declined_cut_response, expected_codes, law, missing_findings
+from .matching import call_list, equals_written_text, json_equal, match_calls
+
+
+@law(
+    "server-side",
+    "A server call never reaches the caller's tools, whatever its name or item type.",
+    applies=lambda evidence: any(round.expected.servers or round.expected.approvals for round in evidence.rounds),
+)
+def server_side(evidence: Evidence) -> Iterator[Failure]:
+    """Check that only client calls are executed.
+
+    Blocks, if claimed, must include the server calls and the approval requests.
+    """
+    for round in evidence.rounds:
+        expected, answer = round.expected, round.answer
+        if not (expected.servers or expected.approvals):
+            continue
+        _, unmatched = match_calls(expected.calls, answer.acted)
+        if unmatched:
+            reason = f"the provider ran {call_list(unmatched)}, and the caller would run it again"
+            yield Failure(round.number, reason, call_list(expected.calls), call_list(answer.acted))
+        if "blocks" in evidence.subject.claims and answer.blocks is not None:
+            tools = [block["tool"] for block in answer.blocks if block["type"] == "server_tool_call"]
+            if tools != expected.servers:
+                yield Failure(round.number, "the blocks do not have the server calls", expected.servers, tools)
+            names = [block["name"] for block in answer.blocks if block["type"] == "approval_request"]
+            if names != expected.approvals:
+                yield Failure(round.number, "the blocks do not have the approval requests", expected.approvals, names)
+
+
+@law(
+    "arguments",
+    "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, never repaired unasked.",
+    applies=lambda evidence: any(
+        round.expected.calls and not declined_cut_response(evidence, round) for round in evidence.rounds
+    ),
+)
+def arguments(evidence: Evidence) -> Iterator[Failure]:
+    """Compare each call's arguments, argument text, kind and status."""
+    for round in evidence.rounds:
+        wanted, answer = round.expected.calls, round.answer
+        if declined_cut_response(evidence, round):
+            continue
+        if answer.error is not None:
+            if wanted and round.expected.complete and not round.expected.failed:
+                yield Failure(round.number, f"the arguments caused an error: {answer.error}")
+            continue
+        yield from missing_findings(evidence, round, "arguments")
+        if not round.expected.complete:
+            continue
+        indexes, unmatched = match_calls(wanted, answer.calls)
+        pairs = [(wanted[n], call) for n, call in zip(indexes, answer.calls, strict=True) if n is not None]
+        for index, expected in enumerate(wanted):
+            if index in indexes:
+                continue
+            renamed = next((call for call in unmatched if call.name == expected.name), None)
+            if renamed is not None:  # otherwise it is lost: law `conservation`
+                unmatched.remove(renamed)
+                pairs.append((expected, renamed))
+        for expected, got in pairs:
+            yield from _compare_call(round.number, expected, got, has_status="status" in evidence.subject.claims)
+
+
+def _compare_call(number: int, expected: ExpectedCall, got: AnsweredCall, *, has_status: bool) -> Iterator[Failure]:
+    name, status = expected.name, expected.status
+    other_text = expected.text is not None and got.text is not None and got.text != expected.text
+    if expected.arguments is not None and not json_equal(
+        {} if got.value in (None, "") else got.value, expected.arguments
+    ):
+        yield Failure(number, f"the arguments of {name} differ", expected.arguments, got.text or got.arguments)
+    elif expected.arguments is None and status != "complete" and isinstance(got.arguments, dict) and got.arguments:
+        if not has_status and (expected.text is None or equals_written_text(expected, got)):
+            return  # passed on unchanged
+        yield Failure(number, f"the {status} arguments of {name} were repaired", expected.text, got.arguments)
+    elif other_text:
+        yield Failure(number, f"the argument text of {name} differs", expected.text, got.text)
+    if got.kind is not None and got.kind != expected.kind:
+        reason = f"{name} is a call of kind {expected.kind}, but is reported as {got.kind}"
+        yield Failure(number, reason, expected.kind, got.kind)
+    if has_status and got.status != status:
+        yield Failure(
+            number, f"the call {name} is {status}, but its status is {got.status or 'missing'}", status, got.status
+        )
+
+
+@law(
+    "stop",
+    "The stop reason is what happened; disagreement with the wire is a finding.",
+    claims=("stop",),
+    applies=lambda evidence: True,
+)
+def stop(evidence: Evidence) -> Iterator[Failure]:
+    """Compare the stop reasons, and whether the request may be retried."""
+    for round in evidence.rounds:
+        expected, answer = round.expected, round.answer
+        if answer.error is not None and expected.failed:
+            continue
+        yield from missing_findings(evidence, round, "stop")
+        wanted, got = expected.retryable, answer.retryable
+        if wanted is not None and got is not None and got != wanted:
+            reason = f"the error must be reported as {'retryable' if wanted else 'not retryable'}"
+            yield Failure(round.number, reason, f"retryable: {wanted}", got)
+        if answer.stop != expected.stop:
+            reason = f"the response ended with {expected.stop}, but the stop reason is {answer.stop}"
+            yield Failure(round.number, reason, expected.stop, answer.stop)
+
+
+def _has_unknown(round: CaseRound) -> bool:
+    return bool(round.expected.opaque or expected_codes(round, "unknown"))
+
+
+@law(
+    "unknown",
+    "Unknown blocks, events, enums and fields are kept and reported, never fatal.",
+    applies=lambda evidence: any(map(_has_unknown, evidence.rounds)),
+)
+def unknown(evidence: Evidence) -> Iterator[Failure]:
+    """Check that the response was read, and that blocks, if claimed, include the unknown ones with their content."""
+    for round in filter(_has_unknown, evidence.rounds):
+        yield from missing_findings(evidence, round, "unknown")
+        if round.answer.error is not None:
+            yield Failure(round.number, f"unknown content caused an error: {round.answer.error}")
+        elif "blocks" in evidence.subject.claims:
+            opaque = [block for block in round.answer.blocks or [] if block["type"] == "opaque"]
+            types = [block["wire_type"] for block in opaque]
+            if types != round.expected.opaque:
+                yield Failure(round.number, "the blocks do not have the unknown ones", round.expected.opaque, types)
+            for block in opaque:
+                if not block["raw"]:
+                    reason = f"only the name of the unknown block {block['wire_type']} is kept"
+                    yield Failure(round.number, reason, "its content", block["raw"])
+
+
+@law(
+    "usage",
+    "Token figures survive, also where they come late, alone or twice.",
+    claims=("usage",),
+    applies=lambda evidence: (
+        evidence.case.policy == "all" and any(_token_counts(evidence, round) for round in evidence.rounds)
+    ),
+)
+def usage(evidence: Evidence) -> Iterator[Failure]:
+    """Compare the token counts. Input includes cached tokens, output includes reasoning tokens."""
+    for round in evidence.rounds:
+        counts, expected = _token_counts(evidence, round), round.expected
+        if counts is None or (round.answer.error is not None and (expected.failed or not expected.complete)):
+            continue
+        got = round.answer.usage or {}
+        for key, value in counts.items():
+            if got.get(key) != value:
+                yield Failure(round.number, f"{key} is {value}, but the answer has {got.get(key)}", counts, got)
+
+
+def _token_counts(evidence: Evidence, round: CaseRound) -> dict[str, int] | None:
+    """Return the token counts that the scenario specifies, or those on the wire.
+
+    For a broken stream only the input counts: its output count is not final.
+    """
+    if declined_cut_response(evidence, round):
+        return None
+    counts = round.expected.usage or oracle(round.exchange.wire).usage(round.exchange)
+    if counts is None or (round.expected.complete and not round.expected.failed):
+        return counts
+    return {key: value for key, value in counts.items() if key != "output_tokens"} or None

@@ -1,0 +1,122 @@
+"""Laws that compare related cases: streamed and plain, other pieces of the same bytes, other providers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolparity.cassettes.surfaces import SURFACES
+
+from ..cases.case import CaseRound, Evidence
+from .law import Failure, law
+from .matching import call_list, comparable_parts
+
+#: The ways in which the bytes are split again (`toolparity.cassettes.chunking`).
+CHUNKINGS = ("ends", "odd", "utf8", "merged", "whole")
+
+
+def _compare(
+    round: CaseRound, other: CaseRound, subject_has_status: bool = True
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the comparable parts of both answers."""
+    parts, others = (comparable_parts(r.answer.acted, r.answer.text, r.answer.stop) for r in (round, other))
+    if not subject_has_status and any(call.status != "complete" for call in other.expected.calls):
+        # Broken arguments are text in a stream and may be parsed JSON in the plain form.
+        parts["calls"], others["calls"] = ([name for name, _ in p["calls"]] for p in (parts, others))
+    return parts, others
+
+
+def _differences(parts: dict[str, Any], others: dict[str, Any]) -> str:
+    return ", ".join(key for key in parts if parts[key] != others[key])
+
+
+def _plain_sibling(evidence: Evidence) -> list[CaseRound] | None:
+    return evidence.sibling(evidence.case._replace(mode="plain"), None)
+
+
+@law(
+    "stream-parity",
+    "The streamed and the plain form of one answer give one canonical response.",
+    claims=("stream",),
+    applies=lambda evidence: (
+        evidence.case.stream
+        and all(round.expected.complete for round in evidence.rounds)
+        and _plain_sibling(evidence) is not None
+    ),
+)
+def stream_parity(evidence: Evidence) -> Iterator[Failure]:
+    """Compare calls, text and stop reason of both modes, round by round.
+
+    Ids and the spelling of arguments are ignored.
+    """
+    has_status = "status" in evidence.subject.claims
+    for streamed, plain in zip(evidence.rounds, _plain_sibling(evidence) or [], strict=False):
+        parts, others = _compare(streamed, plain, has_status)
+        if parts != others:
+            reason = f"streamed and plain differ in {_differences(parts, others)}"
+            yield Failure(streamed.number, reason, others, parts)
+        kinds = [_block_kinds(answer.blocks) for answer in (plain.answer, streamed.answer)]
+        if kinds[0] != kinds[1]:
+            yield Failure(streamed.number, "streamed and plain differ in their blocks", kinds[0], kinds[1])
+
+
+def _block_kinds(blocks: list[dict[str, Any]] | None) -> list[str] | None:
+    """Return the types of the blocks. For reasoning, only whether it has text is compared, because the text varies."""
+    if blocks is None:
+        return None
+    return [
+        "reasoning without text" if block["type"] == "reasoning" and not block["text"] else str(block["type"])
+        for block in blocks
+    ]
+
+
+def _arrives_as_bytes(evidence: Evidence) -> bool:
+    return SURFACES[evidence.case.surface].wire != "xai.grpc"
+
+
+@law(
+    "any-split",
+    "The same bytes, cut at any place, give the same response.",
+    claims=("stream",),
+    # Messages always arrive complete, so they are not split.
+    applies=lambda evidence: evidence.case.stream and evidence.case.policy == "all" and _arrives_as_bytes(evidence),
+)
+def any_split(evidence: Evidence) -> Iterator[Failure]:
+    """Compare the answers to each split with the answers to the recorded pieces."""
+    for chunking in CHUNKINGS:
+        for round, other in zip(evidence.rounds, evidence.sibling(evidence.case, chunking) or [], strict=True):
+            if round.answer != other.answer:
+                reason = f"the same bytes, split differently ({chunking}), give another answer"
+                expected, got = (
+                    call_list(answer.calls) if answer.error is None else answer.error
+                    for answer in (round.answer, other.answer)
+                )
+                yield Failure(round.number, reason, expected, got)
+
+
+@law(
+    "alike",
+    "One scenario, played by all providers, gives one skeleton: client calls in order, the text, the stop.",
+    claims=("stop", "text"),
+    applies=lambda evidence: len(evidence.surfaces) > 1 and _other_surface(evidence) is not None,
+)
+def alike(evidence: Evidence) -> Iterator[Failure]:
+    """Compare the rounds of both surfaces."""
+    other = _other_surface(evidence) or ""
+    siblings = evidence.sibling(evidence.case._replace(surface=other), None) or []
+    for round, sibling in zip(evidence.rounds, siblings, strict=False):
+        if round.expected.failed:
+            continue
+        parts, others = _compare(round, sibling)
+        if parts != others:
+            reason = f"{evidence.case.surface} and {other} differ in {_differences(parts, others)}"
+            yield Failure(round.number, reason, others, parts)
+
+
+def _other_surface(evidence: Evidence) -> str | None:
+    """Return the surface to compare with: the first other one that the subject reads."""
+    case = evidence.case
+    for name in evidence.surfaces:
+        if name != case.surface and evidence.sibling(case._replace(surface=name), None) is not None:
+            return name
+    return None

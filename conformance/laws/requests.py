@@ -1,0 +1,230 @@
+"""Laws about the next request: every call has one result, and nothing that matters is lost on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Wire
+from toolparity.normalizer.requests import check_request
+
+from ..cases.case import CaseRound, Evidence
+from ..cases.expected import ExpectedCall
+from ..oracle import RequestItem, oracle
+from ..subjects import CallResult, FollowUp
+from .law import Failure, law
+from .matching import call_list, json_equal, match_calls
+
+_PROVIDERS: dict[Wire, str] = {
+    "openai.chat": "openai",
+    "openai.responses": "openai",
+    "anthropic.messages": "anthropic",
+    "xai.grpc": "xai",
+}
+
+
+def _answered_rounds(evidence: Evidence) -> list[CaseRound]:
+    """Return the rounds whose calls were answered."""
+    return [round for round in evidence.rounds if round.expected.calls and round.following]
+
+
+def _has_answered_calls(evidence: Evidence) -> bool:
+    return evidence.case.policy == "all" and bool(_answered_rounds(evidence))
+
+
+@law(
+    "answered",
+    "In the next request every call has exactly one result, where and how the provider requires it.",
+    claims=("answers",),
+    applies=_has_answered_calls,
+)
+def answered(evidence: Evidence) -> Iterator[Failure]:
+    """Check that the subject's next request follows the provider's rules and has one result for each call."""
+    for round in _answered_rounds(evidence):
+        number, wire, provider = round.number, round.exchange.wire, round.exchange.provider
+        body = evidence.next_request(follow_up(round, wire, provider))
+        for violation in check_request(body, wire, provider=provider):
+            reason = f"the request breaks the rule {violation.rule}: {violation.message}"
+            yield Failure(number, reason, None, body)
+        items = list(oracle(wire).items(body))
+        call_ids, result_ids = ([item.id for item in items if item.kind == kind] for kind in ("call", "result"))
+        calls, results = Counter(call_ids), Counter(result_ids)
+        made = sum(call.choice == 0 for call in round.expected.calls)
+        if made > calls.total():
+            yield Failure(number, "calls are missing in the next request", made, dict(calls))
+        if calls == results and call_ids != result_ids:
+            yield Failure(number, "the results are not in the order of the calls", call_ids, result_ids)
+        for result in lost_results(round, body, wire):
+            yield Failure(number, "a result is missing or answers another call", result, None)
+        yield from _unmarked_failures(round, oracle(wire).failed_results(body))
+        if calls != results:
+            missing, surplus = (", ".join(left) or "none" for left in (calls - results, results - calls))
+            reason = f"calls without a result: {missing}; results without a call: {surplus}"
+            yield Failure(number, reason, dict(calls), dict(results))
+
+
+def _unmarked_failures(round: CaseRound, marked: set[str] | None) -> Iterator[Failure]:
+    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01)."""
+    if marked is None:
+        return
+    indexes, _ = match_calls(round.expected.calls, round.answer.calls)
+    for index, call in zip(indexes, round.answer.calls, strict=True):
+        if index is None or call.id is None or round.expected.calls[index].choice:
+            continue
+        failed = round.expected.calls[index].failed or index not in round.expected.runnable
+        if failed and call.id not in marked:
+            yield Failure(round.number, f"the result of {call.name} is not marked as an error", "is_error", call.id)
+
+
+@law(
+    "replay",
+    "History goes back to its own provider byte-faithful: signatures, opaque items, ids.",
+    claims=("answers",),
+    applies=lambda evidence: evidence.case.policy == "all" and any(round.following for round in evidence.rounds),
+)
+def replay(evidence: Evidence) -> Iterator[Failure]:
+    """Check that the next request holds each signature, encrypted state and id of the response unchanged.
+
+    It must also hold the calls and the text of the response, and the earlier texts of the user.
+    """
+    for round in evidence.rounds:
+        if not round.following:
+            continue
+        number, wire = round.number, round.exchange.wire
+        body = evidence.next_request(follow_up(round, wire, round.exchange.provider))
+        sent = json_codec.text(body)
+        parts = [("part", value) for value in round.expected.back]
+        for kind, value in [*oracle(wire).returned_values(round.exchange), *parts]:
+            if json_codec.text(value)[1:-1] not in sent:
+                yield Failure(number, f"a {kind} of the response is missing in the request", value[:80], "missing")
+        for call in lost_calls(round, body, wire):
+            reason = f"the request does not have {call.name} with the model's arguments"
+            yield Failure(number, reason, call_list([call]), None)
+        if round.expected.text not in _model_text(body, wire):
+            yield Failure(number, "the text beside the calls is missing in the request", round.expected.text)
+        texts = list(oracle(wire).texts(body, "user"))
+        for text in oracle(wire).texts(round.exchange.request, "user"):
+            if text not in texts:
+                yield Failure(number, "the user's text is missing in the request", text)
+
+
+@law(
+    "handoff",
+    "History from any wire, sent to any other, is legal there, and what could not be carried is reported.",
+    claims=("answers", "handoff"),
+    applies=_has_answered_calls,
+)
+def handoff(evidence: Evidence) -> Iterator[Failure]:
+    """Check, for each other wire, that the request follows its rules and contains every call, result and text."""
+    for round in _answered_rounds(evidence):
+        for wire, provider in _PROVIDERS.items():
+            if wire == round.exchange.wire:
+                continue
+            body = evidence.next_request(follow_up(round, wire, provider))
+            for violation in check_request(body, wire, provider=provider):
+                reason = f"the request for {wire} breaks the rule {violation.rule}: {violation.message}"
+                yield Failure(round.number, reason, None, body)
+            for call in lost_calls(round, body, wire):
+                reason = f"the request for {wire} does not have {call.name} with the model's arguments"
+                yield Failure(round.number, reason, call_list([call]), None)
+            for result in lost_results(round, body, wire):
+                reason = f"the request for {wire} does not have a result at its call"
+                yield Failure(round.number, reason, result, None)
+            if round.expected.text not in _model_text(body, wire):
+                reason = f"the request for {wire} does not have the text beside the calls"
+                yield Failure(round.number, reason, round.expected.text)
+
+
+def follow_up(round: CaseRound, to: Wire, provider: str) -> FollowUp:
+    """Return the request that follows a round, with a result for each runnable call.
+
+    A result has the id that the subject gave the call. The results are in reverse order, as if the last call finished
+    first (failures ORD-01, XAI-01).
+    """
+    expected = round.expected
+    indexes, _ = match_calls(expected.calls, round.answer.calls)
+    results = [
+        CallResult(call.id or "", call.name, _result(round, index), expected.calls[index].failed)
+        for index, call in zip(indexes, round.answer.calls, strict=True)
+        if index is not None and index in expected.runnable
+    ]
+    return FollowUp(exchange=round.exchange, results=results[::-1], to=to, provider=provider)
+
+
+def _result(round: CaseRound, index: int) -> str:
+    """Return the result of a call."""
+    call = round.expected.calls[index]
+    return f"the result of {call.name} ({index + 1})" if call.result is None else call.result
+
+
+def _model_text(body: Any, wire: str) -> str:
+    return "".join(oracle(wire).texts(body, "assistant"))
+
+
+def lost_results(round: CaseRound, body: Any, wire: str) -> Iterator[str]:
+    """Yield the results that are missing in a request, or that answer another call there."""
+    results = [item for item in oracle(wire).items(body) if item.kind == "result"]
+    for index, call in _sent_calls(round, body, wire):
+        result = _result(round, index)
+        if not any(_has_result(item.content, result) for item in results if call is None or item.id == call.id):
+            yield result
+
+
+def lost_calls(round: CaseRound, body: Any, wire: str) -> Iterator[ExpectedCall]:
+    """Yield the calls that are missing in a request, or have another name or other arguments there."""
+    for index, call in _sent_calls(round, body, wire):
+        if call is None:
+            yield round.expected.calls[index]
+
+
+def _sent_calls(round: CaseRound, body: Any, wire: str) -> Iterator[tuple[int, RequestItem | None]]:
+    """Yield the index of each runnable call, with the item that represents it in a request, or None.
+
+    Both are matched from the end, because earlier rounds may contain equal calls.
+    """
+    free = [item for item in oracle(wire).items(body) if item.kind == "call"][::-1]
+    for index in reversed(round.expected.runnable):
+        call = round.expected.calls[index]
+        # On another wire the name may have a suffix, because names can collide.
+        named = [
+            i for i in free if i.name == call.name or (wire != round.exchange.wire and i.name.startswith(call.name))
+        ]
+        item = next((item for item in named if _has_arguments(item.content, call)), None)
+        if item is not None:
+            free.remove(item)
+        yield index, item
+
+
+def _has_arguments(content: Any, call: ExpectedCall) -> bool:
+    """Return whether arguments in a request, as text or as an object, are those of a call."""
+    if call.arguments is None and content == call.text:
+        return True
+    if isinstance(content, str):
+        try:
+            content = json_codec.decode(content) if content.strip() else {}
+        except ValueError:
+            return False
+    if call.arguments is None:  # free text, on a wire that only has objects
+        return isinstance(content, dict) and call.text in content.values()
+    return json_equal({} if content is None else content, call.arguments)
+
+
+def _has_result(content: Any, result: str) -> bool:
+    """Return whether the content of an item has a result, as text or, if it is JSON, as a value."""
+    sent = json_codec.text(content)
+    if json_codec.text(result)[1:-1] in sent or result in sent:
+        return True
+    try:
+        value = json_codec.decode(result)
+    except ValueError:
+        return False
+    return isinstance(value, (dict, list)) and _is_within(content, value)
+
+
+def _is_within(body: Any, value: Any) -> bool:
+    if body == value:
+        return True
+    members = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return any(_is_within(member, value) for member in members)
