@@ -85,7 +85,7 @@ def apply_baseline(results: Sequence[Result], entries: Sequence[BaselineEntry]) 
             elif verdict.outcome == "pass":
                 passing[match] = passing[match] or (number, index)
         marked.append(replace(result, verdicts=verdicts) if verdicts != result.verdicts else result)
-    reason = "the baseline expects a failure, but the check passes: remove the entry from the baseline"
+    reason = "the check passes now: remove the entry from the baseline"
     for fails, passed in zip(failing, passing, strict=True):
         if passed is not None and not fails:
             number, index = passed

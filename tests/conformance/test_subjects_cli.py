@@ -153,9 +153,9 @@ SUBJECTS = {
 @pytest.mark.parametrize(
     ("kind", "code", "said"),
     [
-        ("right", 0, "reads the easy case"),
-        ("wrong", 1, "The plug works; the implementation"),
-        ("formless", 4, "The plug is broken"),
+        ("right", 0, "reads a simple call"),
+        ("wrong", 1, "is connected, but its answers differ"),
+        ("formless", 4, "The connection is broken"),
     ],
 )
 def test_smoke_tells_a_broken_plug_from_a_broken_implementation(
@@ -201,7 +201,7 @@ class Subject:
 def test_smoke_blames_the_plug_where_the_subject_cannot_be_had() -> None:
     result = run("smoke", "no_such_module:Subject")
     assert result.exit_code == 4
-    assert "The plug is broken" in result.output
+    assert "The connection is broken" in result.output
 
 
 def test_smoke_of_a_subject_that_reads_no_wire_ran_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
