@@ -22,13 +22,21 @@ from .machine.inputs import AddNote, AnswerFailed, AnswerReceived
 from .machine.state import TurnState
 
 #: Statuses of an overloaded provider: rate limited (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
-_OVERLOADED = (429, 503, 529)
+_OVERLOAD_STATUSES = (429, 503, 529)
 #: Parts of error types that mean the same, for errors without a status (inside a stream that began with status 200).
-_WORDS = ("overload", "rate_limit", "ratelimit", "resource_exhausted", "too_many_requests", "throttl", "slow_down")
+_OVERLOAD_WORDS = (
+    "overload",
+    "rate_limit",
+    "ratelimit",
+    "resource_exhausted",
+    "too_many_requests",
+    "throttl",
+    "slow_down",
+)
 #: Parts of error types for limits that waiting does not lift: OpenAI sends `insufficient_quota`, `billing_…` with 429.
-_SPENT = ("quota", "billing", "credit")
+_QUOTA_WORDS = ("quota", "billing", "credit")
 #: With more doublings, a float of seconds overflows.
-_DOUBLINGS = 1000
+_MAX_DOUBLINGS = 1000
 
 
 class Backoff(Struct, frozen=True):
@@ -50,9 +58,9 @@ class Backoff(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for name in ("attempts", "first", "longest"):
-            given = getattr(self, name)
-            if not given >= 0:
-                raise PolicyError(f"{name} must be >= 0, got {given}", hint="give a number, 0 or more")
+            value = getattr(self, name)
+            if not value >= 0:
+                raise PolicyError(f"{name} must be >= 0, got {value}")
 
     def seconds(self, attempt: int, demanded: float | None = None) -> float | None:
         """Return the seconds to wait after this attempt (counted from 1), or None if the round is not retried.
@@ -63,7 +71,7 @@ class Backoff(Struct, frozen=True):
             return None
         wait = demanded
         if not wait:
-            doubled = self.first * 2.0 ** min(attempt - 1, _DOUBLINGS)
+            doubled = self.first * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
             wait = min(self.longest, doubled) * (0.5 + 0.5 * self.jitter())
         return wait if self.allows(wait) else None
 
@@ -81,7 +89,7 @@ class Retries:
 
     def __init__(self, backoff: Backoff | None) -> None:
         self._backoff = backoff
-        self._asked: Counter[int] = Counter()
+        self._attempts: Counter[int] = Counter()
 
     def after(self, state: TurnState, input: AnswerReceived | AnswerFailed) -> tuple[AddNote, float] | None:
         """Return the note of a retry and the seconds to wait before it, or None if the answer is not retried.
@@ -96,11 +104,11 @@ class Retries:
             return None
         if not is_overload(error) or (response is not None and ran_elsewhere(response)):
             return None
-        attempt = self._asked[round.round_number] + 1
+        attempt = self._attempts[round.round_number] + 1
         seconds = self._backoff.seconds(attempt, input.retry_after)
         if seconds is None:
             return None
-        self._asked[round.round_number] = attempt
+        self._attempts[round.round_number] = attempt
         data = {
             "attempt": attempt + 1,
             "seconds": seconds,
@@ -119,11 +127,11 @@ class Retries:
 def is_overload(error: Error) -> bool:
     """Return whether the provider is overloaded, so that the same request may succeed later."""
     kind = error.type.lower()
-    if error.retryable is False or any(word in kind for word in _SPENT):
+    if error.retryable is False or any(word in kind for word in _QUOTA_WORDS):
         return False
     if error.status is not None and error.status >= 400:
-        return error.status in _OVERLOADED
-    return any(word in kind for word in _WORDS)
+        return error.status in _OVERLOAD_STATUSES
+    return any(word in kind for word in _OVERLOAD_WORDS)
 
 
 def ran_elsewhere(response: Response) -> bool:

@@ -48,17 +48,17 @@ def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | N
     a retry and returns infinity.
     """
     pairs: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers or ()
-    found = {_text(name).lower(): _text(value) for name, value in pairs}
-    pushback = _number(found.get("grpc-retry-pushback-ms"))
+    values = {_text(name).lower(): _text(value) for name, value in pairs}
+    pushback = _number(values.get("grpc-retry-pushback-ms"))
     if pushback is not None:
         return pushback / 1000 if pushback >= 0 else math.inf
-    milliseconds = _number(found.get("retry-after-ms"))
+    milliseconds = _number(values.get("retry-after-ms"))
     if milliseconds is not None and milliseconds >= 0:
         return milliseconds / 1000
-    value = found.get("retry-after")
+    value = values.get("retry-after")
     seconds = _number(value)
     if seconds is None and value is not None:
-        until, since = _date(value), _date(found.get("date"))
+        until, since = _date(value), _date(values.get("date"))
         seconds = max(0.0, until - (since if since is not None else now())) if until is not None else None
     return seconds if seconds is not None and seconds >= 0 else None
 

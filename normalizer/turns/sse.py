@@ -90,13 +90,13 @@ async def events(
     (UnknownTurn) are raised before the first chunk.
     """
     loop = asyncio.get_running_loop()
-    after = await _place(source, turn, last_event_id)
+    after = await _start(source, turn, last_event_id)
     if retry is not None:
         yield f"retry: {retry}\n\n".encode()
-    with source.listen(turn) as bell:
+    with source.listen(turn) as written:
         quiet_since = loop.time()
         while True:
-            bell.clear()
+            written.clear()
             page = await source.events(turn, after)
             for row in page.events:
                 yield frame(row.seq, row.type, row.data)
@@ -109,24 +109,20 @@ async def events(
                 yield _COMMENT
                 quiet_since = loop.time()
             else:
-                await _rung(bell, min(poll, left))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(written.wait(), min(poll, left))
 
 
 async def over(source: EventSource, turn: str, last_event_id: str | int | None = None) -> bool:
     """Return whether the turn is over and has no event after ``last_event_id``."""
-    after = await _place(source, turn, last_event_id)
+    after = await _start(source, turn, last_event_id)
     page = await source.events(turn, after, limit=1)
     return page.over and not page.events
 
 
-async def _place(source: EventSource, turn: str, last_event_id: str | int | None) -> int:
+async def _start(source: EventSource, turn: str, last_event_id: str | int | None) -> int:
     """Return the number after which to start, -1 if the id is not the number of an event of this turn."""
     text = "" if last_event_id is None else str(last_event_id).strip()
     after = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     page = await source.events(turn, after, limit=0)
     return after if after < page.seq else -1
-
-
-async def _rung(bell: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(bell.wait(), seconds)

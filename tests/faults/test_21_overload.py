@@ -432,7 +432,7 @@ def test_the_grpc_client_passes_on_the_wait_of_a_refusal() -> None:
         def trailing_metadata(self) -> Any:
             return (("retry-after", "4"),)
 
-    made = Client("grok", sdk=object())._ended(Refused(), False)
+    made = Client("grok", sdk=object())._error(Refused(), False)
     assert isinstance(made, Response)
     assert made.error is not None
     assert (made.error.status, demanded(made)) == (429, 4.0)

@@ -105,17 +105,17 @@ def _url(url: str | URL | Path) -> URL:
     if isinstance(url, Path):
         return URL.create("sqlite", database=str(url))
     try:
-        made = sa.make_url(url)
+        parsed = sa.make_url(url)
     except ArgumentError:
         raise LogFailed("invalid database URL", hint="sqlite:///turns.db or postgresql://user@host/name") from None
-    backend = made.get_backend_name()
+    backend = parsed.get_backend_name()
     if backend in ("postgresql", "postgres"):
-        return made.set(drivername="postgresql+psycopg")
+        return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise LogFailed(f"unsupported database: {backend}", hint="use SQLite or PostgreSQL")
-    if made.database in (None, "", ":memory:") or "mode=memory" in str(made):
+    if parsed.database in (None, "", ":memory:") or "mode=memory" in str(parsed):
         raise LogFailed("a turn log cannot be in memory", hint="pass a file: sqlite:///turns.db")
-    return made.set(drivername="sqlite")
+    return parsed.set(drivername="sqlite")
 
 
 def _sqlite_connected(connection: Any, record: Any) -> None:

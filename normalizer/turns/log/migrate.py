@@ -56,8 +56,8 @@ def _version(connection: Connection) -> str | None:
     """Return the version of the database, None if it has no version table."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
-    found: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))
-    return found
+    version: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))
+    return version
 
 
 def _run(connection: Connection, version: str | None) -> None:
@@ -71,7 +71,7 @@ def _run(connection: Connection, version: str | None) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if version is not None and version not in known:
         raise NewerLog(
-            f"the turn log is of version {version}",
+            f"unknown version of the turn log: {version}",
             where=connection.engine.url.render_as_string(hide_password=True),
             hint=f"this program knows up to {LATEST}: use a later one, or another database",
         )

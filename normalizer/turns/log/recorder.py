@@ -151,7 +151,7 @@ class LogObserver(Observer):
         if state is not None:
             inserts.append((statements.call, list(call_rows(self._saved, state))))
             initial = [_initial(self.state, state)] if self._steps.begins else []
-            inserts.append((statements.state, [self._change(one) for one in (*initial, state)]))
+            inserts.append((statements.state, [self._change(saved) for saved in (*initial, state)]))
             begins_with, ends_with = begins_with + len(initial), self._state_number
         steps = self._steps.rows(first, events, begins_with, ends_with)
         inserts.append((statements.step, [{**asdict(step), "input": pack(step.input)} for step in steps]))

@@ -14,18 +14,13 @@
 `notes` are what a turn reports of its phases and recoveries. `recording` records a turn and replays it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .assembler import Orchestrated
-    from .breakers import Breakers
-    from .context import Built, ContextBuilder
-    from .coordinator import Coordinator
-    from .limits import Limits
-    from .memory import Session, session_of
-    from .recording import RecordingObserver, record, replay
+from .assembler import Orchestrated
+from .breakers import Breakers
+from .context import Built, ContextBuilder
+from .coordinator import Coordinator
+from .limits import Limits
+from .memory import Session, session_of
+from .recording import RecordingObserver, record, replay
 
 __all__ = [
     "Coordinator",
@@ -40,26 +35,3 @@ __all__ = [
     "RecordingObserver",
     "replay",
 ]
-
-_HOMES = {
-    "Coordinator": "coordinator",
-    "Limits": "limits",
-    "Orchestrated": "assembler",
-    "Breakers": "breakers",
-    "ContextBuilder": "context",
-    "Built": "context",
-    "Session": "memory",
-    "session_of": "memory",
-    "record": "recording",
-    "RecordingObserver": "recording",
-    "replay": "recording",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return globals().setdefault(name, getattr(import_module(f".{home}", __name__), name))

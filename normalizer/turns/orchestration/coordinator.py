@@ -189,13 +189,13 @@ class Coordinator:
             elif self._all_failed(after):
                 inputs = [Finalize("all_tools_failed"), *inputs]
             after, effects = _ahead(state, inputs)
-        found = phases(after, effects)
-        for phase in found:
+        after_phases = phases(after, effects)
+        for phase in after_phases:
             if isinstance(phase, ReasoningPhase):
                 await self._notify(phase, after)
         if after.ending == "all_tools_failed" and state.ending is None:
             self._recover(len(state.rounds), "session", "all tools failed, round after round")
-        current = [self._final(phase, after) if isinstance(phase, FinalPhase) else phase for phase in found]
+        current = [self._final(phase, after) if isinstance(phase, FinalPhase) else phase for phase in after_phases]
         notes = [to_input(note) for note in (*self._pending, *current)]
         self._pending.clear()
         for effect in effects:

@@ -86,22 +86,22 @@ OrchestrationNote = Phase | Recovery | RetryNote
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
     """Return the phases that one step of the machine ends and begins. ``state``: the state after the step."""
-    found: list[Phase] = []
+    result: list[Phase] = []
     for effect in effects:
         event = effect.event if isinstance(effect, Emit) else None
         if isinstance(event, CallsKnown) and event.kept:
-            found.append(ToolExecutionPhase(event.round, [(ref.id, ref.name) for ref in event.kept]))
+            result.append(ToolExecutionPhase(event.round, [(ref.id, ref.name) for ref in event.kept]))
         elif isinstance(event, RoundFinished):
             results = state.rounds[event.round - 1].tool_results
             if results:
                 succeeded = [result.call_id for result in results if not result.is_error]
                 failed = [result.call_id for result in results if result.is_error]
-                found.append(SynthesisPhase(event.round, succeeded, failed))
+                result.append(SynthesisPhase(event.round, succeeded, failed))
         elif isinstance(effect, Ask) and state.round is not None:
-            found.append(ReasoningPhase(effect.round, state.round.attempt, effect.last))
+            result.append(ReasoningPhase(effect.round, state.round.attempt, effect.last))
         elif isinstance(effect, StopTasks) and state.termination is not None:
-            found.append(FinalPhase(len(state.rounds), state.termination))
-    return found
+            result.append(FinalPhase(len(state.rounds), state.termination))
+    return result
 
 
 def to_input(note: OrchestrationNote) -> AddNote:

@@ -225,7 +225,7 @@ def test_a_database_of_a_later_version_is_refused_and_left_alone(url: URL) -> No
         made = asyncio.run(recorded(log))
     rows(url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     for attempt in (Log, upgrade):
-        with pytest.raises(NewerLog, match=f"version 9999.*knows up to {LATEST}"):
+        with pytest.raises(NewerLog, match=f"version of the turn log: 9999.*knows up to {LATEST}"):
             attempt(url)
     assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [("9999",)]
     assert rows(url, "SELECT id FROM turns") == [(made.state.id,)]
