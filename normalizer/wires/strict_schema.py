@@ -10,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .write_context import WriteContext
+
 _MAPS = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
+
+
+def fits_strict(name: str, schema: Any, context: WriteContext) -> bool:
+    """Report whether strict mode accepts the schema of the tool ``name``, and report a loss if not."""
+    if not any(lacking_for_strict(schema)):
+        return True
+    context.lose("param", f"strict: the schema of {name} does not fit strict mode; strict was set to false")
+    return False
 
 
 def lacking_for_strict(schema: Any) -> Iterator[str]:
@@ -19,30 +29,30 @@ def lacking_for_strict(schema: Any) -> Iterator[str]:
     waiting: list[tuple[str, Any]] = [("", schema)]
     seen = set[int]()  # a schema built in Python may contain itself
     while waiting:
-        place, node = waiting.pop()
+        path, node = waiting.pop()
         if not isinstance(node, dict) or id(node) in seen:
             continue
         seen.add(id(node))
-        yield from (f"{place}: {lack}" if place else lack for lack in _lacks(node, not place))
-        inner = [(f"{member}.{name}", one) for member in _MAPS for name, one in _named(node.get(member))]
+        yield from (f"{path}: {lack}" if path else lack for lack in _lacks(node, not path))
+        inner = [(f"{member}.{name}", schema) for member in _MAPS for name, schema in _members(node.get(member))]
         for member in _LISTS:
             listed = node.get(member)
-            inner += [(f"{member}[{n}]", one) for n, one in enumerate(listed if isinstance(listed, list) else ())]
+            inner += [(f"{member}[{n}]", schema) for n, schema in enumerate(listed if isinstance(listed, list) else ())]
         inner.append(("items", node.get("items")))
-        waiting += [(f"{place}.{step}" if place else step, one) for step, one in reversed(inner)]
+        waiting += [(f"{path}.{step}" if path else step, schema) for step, schema in reversed(inner)]
 
 
 def _lacks(node: dict[str, Any], root: bool) -> Iterator[str]:
     kind, properties, required = node.get("type"), node.get("properties"), node.get("required")
-    named = set(properties) if isinstance(properties, dict) else set()
-    if not (root or named or kind == "object" or (isinstance(kind, list) and "object" in kind)):
+    names = set(properties) if isinstance(properties, dict) else set()
+    if not (root or names or kind == "object" or (isinstance(kind, list) and "object" in kind)):
         return
-    given = [one for one in required if isinstance(one, str)] if isinstance(required, list) else []
+    listed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     if node.get("additionalProperties") is not False:
         yield "additionalProperties is not false"
-    if missing := named.difference(given):
+    if missing := names.difference(listed):
         yield f"not required: {', '.join(sorted(map(str, missing)))}"
 
 
-def _named(given: Any) -> list[tuple[str, Any]]:
-    return list(given.items()) if isinstance(given, dict) else []
+def _members(value: Any) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from ..conversation import Encoded, Loss
+from ..conversation import Encoded, Loss, Request
 from .registry import wire_name
 
+T = TypeVar("T")
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 #: The loss codes of requests to another wire or provider, with their meanings.
@@ -48,6 +48,13 @@ LOSSES: dict[str, str] = {
 }
 
 
+def shallow_copy(value: T) -> T:
+    """Return a copy with the same attributes; `copy.copy` takes several times as long."""
+    other = object.__new__(type(value))
+    other.__dict__.update(value.__dict__)
+    return other
+
+
 class IdStyle(Struct, frozen=True):
     """The call ids that a target accepts, and how to alias others.
 
@@ -70,15 +77,31 @@ class NameStyle(Struct, frozen=True):
 
 
 class WriteContext:
-    """State of writing one request: its losses, and the aliases of ids and names (``alias -> canonical``)."""
+    """State of writing one request: its losses, and the aliases of ids and names (``alias -> canonical``).
 
-    def __init__(self, wire: str, provider: str | None, ids: IdStyle, names: NameStyle) -> None:
+    ``same_wire``: the request came from the target wire. ``own``: it goes back to its origin, so that extra members and
+    opaque parts are kept; by default the same as ``same_wire``.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        wire: str,
+        provider: str | None,
+        ids: IdStyle,
+        names: NameStyle,
+        own: bool | None = None,
+    ) -> None:
         self.wire = wire
         self.provider = provider
+        self.same_wire = request.wire == wire
+        self.own = self.same_wire if own is None else own
         self.losses: list[Loss] = []
         self.repairs: list[Loss] = []
         self.ids: dict[str, str] = {}
         self.names: dict[str, str] = {}
+        #: index of the message that is being written, for losses; None outside of the messages
+        self.message: int | None = None
         self._id_style = ids
         #: whether the target accepts an id unchanged
         self.takes_id = re.compile(ids.pattern).fullmatch
@@ -89,7 +112,7 @@ class WriteContext:
 
     def fork(self) -> WriteContext:
         """Return an independent copy, for another request that begins with the same turns."""
-        other = copy(self)
+        other = shallow_copy(self)
         other.losses, other.repairs = self.losses[:], self.repairs[:]
         other.ids, other.names, other.named = self.ids.copy(), self.names.copy(), self.named.copy()
         return other
@@ -102,12 +125,27 @@ class WriteContext:
         """Report a repair by the pairing of calls and tool results. ``turn``: index of the turn."""
         self.repairs.append(Loss(code, message, turn))
 
-    def lose(self, code: str, message: str = "", turn: int | None = None, block: int | None = None) -> None:
+    def lose(self, code: str, detail: str = "", block: int | None = None) -> None:
         """Report a loss by its code in `LOSSES`, which also gives the default message.
 
-        ``turn`` and ``block``: indexes in the conversation.
+        The loss concerns the message that is being written. ``block``: index of the block in it.
         """
-        self.losses.append(Loss(code, message or LOSSES[code], turn, block))
+        self.losses.append(Loss(code, detail or LOSSES[code], self.message, block))
+
+    def lose_extra(self, extra: dict[str, Any], owner: str = "", block: int | None = None, *known: str) -> None:
+        """Report the loss `extra` if members of an ``extra`` are left out that are not in ``known``.
+
+        ``owner``: the object that has the members.
+        """
+        if extra and (lost := unrepresented(extra, *known)):
+            self.lose("extra", f"left out{owner and f' of {owner}'}: {', '.join(lost)}", block)
+
+    def kept_extra(self, extra: dict[str, Any]) -> dict[str, Any]:
+        """Return an ``extra`` if the request goes back to its origin, else report its loss and return none of it."""
+        if self.own or not extra:
+            return extra
+        self.lose_extra(extra)
+        return {}
 
     def id(self, canonical: str) -> str:
         """Return the id on the wire: unchanged if the target accepts it, else an alias made from it alone."""
@@ -159,7 +197,8 @@ def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[s
 #: Key of `extra` under which readers keep members that are empty or only repeat other members.
 REPEATED = "repeated"
 #: Keys of `extra` under which readers keep the original spelling. They are not members of the wire.
-HINTS = frozenset(("as_written", "behind", "instructions", "legacy_functions", REPEATED))
+AS_WRITTEN = "as_written"
+HINTS = frozenset((AS_WRITTEN, "behind", "instructions", "legacy_functions", REPEATED))
 #: Hints, and members with a wire's internal data: positions, item ids, statuses.
 _BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions", "behind"}
 #: Members of a tool result that canonical fields also represent. A `name` in its ``extra`` is not its tool's name.
@@ -178,7 +217,7 @@ def unrepresented(extra: dict[str, Any], *known: str) -> list[str]:
     ]
 
 
-def detail_of(extra: dict[str, Any]) -> str | None:
+def image_detail(extra: dict[str, Any]) -> str | None:
     """Return the requested image detail, such as "low" or "high", from the ``extra`` of a part, or None.
 
     Each wire keeps it in a different member.

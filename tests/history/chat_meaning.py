@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from toolparity.normalizer.conversation import Assistant, Message, Request
 from toolparity.normalizer.model import Block, Opaque, ServerToolResult
-from toolparity.normalizer.wires.openai_chat.write_assistant import AS_WRITTEN
+from toolparity.normalizer.wires.write_context import AS_WRITTEN
 
 _EMPTY_IS_NONE = ("annotations", "tool_calls", "refusal", "reasoning", "reasoning_content")
 _LINKS = ("image_url", "document_url")

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..write_context import WriteContext, merged, unrepresented
+from ..write_context import WriteContext, merged
 
 _KINDS = {"image": "image", "document": "file"}
 #: The members of each source type that a MediaPart represents. A source with other members stays opaque.
@@ -19,22 +19,22 @@ _SOURCES = {
     "text": {"type", "media_type", "data"},
 }
 #: Providers that accept no image URLs (recorded: "URL sources are not supported").
-_NO_ADDRESSES = frozenset(("bedrock",))
+_WITHOUT_IMAGE_URLS = frozenset(("bedrock",))
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 #: Beginning of each image format in base64, for images without a media type.
-_HEADS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
+_SIGNATURES = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
 
 
-def parts_of(content: Any) -> list[Part]:
+def read_parts(content: Any) -> list[Part]:
     """Convert the ``content`` of a message or tool result to parts. It may be a text, a list of blocks or None."""
     if isinstance(content, list):
-        return [part_of(block) for block in content]
+        return [_read_part(block) for block in content]
     if isinstance(content, str):
         return [TextPart(content)] if content else []
     return [] if content is None else [OpaquePart("", content)]
 
 
-def part_of(block: Any) -> Part:
+def _read_part(block: Any) -> Part:
     """Convert a content block to a part. A block that no part type represents becomes an opaque part."""
     kind = kind_of(block)
     if kind == "text" and isinstance(block.get("text"), str):
@@ -67,86 +67,79 @@ def _media(block: dict[str, Any]) -> MediaPart | None:
         or not source.keys() <= _SOURCES[form]
     ):
         return None
-    given = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
+    members = {key: source.get(key) for key in ("media_type", "data", "url", "file_id")}
     if form == "text":  # plain text, while all other data is base64
-        if given["media_type"] not in (None, "text/plain") or not isinstance(given["data"], str):
+        if members["media_type"] not in (None, "text/plain") or not isinstance(members["data"], str):
             return None
-        given["media_type"] = "text/plain"
-        given["data"] = base64.b64encode(given["data"].encode("utf-8", "surrogatepass")).decode()
-    if not all(value is None or isinstance(value, str) for value in given.values()):
+        members["media_type"] = "text/plain"
+        members["data"] = base64.b64encode(members["data"].encode("utf-8", "surrogatepass")).decode()
+    if not all(value is None or isinstance(value, str) for value in members.values()):
         return None
     title = block.get("title") if block["type"] == "document" and isinstance(block.get("title"), str) else None
     known = ("type", "source") if title is None else ("type", "source", "title")
-    return MediaPart(_KINDS[block["type"]], **given, name=title, extra=rest(block, *known))
+    return MediaPart(_KINDS[block["type"]], **members, name=title, extra=rest(block, *known))
 
 
-def blocks_of(parts: list[Part], own: bool, context: WriteContext, turn: int) -> list[dict[str, Any]]:
-    """Convert parts to content blocks, and report losses.
-
-    ``own``: the parts came from this wire, so their other members and opaque blocks are kept. ``turn``: index of the
-    turn, for losses.
-    """
+def write_content(parts: list[Part], plain: bool, context: WriteContext) -> str | list[dict[str, Any]]:
+    """Return the content of a message or tool result: a text if ``plain`` and possible, else blocks."""
+    if plain and len(parts) == 1 and type(part := parts[0]) is TextPart and part.text and not part.extra:
+        return part.text
     blocks: list[dict[str, Any]] = []
     for part in parts:
-        kind = type(part)
-        if kind is TextPart:
-            if part.text:  # type: ignore[union-attr]  # an empty text block is refused
-                block = {"type": "text", "text": part.text}  # type: ignore[union-attr]
-                blocks.append(_with(block, part.extra, own, context, turn))  # type: ignore[union-attr]
-        elif kind is JsonPart:
-            blocks.append({"type": "text", "text": json_codec.text(part.value)})  # type: ignore[union-attr]
-        elif kind is MediaPart:
-            blocks.append(_media_block(part, own, context, turn))  # type: ignore[arg-type]
-        elif own:
-            blocks.append(part.raw)  # type: ignore[union-attr]
+        if type(part) is TextPart:
+            if part.text:  # an empty text block is refused
+                blocks.append(_with_extra({"type": "text", "text": part.text}, part.extra, context))
+        elif type(part) is JsonPart:
+            blocks.append({"type": "text", "text": json_codec.text(part.value)})
+        elif type(part) is MediaPart:
+            blocks.append(_media_block(part, context))
+        elif type(part) is OpaquePart and context.own:
+            blocks.append(part.raw)
         else:
-            context.lose("opaque", f"a part of type {part.wire_type!r} was left out", turn)  # type: ignore[union-attr]
+            context.lose("opaque", f"a part of type {part.wire_type!r} was left out")  # type: ignore[union-attr]
     return blocks
 
 
-def _with(block: dict[str, Any], extra: dict[str, Any], own: bool, context: WriteContext, turn: int) -> dict[str, Any]:
-    if not extra:
-        return block
-    if own:
+def _with_extra(block: dict[str, Any], extra: dict[str, Any], context: WriteContext) -> dict[str, Any]:
+    if context.own:
         return merged(block, extra)
-    if lost := unrepresented(extra):
-        context.lose("extra", f"left out: {', '.join(lost)}", turn)
+    context.lose_extra(extra)
     return block
 
 
-def _media_block(part: MediaPart, own: bool, context: WriteContext, turn: int) -> dict[str, Any]:
-    source = _source(part, own, context.provider)
+def _media_block(part: MediaPart, context: WriteContext) -> dict[str, Any]:
+    source = _source(part, context)
     if source is None:
-        what = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
-        context.lose("media", f"{what} was replaced by a note", turn)
-        return {"type": "text", "text": f"[{what}: not carried over]"}
+        label = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
+        context.lose("media", f"{label} was replaced by a note")
+        return {"type": "text", "text": f"[{label}: not carried over]"}
     block: dict[str, Any] = {"type": "image" if part.kind == "image" else "document", "source": source}
     if part.name is not None and part.kind == "file":
         block["title"] = part.name
-    return _with(block, part.extra, own, context, turn)
+    return _with_extra(block, part.extra, context)
 
 
-def _source(part: MediaPart, own: bool, provider: str | None) -> dict[str, Any] | None:
+def _source(part: MediaPart, context: WriteContext) -> dict[str, Any] | None:
     """Return the ``source`` of an image or document block, or None if the target does not accept such content."""
     if part.kind not in ("image", "file"):
         return None
     if part.file_id is not None:  # a file id is only valid for the provider that holds the upload
-        return {"type": "file", "file_id": part.file_id} if own else None
+        return {"type": "file", "file_id": part.file_id} if context.own else None
     if part.url is not None:
-        by_address = part.kind != "image" or provider not in _NO_ADDRESSES
-        return {"type": "url", "url": part.url} if by_address else None
+        accepted = part.kind != "image" or context.provider not in _WITHOUT_IMAGE_URLS
+        return {"type": "url", "url": part.url} if accepted else None
     if part.data is None:
         return None
     kind = part.media_type
     if part.kind == "image":
-        kind = kind or next((known for head, known in _HEADS.items() if part.data.startswith(head)), None)
-        takes = kind in _IMAGES
+        kind = kind or next((known for head, known in _SIGNATURES.items() if part.data.startswith(head)), None)
+        accepted = kind in _IMAGES
     else:
-        takes = kind == "application/pdf"
+        accepted = kind == "application/pdf"
         if kind is not None and kind.startswith("text/"):
             try:
                 words = base64.b64decode(part.data).decode("utf-8", "surrogatepass")
             except (binascii.Error, UnicodeDecodeError):
                 return None
             return {"type": "text", "media_type": "text/plain", "data": words}
-    return {"type": "base64", "media_type": kind, "data": part.data} if takes or own else None
+    return {"type": "base64", "media_type": kind, "data": part.data} if accepted or context.own else None

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from ... import json_codec
 from ...conversation import (
@@ -20,9 +19,6 @@ from ...conversation import (
     RawItem,
     Request,
     System,
-    Tool,
-    ToolChoice,
-    ToolResult,
     ToolResults,
     User,
 )
@@ -30,13 +26,12 @@ from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..decode_context import Context
 from .decode import decode
-from .parts import kind_of, parts_of, rest
+from .parts import kind_of, read_parts, rest
+from .results import read_result
+from .schema import WIRE
+from .tools import read_choice, read_tool
 
-WIRE = "anthropic.messages"
 _REPRESENTED = ("model", "system", "messages", "tools", "tool_choice")
-_MODES = {"auto": "auto", "any": "required", "tool": "named", "none": "none"}
-#: The members of a tool definition that canonical fields represent.
-_TOOL = ("name", "description", "input_schema", "strict")
 
 
 class _RawMessage(Struct):
@@ -66,7 +61,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     for message, content in zip(given["messages"], _exact(data, given["messages"]), strict=True):
         reading.message(message, content)
     reading.close()
-    choice, parallel = _choice(given.get("tool_choice"))
+    choice, parallel = read_choice(given.get("tool_choice"))
     tools, model = given.get("tools"), given.get("model")
     represented = [member for member in _REPRESENTED if member != "tools" or isinstance(tools, list)]
     if not isinstance(model, str):
@@ -75,7 +70,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         WIRE,
         model if isinstance(model, str) else None,
         reading.messages,
-        [_tool(tool) for tool in tools] if isinstance(tools, list) else [],
+        [read_tool(tool) for tool in tools] if isinstance(tools, list) else [],
         choice,
         parallel,
         None,
@@ -125,7 +120,7 @@ class _History:
         if role == "system":
             self.messages.append(_system(held, extra))
         elif role == "user" and isinstance(held, str):
-            self.messages.append(User(parts_of(held), extra=extra))
+            self.messages.append(User(read_parts(held), extra=extra))
         elif role == "user" and isinstance(held, list):
             self._user(held, extra)
         else:
@@ -157,9 +152,11 @@ class _History:
             waiting: dict[str, list[ToolCall]] = {}
             for id, call in self._calls:  # a repeated or missing id differs from the id of the canonical call
                 waiting.setdefault(id, []).append(call)
-            self.messages.append(ToolResults([_result(block, waiting) for block in results], {} if others else extra))
+            self.messages.append(
+                ToolResults([read_result(block, waiting) for block in results], {} if others else extra)
+            )
         if others or not results:
-            self.messages.append(User(parts_of(others), plain=False, extra=extra))
+            self.messages.append(User(read_parts(others), plain=False, extra=extra))
 
 
 def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
@@ -182,60 +179,5 @@ def _is_result(block: Any) -> bool:
     return bool(kind_of(block) == "tool_result")
 
 
-def _result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> ToolResult:
-    id = block.get("tool_use_id")
-    id = id if isinstance(id, str) else ""
-    calls = waiting.get(id)
-    call = calls.pop(0) if calls else None
-    content = block.get("content")
-    result = ToolResult(
-        call.id if call else id,
-        parts_of(content),
-        block.get("is_error") is True,
-        plain=not isinstance(content, list),
-        extra=rest(block, "type", "tool_use_id", "content", "is_error"),
-    )
-    return replace(result, name=call.name, kind=call.kind) if call else result
-
-
 def _system(content: Any, extra: dict[str, Any]) -> System:
-    return System(parts_of(content), plain=isinstance(content, str), extra=extra)
-
-
-def _tool(given: Any) -> Tool:
-    """Convert a tool definition.
-
-    Tools that the provider defines have a type and no schema, and are kept as raw objects. So are definitions with
-    members of undocumented types.
-    """
-    if not isinstance(given, dict) or given.get("type") not in (None, "custom") or not _fits(given):
-        names = (given.get(key) for key in ("name", "mcp_server_name", "type")) if isinstance(given, dict) else ()
-        name = next((name for name in names if isinstance(name, str)), "")
-        return Tool(name, kind="hosted", wire=WIRE, raw=given)
-    strict = given.get("strict")
-    return Tool(
-        given.get("name") or "",
-        given.get("description"),
-        given.get("input_schema"),
-        strict if isinstance(strict, bool) else None,
-        wire=WIRE,
-        extra=rest(given, *_TOOL),
-    )
-
-
-def _fits(tool: dict[str, Any]) -> bool:
-    kinds = (("name", str), ("description", str), ("input_schema", dict))
-    return all(tool.get(member) is None or isinstance(tool[member], kind) for member, kind in kinds)
-
-
-def _choice(given: Any) -> tuple[ToolChoice | None, bool | None]:
-    """Convert the tool choice, and return it with the flag for parallel calls (None if not specified)."""
-    if not isinstance(given, dict):
-        return (None, None) if given is None else (ToolChoice("raw", raw=given), None)
-    mode = _MODES.get(kind_of(given) or "")
-    alone = given.get("disable_parallel_tool_use")
-    name = given.get("name")
-    known = {"type", "disable_parallel_tool_use", "name"} >= given.keys() and isinstance(alone, (bool, type(None)))
-    if mode is None or not known or (mode == "named") != isinstance(name, str):
-        return ToolChoice("raw", raw=given), None
-    return ToolChoice(mode, name), None if alone is None else not alone  # type: ignore[arg-type]
+    return System(read_parts(content), plain=isinstance(content, str), extra=extra)

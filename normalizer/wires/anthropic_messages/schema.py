@@ -12,6 +12,7 @@ from msgspec import Raw, Struct, field
 
 from ..schema import Unknown, Wire, carrier, passed_over
 
+WIRE = "anthropic.messages"
 NO_INPUT = Raw(b"")
 
 

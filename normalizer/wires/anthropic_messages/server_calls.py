@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 from ...conversation import Assistant, Message, ToolResults
 from ...model import ServerToolCall, ServerToolResult, ToolCall
+from ..write_context import shallow_copy
 
 
 class ServerPairs:
@@ -23,7 +22,7 @@ class ServerPairs:
 
     def fork(self) -> ServerPairs:
         """Return an independent copy, for another request."""
-        other = copy(self)
+        other = shallow_copy(self)
         other.begun = self.begun.copy()
         return other
 

@@ -7,8 +7,6 @@ from msgspec import Struct
 from ..write_context import IdStyle, NameStyle
 from ..xai_tools import RESERVED_ON_CHAT
 
-WIRE = "openai.chat"
-
 #: Mistral models recorded to accept a user message directly after a result; others reject it (failure ORD-04).
 USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
 #: OpenAI documents at most 40 characters and no alphabet; compatible providers follow it.

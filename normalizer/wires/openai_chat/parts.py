@@ -7,16 +7,13 @@ are in it under that object's name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..write_context import unrepresented
+from ..write_context import AS_WRITTEN, WriteContext
 from .dialects import Dialect
-from .write_assistant import AS_WRITTEN
 
-Lose = Callable[[str, str], None]
 #: Value of `AS_WRITTEN` in `extra` if the wire held a plain URL instead of a nested object (Mistral).
 _BARE = "bare"
 #: Audio ``format`` -> MIME type; any other format is audio/<format>. `_FORMATS` is the reverse mapping.
@@ -83,25 +80,34 @@ def _extra(part: dict[str, Any], kind: str, *known: str) -> dict[str, Any]:
     return {kind: inner, **outer} if inner else outer
 
 
-def write_part(part: Part, own: bool, dialect: Dialect, lose: Lose) -> dict[str, Any] | None:
-    """Return the wire form of a part; None if it has none.
+def write_content(parts: list[Part], plain: bool, dialect: Dialect, context: WriteContext) -> Any:
+    """Return the content of a message: a text if possible and ``plain`` or foreign, else a list of parts."""
+    own = context.own
+    if len(parts) == 1 and type(part := parts[0]) is TextPart and (plain or not (own or part.extra)):
+        return part.text
+    written = [made for part in parts if (made := write_part(part, dialect, context)) is not None]
+    if not (own or dialect.lists) and all(map(is_text, written)):
+        return "\n\n".join(part["text"] for part in written)
+    return written or ("" if plain else [])
 
-    ``own``: the request goes back to the provider it came from. ``lose`` reports each loss.
-    """
+
+def write_part(part: Part, dialect: Dialect, context: WriteContext) -> dict[str, Any] | None:
+    """Return the wire form of a part; None if it has none."""
     if type(part) is TextPart:
-        return {"type": "text", "text": part.text, **kept(part.extra, own, lose)}
+        return {"type": "text", "text": part.text, **context.kept_extra(part.extra)}
     if type(part) is MediaPart:
-        return _write_media(part, own, dialect, lose)
+        return _write_media(part, dialect, context)
     if type(part) is JsonPart:
         return {"type": "text", "text": json_codec.text(part.value)}
-    if own and isinstance(part, OpaquePart):
+    if context.own and isinstance(part, OpaquePart):
         raw: dict[str, Any] | None = part.raw
         return raw
-    lose("opaque", "")
+    context.lose("opaque")
     return None
 
 
-def _write_media(part: MediaPart, own: bool, dialect: Dialect, lose: Lose) -> dict[str, Any]:
+def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> dict[str, Any]:
+    own = context.own
     url = f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}" if part.data else part.url
     made: dict[str, Any] | None = None
     if part.kind == "image":
@@ -115,9 +121,9 @@ def _write_media(part: MediaPart, own: bool, dialect: Dialect, lose: Lose) -> di
     if made is None and own and dialect.sound and url is not None and part.kind in ("video", "audio"):
         made = {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": url}}
     if made is None:
-        lose("media", "")
+        context.lose("media")
         return {"type": "text", "text": describe(part)}
-    return _completed(made, kept(part.extra, own, lose))
+    return _completed(made, context.kept_extra(part.extra))
 
 
 def _write_file(part: MediaPart, url: str | None, own: bool, dialect: Dialect) -> dict[str, Any] | None:
@@ -146,13 +152,9 @@ def _completed(made: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     return {**made, kind: inner, **outer}
 
 
-def kept(extra: dict[str, Any], own: bool, lose: Lose) -> dict[str, Any]:
-    """Return the extra members if they go back to their origin; otherwise report them as lost and return none."""
-    if own or not extra:
-        return extra
-    if left := unrepresented(extra):
-        lose("extra", f"{', '.join(left)} left out")
-    return {}
+def is_text(part: Any) -> bool:
+    """Whether a part, which may be any JSON value, is a text part."""
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 def describe(part: MediaPart) -> str:

@@ -22,20 +22,19 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResult, ToolResults, User
+from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Note, Reader
 from ..traverse import items
-from ..write_context import REPEATED, unmark_failed
+from ..write_context import AS_WRITTEN, REPEATED
 from .blocks import finish
-from .dialects import WIRE
 from .parts import read_parts
-from .schema import ChatMessage
+from .results import read_result
+from .schema import WIRE, ChatMessage
 from .tools import read_choice, read_tools
-from .write_assistant import AS_WRITTEN
 
 _reader = Reader(ChatMessage)
 #: Members of an assistant message that become blocks unless they are empty.
@@ -109,7 +108,8 @@ class _History:
         if role == "assistant":
             return self._assistant(message)
         if role in ("tool", "function"):
-            return ToolResults([self._result(message, role)])
+            call = self._answered(message.get("tool_call_id"), message.get("name"), role)
+            return ToolResults([read_result(message, call)])
         if role not in ("system", "developer", "user") or "content" not in message:
             return RawItem(WIRE, message)
         content = message["content"]
@@ -179,36 +179,6 @@ class _History:
         if any(isinstance(f, dict) and isinstance(f.get("arguments"), dict) for f in functions):
             written["objects"] = True
         return written
-
-    def _result(self, message: dict[str, Any], role: str) -> ToolResult:
-        content = message.get("content")
-        given = message.get("tool_call_id")
-        name = message.get("name")
-        extra = {k: v for k, v in message.items() if k not in ("role", "content", "tool_call_id")}
-        if not isinstance(content, (str, list)):
-            extra["content"] = content
-        if role == "tool" and not (isinstance(given, str) and given):
-            extra["tool_call_id"] = given
-        if isinstance(content, list) and any(not (isinstance(p, dict) and p.get("type") == "text") for p in content):
-            extra[AS_WRITTEN] = {"parts": True}
-        call = self._answered(given, name, role)
-        if isinstance(name, str) and (role == "function" or (call is not None and call.name == name)):
-            extra[REPEATED] = {"name": extra.pop("name")}
-        parts = read_parts(content)
-        failed = False
-        if parts and isinstance(first := parts[0], TextPart):
-            text, failed = unmark_failed(first.text)
-            if text is not first.text:
-                parts[:1] = [TextPart(text, first.extra)] if text or len(parts) == 1 else []
-        return ToolResult(
-            call.id if call else given if isinstance(given, str) else "",
-            parts,
-            failed,
-            name if isinstance(name, str) else None,
-            "legacy_function" if role == "function" else call.kind if call else "function",
-            isinstance(content, str),
-            extra=extra,
-        )
 
     def _answered(self, given: Any, name: Any, role: str) -> ToolCall | None:
         """Return the open call that a result answers and mark it as answered; None if there is none.

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...conversation import Request
 from ..write_context import WriteContext
-from .dialects import WIRE, Dialect
+from .dialects import Dialect
+from .schema import WIRE
 
 #: Members that mean the same on every wire that has them.
 _EVERYWHERE = frozenset(
@@ -34,19 +35,16 @@ _RENAMED = {
 }
 
 
-def write_params(request: Request, own: bool, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
-    """Add the request's parameters to ``body``, as far as the dialect accepts them.
-
-    ``own``: the request goes back to the provider it came from.
-    """
+def write_params(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
+    """Add the request's parameters to ``body``, as far as the dialect accepts them."""
     if request.previous_response_id is not None:
-        context.lose("param", "previous_response_id: this wire has no kept history")
-    if own:
+        context.lose("param", "previous_response_id: this wire has no stored history")
+    if context.own:
         body.update((key, value) for key, value in request.params.items() if key not in body)
         return
     for key, value in request.params.items():
         if value is None:
-            continue  # null means unset
+            continue  # None means unset
         name = _name(key, request, dialect)
         if name is None or not _takes(name, value, dialect):
             if (key, value) != ("n", 1):
@@ -54,7 +52,7 @@ def write_params(request: Request, own: bool, dialect: Dialect, context: WriteCo
         elif name not in body:
             body[name] = value
         elif body[name] != value:
-            context.lose("param", f"{key} was left out: another member says {name}")
+            context.lose("param", f"{key} was left out: another member sets {name}")
 
 
 def _name(key: str, request: Request, dialect: Dialect) -> str | None:

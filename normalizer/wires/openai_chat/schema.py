@@ -13,6 +13,8 @@ from msgspec import Struct, field
 
 from ..schema import Wire, carrier
 
+WIRE = "openai.chat"
+
 
 class Function(Wire):
     name: str | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool, ToolChoice
-from ..strict_schema import lacking_for_strict
-from ..write_context import WriteContext, unrepresented
-from .dialects import WIRE, Dialect
+from ..strict_schema import fits_strict
+from ..write_context import WriteContext
+from .dialects import Dialect
+from .schema import WIRE
 
 #: Marks a tool definition or tool choice in the old spelling (``functions``, ``function_call``).
 LEGACY = "legacy_functions"
@@ -87,24 +88,22 @@ def _read_choice(given: Any, named: Any) -> ToolChoice:
     return ToolChoice("raw", raw=given)
 
 
-def write_tools(request: Request, own: bool, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
-    """Add tool definitions, tool choice and ``parallel_tool_calls`` to ``body``, as far as the dialect accepts them.
-
-    ``own``: the request goes back to the provider it came from, so the original spelling is kept.
-    """
+def write_tools(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
+    """Add tool definitions, tool choice and ``parallel_tool_calls`` to ``body``, as far as the dialect accepts them."""
+    own = context.own
     declared: list[Any] = []
     legacy: list[Any] = []
     for tool in request.tools:
         if own and LEGACY in tool.extra:
-            legacy.append(_write_function(tool, own, context, "function"))
-        elif (written := _write_tool(tool, own, dialect, context)) is not None:
+            legacy.append(_write_function(tool, context, "function"))
+        elif (written := _write_tool(tool, dialect, context)) is not None:
             declared.append(written)
     if declared:
         body["tools"] = declared
     if legacy:
         body["functions"] = legacy
     if request.tool_choice is not None:
-        _write_choice(request, request.tool_choice, own, dialect, context, body)
+        _write_choice(request, request.tool_choice, dialect, context, body)
     if request.parallel is not None and (own or declared):
         if own or dialect.parallel:
             body["parallel_tool_calls"] = request.parallel
@@ -112,69 +111,61 @@ def write_tools(request: Request, own: bool, dialect: Dialect, context: WriteCon
             context.lose("parallel")
 
 
-def _write_tool(tool: Tool, own: bool, dialect: Dialect, context: WriteContext) -> Any:
+def _write_tool(tool: Tool, dialect: Dialect, context: WriteContext) -> Any:
     if tool.kind == "hosted" or (tool.wire not in (None, WIRE) and tool.raw is not None):
-        if own and tool.wire == WIRE:
+        if context.own and tool.wire == WIRE:
             return tool.raw
         context.lose("hosted-tool", f"{tool.name} was not declared")
         return None
-    if tool.kind == "custom" and not (own or dialect.custom):
-        context.lose("kind", f"{tool.name} takes free text; it was declared as a function with one text")
+    if tool.kind == "custom" and not (context.own or dialect.custom):
+        context.lose("kind", f"{tool.name} takes free text; it was declared with one text parameter")
         function = {"name": context.name(tool.name), "description": tool.description or "", "parameters": _FREE_TEXT}
         return {"type": "function", "function": function}
     kind = "custom" if tool.kind == "custom" else "function"
-    inner = _write_function(tool, own, context, kind)
-    if not own:
+    inner = _write_function(tool, context, kind)
+    if not context.own:
         return {"type": kind, kind: inner}
     outer = {key: value for key, value in tool.extra.items() if key not in (kind, LEGACY)}
     head = {} if "type" in outer and outer.pop("type") is None else {"type": kind}
     return {**head, kind: inner, **outer}
 
 
-def _write_function(tool: Tool, own: bool, context: WriteContext, kind: str) -> dict[str, Any]:
+def _write_function(tool: Tool, context: WriteContext, kind: str) -> dict[str, Any]:
     inner: dict[str, Any] = {"name": context.name(tool.name)}
     if tool.description is not None:
         inner["description"] = tool.description
     if tool.parameters is not None:
         inner["parameters"] = tool.parameters
-    elif kind == "function" and not own:
+    elif kind == "function" and not context.own:
         closed = {"additionalProperties": False} if tool.strict else {}
         inner["parameters"] = {"type": "object", "properties": {}, **closed}
     if tool.strict is not None:
-        inner["strict"] = tool.strict and (own or _fits_strict(tool.name, inner.get("parameters"), context))
-    if own:
+        inner["strict"] = tool.strict and (context.own or fits_strict(tool.name, inner.get("parameters"), context))
+    if context.own:
         inner.update(tool.extra.get(kind) or {})
-    elif left := unrepresented(tool.extra):
-        context.lose("extra", f"{', '.join(left)} of the tool {tool.name} left out")
+    else:
+        context.lose_extra(tool.extra, f"the tool {tool.name}")
     return inner
 
 
-def _fits_strict(name: str, parameters: Any, context: WriteContext) -> bool:
-    """Whether the schema satisfies this wire's strict mode, the most demanding one. Reports a loss if not."""
-    if not any(lacking_for_strict(parameters)):
-        return True
-    context.lose("param", f"strict: the schema of {name} is not one that strict takes here")
-    return False
-
-
 def _write_choice(
-    request: Request, choice: ToolChoice, own: bool, dialect: Dialect, context: WriteContext, body: dict[str, Any]
+    request: Request, choice: ToolChoice, dialect: Dialect, context: WriteContext, body: dict[str, Any]
 ) -> None:
     raw = choice.raw
-    if own and isinstance(raw, dict) and LEGACY in raw:
+    if context.own and isinstance(raw, dict) and LEGACY in raw:
         body["function_call"] = raw[LEGACY]
         return
-    if own and raw is not None and (choice.name is None or context.name(choice.name) == choice.name):
+    if context.own and raw is not None and (choice.name is None or context.name(choice.name) == choice.name):
         body["tool_choice"] = raw
         return
-    if not own and "tools" not in body:
+    if not context.own and "tools" not in body:
         if choice.mode in ("required", "named"):
-            context.lose("tool-choice", "there is no tool to choose")
+            context.lose("tool-choice", "no tool is declared")
         return
     if choice.mode == "named":
         named = [tool.kind for tool in request.tools if tool.name == choice.name and tool.kind != "hosted"]
-        if choice.name is None or not (own or named):
-            context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared here")
+        if choice.name is None or not (context.own or named):
+            context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared; the choice was replaced by auto")
             body["tool_choice"] = "auto"
             return
         kind = "custom" if dialect.custom and "custom" in named else "function"
@@ -182,4 +173,4 @@ def _write_choice(
     elif choice.mode == "raw":
         context.lose("tool-choice")
     else:
-        body["tool_choice"] = dialect.any_word if choice.mode == "required" and not own else choice.mode
+        body["tool_choice"] = dialect.any_word if choice.mode == "required" and not context.own else choice.mode

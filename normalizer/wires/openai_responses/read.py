@@ -18,8 +18,6 @@ from ...conversation import (
     Request,
     System,
     TextPart,
-    Tool,
-    ToolChoice,
     ToolResult,
     ToolResults,
     User,
@@ -29,21 +27,20 @@ from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, Tool
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Unknown
+from ..write_context import AS_WRITTEN
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert
 from .decode import custom_tools
-from .parts import AS_WRITTEN, read_content
+from .parts import read_content
 from .results import OUTPUTS, TYPES, read_result
+from .schema import WIRE
+from .tools import read_choice, read_tool
 
-WIRE = "openai.responses"
 _reader = Reader(s.Body)
 #: Members of a body that have a canonical field.
 _REPRESENTED = frozenset(("model", "input", "tools", "tool_choice", "parallel_tool_calls", "previous_response_id"))
-_MODES = frozenset(("auto", "none", "required"))
 #: Items that only the client writes, apart from messages and outputs.
 _CALLERS = frozenset(("item_reference", "compaction_trigger"))
-#: Marks a function that was declared in the form of Chat Completions.
-NESTED = "nested"
 _STANDARD_PARTS = frozenset(("output_text", "refusal"))
 
 
@@ -93,56 +90,12 @@ def read(body: Any, provider: str | None = None) -> Request:
         model,
         turns,
         [read_tool(tool) for tool in tools],
-        _tool_choice(body.get("tool_choice")),
+        read_choice(body.get("tool_choice")),
         parallel if isinstance(parallel, bool) else None,
         anchor if isinstance(anchor, str) else None,
         provider,
         params,
     )
-
-
-def read_tool(raw: Any) -> Tool:
-    """Return the definition of a function or custom tool; any other is a hosted tool that keeps its raw value."""
-    if not isinstance(raw, dict):
-        return Tool("", kind="hosted", wire=WIRE, raw=raw)
-    if _is_nested(raw):
-        return replace(read_tool({"type": "function", **raw["function"]}), extra={AS_WRITTEN: NESTED})
-    kind, name = raw.get("type"), raw.get("name")
-    parameters, strict, description = raw.get("parameters"), raw.get("strict"), raw.get("description")
-    fits = isinstance(name, str) and (description is None or isinstance(description, str))
-    if kind == "function" and fits and _is(parameters, dict) and _is(strict, bool):
-        known = ("type", "name", "description", "parameters", "strict")
-        extra = {k: v for k, v in raw.items() if k not in known or v is None}
-        return Tool(name, description, parameters, strict, wire=WIRE, extra=extra)  # type: ignore[arg-type]
-    if kind == "custom" and fits:
-        extra = {k: v for k, v in raw.items() if k not in ("type", "name", "description") or v is None}
-        return Tool(name, description, kind="custom", wire=WIRE, extra=extra)  # type: ignore[arg-type]
-    label = name if isinstance(name, str) else kind if isinstance(kind, str) else ""
-    return Tool(label, kind="hosted", wire=WIRE, raw=raw)
-
-
-def _is_nested(raw: dict[str, Any]) -> bool:
-    """Whether a tool is a function in the form of Chat Completions, which the endpoints also accept."""
-    inner = raw.get("function")
-    if raw.keys() != {"type", "function"} or raw["type"] != "function" or not isinstance(inner, dict):
-        return False
-    kinds = {"name": str, "description": str, "parameters": dict, "strict": bool}
-    return "name" in inner and all(isinstance(value, kinds.get(key, ())) for key, value in inner.items())
-
-
-def _is(value: Any, kind: type) -> bool:
-    return value is None or isinstance(value, kind)
-
-
-def _tool_choice(raw: Any) -> ToolChoice | None:
-    if raw is None:
-        return None
-    if isinstance(raw, str) and raw in _MODES:
-        return ToolChoice(raw)  # type: ignore[arg-type]
-    named = isinstance(raw, dict) and raw.keys() == {"type", "name"} and isinstance(raw["name"], str)
-    if named and raw["type"] in ("function", "custom"):
-        return ToolChoice("named", raw["name"], None if raw["type"] == "function" else raw)
-    return ToolChoice("raw", raw=raw)
 
 
 class _History:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart, ToolResult
-from ..write_context import OF_RESULTS, WriteContext, mark_failed, unmark_failed, unrepresented
-from .parts import AS_WRITTEN, Parts, read_part, screenshot, words
+from ..write_context import AS_WRITTEN, OF_RESULTS, WriteContext, mark_failed, unmark_failed
+from .parts import read_part, text_of, write_content, write_screenshot
 
 #: Type of an output item -> kind of the call that it answers.
 OUTPUTS: dict[str, str] = {
@@ -24,12 +24,12 @@ OUTPUTS: dict[str, str] = {
 }
 TYPES = {kind: type for type, kind in OUTPUTS.items()}
 #: An image of one transparent pixel, because the result of a computer call has to be an image.
-_NO_PICTURE = (
+_EMPTY_IMAGE = (
     "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
 #: Kinds of calls whose results hold only text or a special structure, and no media.
-_WORDS_ONLY = frozenset(("apply_patch", "local_shell", "shell", "tool_search"))
+_TEXT_ONLY = frozenset(("apply_patch", "local_shell", "shell", "tool_search"))
 _SILENT_ERROR = "The call failed without a message."
 
 
@@ -65,57 +65,58 @@ def read_result(item: dict[str, Any]) -> ToolResult:
     return ToolResult(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
 
 
-def plain_text(result: ToolResult) -> str | None:
-    """Return the text of a result that is one plain text without an error mark; None for any other."""
-    if len(result.parts) == 1 and result.plain and not result.extra and result.wire_id is None:
-        part = result.parts[0]
-        if type(part) is TextPart and not (result.is_error or part.extra or part.text[:6] == "[tool_"):
-            return part.text
-    return None
+def regular_results(results: list[ToolResult], call_ids: list[str], items: list[Any]) -> bool:
+    """Append results of one plain text each to ``items``, and report whether all are regular."""
+    for result in results:
+        parts = result.parts
+        if result.extra or result.is_error or not result.plain or result.wire_id is not None or len(parts) != 1:
+            return False
+        part = parts[0]
+        if type(part) is not TextPart or part.extra or part.text[:6] == "[tool_":
+            return False
+        items.append({"type": "function_call_output", "call_id": result.call_id, "output": part.text})
+    return True
 
 
-def write_result(
-    result: ToolResult, kind: str, call_id: str, parts: Parts, context: WriteContext, native: bool, turn: int
-) -> list[dict[str, Any]]:
+def write_result(result: ToolResult, kind: str, call_id: str, context: WriteContext) -> list[dict[str, Any]]:
     """Return the items for one result: its output item, and a user message if that item cannot hold text.
 
-    ``kind``: kind of the call. ``call_id``: its id on the wire. ``native``: the request goes back to the provider it
-    came from. ``turn``: position of the turn, for losses.
+    ``kind``: kind of the call. ``call_id``: its id on the wire.
     """
-    if native and result.extra.get(AS_WRITTEN) in OUTPUTS:
+    own = context.own
+    if own and result.extra.get(AS_WRITTEN) in OUTPUTS:
         kind = OUTPUTS[result.extra[AS_WRITTEN]]
     item: dict[str, Any] = {"type": TYPES.get(kind, "function_call_output"), "call_id": call_id}
-    if native and result.wire_id is not None:
+    if own and result.wire_id is not None:
         item["id"] = result.wire_id
-    notes: list[dict[str, Any]] = []
-    if kind in _WORDS_ONLY:
-        _lose_media(result, kind, context, turn)
+    following: list[dict[str, Any]] = []
+    if kind in _TEXT_ONLY:
+        _lose_media(result, kind, context)
     if kind == "computer":
-        item["output"] = _picture(result, native, context, turn, notes)
+        item["output"] = _screenshot(result, context, following)
     elif kind == "shell":
-        item["output"] = _shell(result)
+        item["output"] = _shell_output(result)
     elif kind == "tool_search":
         item["execution"] = "client"
         item["status"] = "completed"
-        item["tools"] = _found(result, context, turn, notes)
+        item["tools"] = _found_tools(result, context, following)
     elif kind == "apply_patch":
         item["status"] = "failed" if result.is_error else "completed"
         if result.parts:
-            item["output"] = words(result.parts)
+            item["output"] = text_of(result.parts)
     elif kind == "local_shell":
         item.setdefault("id", call_id)
-        item["output"] = words(_marked(result))
-    elif len(result.parts) == 1 and not result.plain and type(result.parts[0]) is OpaquePart and native:
-        part = result.parts[0]
+        item["output"] = text_of(_marked(result))
+    elif own and len(result.parts) == 1 and not result.plain and type(part := result.parts[0]) is OpaquePart:
         item["output"] = part.raw if not part.wire_type else [part.raw]
     else:
-        said = _marked(result)
-        item["output"] = parts.content(said, result.plain, turn) if said else ""
-    if native and result.extra:
+        parts = _marked(result)
+        item["output"] = write_content(parts, result.plain, context) if parts else ""
+    if own:
         item.update((k, v) for k, v in result.extra.items() if k not in item and k != AS_WRITTEN)
-    elif lost := unrepresented(result.extra, *OF_RESULTS):
-        context.lose("extra", f"{', '.join(lost)} of the answer to {result.call_id}", turn)
-    return [item, *notes]
+    else:
+        context.lose_extra(result.extra, f"the result for {result.call_id}", None, *OF_RESULTS)
+    return [item, *following]
 
 
 def _marked(result: ToolResult) -> list[Part]:
@@ -130,7 +131,7 @@ def _marked(result: ToolResult) -> list[Part]:
 
 
 def _text(result: ToolResult) -> str:
-    return words(result.parts) or (_SILENT_ERROR if result.is_error else "")
+    return text_of(result.parts) or (_SILENT_ERROR if result.is_error else "")
 
 
 def _value(result: ToolResult, default: Any) -> Any:
@@ -138,43 +139,40 @@ def _value(result: ToolResult, default: Any) -> Any:
     return part.value if type(part) is JsonPart and isinstance(part.value, list) else default
 
 
-def _found(result: ToolResult, context: WriteContext, turn: int, notes: list[dict[str, Any]]) -> list[Any]:
-    """Return the tools that a search found. Text of the result goes to a user message in ``notes``."""
+def _found_tools(result: ToolResult, context: WriteContext, following: list[dict[str, Any]]) -> list[Any]:
+    """Return the tools that a search found. Text of the result goes to a user message in ``following``."""
     tools = _value(result, None)
-    said = "" if isinstance(tools, list) and not result.is_error else _text(result)
-    if said:
-        context.lose("order", "the words that a search for tools returned stand in a message after it", turn)
-        notes.append({"role": "user", "content": mark_failed(said, result.is_error)})
-    return [] if said or tools is None else tools
+    text = "" if isinstance(tools, list) and not result.is_error else _text(result)
+    if text:
+        context.lose("order", "the text of a tool search result was moved to a user message")
+        following.append({"role": "user", "content": mark_failed(text, result.is_error)})
+    return [] if text or tools is None else tools
 
 
-def _lose_media(result: ToolResult, kind: str, context: WriteContext, turn: int) -> None:
+def _lose_media(result: ToolResult, kind: str, context: WriteContext) -> None:
     """Report the parts that a result of text only cannot hold."""
     for part in result.parts:
         if type(part) is MediaPart:
-            context.lose("media", f"an answer to a call of kind {kind} holds no {part.kind}; it was left out", turn)
+            context.lose("media", f"{part.kind} was left out: a result of kind {kind} has only text")
         elif type(part) is OpaquePart:
-            context.lose("opaque", f"an answer to a call of kind {kind} holds no {part.wire_type!r}", turn)
+            context.lose("opaque", f"{part.wire_type!r} was left out: a result of kind {kind} has only text")
 
 
-def _shell(result: ToolResult) -> Any:
+def _shell_output(result: ToolResult) -> Any:
     output = _value(result, None)
     if output is not None:
         return output
-    text = words(result.parts)
+    text = text_of(result.parts)
     said, failed = ("", text or _SILENT_ERROR) if result.is_error else (text, "")
     return [{"stdout": said, "stderr": failed, "outcome": {"type": "exit", "exit_code": int(result.is_error)}}]
 
 
-def _picture(
-    result: ToolResult, native: bool, context: WriteContext, turn: int, notes: list[dict[str, Any]]
-) -> dict[str, Any]:
-    picture = next((part for part in result.parts if type(part) is MediaPart and part.kind == "image"), None)
-    said = _text(result)
-    if said:
-        context.lose("order", "the words beside a picture of the screen stand in a message after it", turn)
-        notes.append({"role": "user", "content": said})
-    if picture is not None and (native or picture.file_id is None):
-        return screenshot(picture)
-    context.lose("media", "a computer call without a picture of the screen got an empty one", turn)
-    return {"type": "computer_screenshot", "image_url": _NO_PICTURE}
+def _screenshot(result: ToolResult, context: WriteContext, following: list[dict[str, Any]]) -> dict[str, Any]:
+    image = next((part for part in result.parts if type(part) is MediaPart and part.kind == "image"), None)
+    if text := _text(result):
+        context.lose("order", "the text beside a screenshot was moved to a user message")
+        following.append({"role": "user", "content": text})
+    if image is not None and (context.own or image.file_id is None):
+        return write_screenshot(image)
+    context.lose("media", "the result of a computer call has no screenshot; an empty image was added")
+    return {"type": "computer_screenshot", "image_url": _EMPTY_IMAGE}

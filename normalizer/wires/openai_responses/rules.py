@@ -17,7 +17,7 @@ from ..strict_schema import lacking_for_strict
 from ..traverse import items, member, objects, text
 from ..xai_tools import RESERVED_ON_RESPONSES
 from .results import OUTPUTS
-from .write import SMALLEST_LIMIT
+from .request_params import SMALLEST_LIMIT
 from .write_assistant import LONGEST_ID, PREFIXES
 
 _OPENAI = ("openai", "azure")

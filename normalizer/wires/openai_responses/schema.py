@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, field
 
 from ..schema import Unknown, Wire, carrier
 
+WIRE = "openai.responses"
 ABSENT = Raw(b"")
 
 

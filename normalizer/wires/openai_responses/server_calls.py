@@ -1,4 +1,4 @@
-"""Write server calls as items of their original types."""
+"""Writer for server calls: they become items of their original types, of which only this wire has several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import json_codec
 from ...model import ServerToolCall
-from .parts import AS_WRITTEN
+from ..write_context import AS_WRITTEN
 
 #: Canonical tool -> item type, the member that holds the arguments, and whether its value is JSON.
 SERVER: dict[str, tuple[str, str, bool]] = {
@@ -21,13 +21,13 @@ SERVER: dict[str, tuple[str, str, bool]] = {
     "program": ("program", "code", False),
     "multi_agent": ("multi_agent_call", "arguments", False),
 }
-#: Required members by item type; null if there is no value.
+#: Required members by item type; None if there is no value.
 _NULLABLE = {"code_interpreter_call": ("code", "outputs"), "image_generation_call": ("result",)}
-#: Keys of ``extra`` that are not sent: notes of this package, and members that gateways add to streamed items.
-NOTES = frozenset((AS_WRITTEN, "part", "member", "item_id", "output_index"))
+#: Keys of ``extra`` that are not sent: hints of the reader, and members that gateways add to streamed items.
+INTERNAL = frozenset((AS_WRITTEN, "part", "member", "item_id", "output_index"))
 
 
-def server_call(block: ServerToolCall) -> dict[str, Any]:
+def write_server_call(block: ServerToolCall) -> dict[str, Any]:
     extra = block.extra
     raw = extra.get("item")
     if isinstance(raw, dict):  # an item of an unknown type, kept unchanged
@@ -47,7 +47,7 @@ def server_call(block: ServerToolCall) -> dict[str, Any]:
         item["status"] = block.status
     if block.arguments_text:
         item[member] = parsed(block.arguments_text) if is_json else block.arguments_text
-    item.update((k, v) for k, v in extra.items() if k not in item and k not in NOTES)
+    item.update((k, v) for k, v in extra.items() if k not in item and k not in INTERNAL)
     for required in _NULLABLE.get(kind, ()):
         item.setdefault(required, None)
     return item

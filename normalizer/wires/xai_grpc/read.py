@@ -7,34 +7,25 @@ unanswered calls in order, as xAI pairs them (XAI-01).
 
 from __future__ import annotations
 
-import base64
-from contextlib import suppress
 from typing import Any
 
-from ... import json_codec
 from ...conversation import (
     Assistant,
-    MediaPart,
     Message,
-    OpaquePart,
-    Part,
     RawItem,
     Request,
     System,
-    TextPart,
-    Tool,
-    ToolChoice,
-    ToolResult,
     ToolResults,
     User,
 )
 from ...model import Choice, Opaque, Response
 from ..decode_context import Context
-from ..write_context import REPEATED, unmark_failed
+from ..write_context import REPEATED
 from .blocks import Output, choices
 from .decode import called
+from .parts import read_parts
+from .results import read_result
 from .schema import (
-    MODES,
     ROLE_ASSISTANT,
     ROLE_DEVELOPER,
     ROLE_SYSTEM,
@@ -42,13 +33,14 @@ from .schema import (
     ROLE_USER,
     TYPE_CLIENT,
     TYPE_UNSET,
+    WIRE,
     as_dict,
-    detail_name,
+    is_plain,
     request_from,
     rest,
 )
+from .tools import read_choice, read_tool
 
-WIRE = "xai.grpc"
 _CLIENT = (TYPE_CLIENT, TYPE_UNSET)
 
 
@@ -63,8 +55,8 @@ def read(body: Any, provider: str | None) -> Request:
         WIRE,
         message.model or None,
         _History(provider or "xai").read(message.messages),
-        [_tool(tool) for tool in message.tools],
-        _choice(choice) if choice is not None else None,
+        [read_tool(tool) for tool in message.tools],
+        read_choice(choice) if choice is not None else None,
         message.parallel_tool_calls if message.HasField("parallel_tool_calls") else None,
         message.previous_response_id or None,
         provider,
@@ -102,10 +94,11 @@ class _History:
             if role == ROLE_TOOL:
                 self._result(message)
             elif role == ROLE_USER and not message.encrypted_content and not message.tool_calls:
-                self._turns.append(User(_parts(message.content), _plain(message.content), _extra(message)))
+                self._turns.append(User(read_parts(message.content), is_plain(message.content), _extra(message)))
             elif role in (ROLE_SYSTEM, ROLE_DEVELOPER):
-                word = "system" if role == ROLE_SYSTEM else "developer"
-                self._turns.append(System(_parts(message.content), word, _plain(message.content), _extra(message)))
+                name = "system" if role == ROLE_SYSTEM else "developer"
+                parts, plain = read_parts(message.content), is_plain(message.content)
+                self._turns.append(System(parts, name, plain, _extra(message)))
             else:
                 self._turns.append(RawItem(WIRE, as_dict(message)))
         self._close()
@@ -151,14 +144,7 @@ class _History:
                 break
         if message.name and self._names.get(id) == message.name:
             extra[REPEATED] = {"name": extra.pop("name")}
-        parts: list[Part] = [
-            TextPart(part.text) if part.WhichOneof("content") == "text" else _opaque(part) for part in message.content
-        ]
-        failed = False
-        if parts and isinstance(parts[0], TextPart):
-            text, failed = unmark_failed(parts[0].text)
-            parts[0] = TextPart(text)
-        result = ToolResult(id, parts, failed, message.name or None, plain=_plain(message.content), extra=extra)
+        result = read_result(message, id, extra)
         if self._answers is None:
             # Turns between the calls and their results move after the results. ``behind`` counts them, so that the
             # writer of this wire can restore the order.
@@ -202,77 +188,5 @@ def _with_parts(choice: Choice, said: list[Any]) -> Choice:
     return choice
 
 
-def _parts(content: Any) -> list[Part]:
-    return [_part(part) for part in content]
-
-
-def _part(part: Any) -> Part:
-    kind = part.WhichOneof("content")
-    if kind == "text":
-        return TextPart(part.text)
-    if kind == "image_url":
-        url, extra = part.image_url.image_url, rest(part.image_url, "image_url", "detail")
-        detail = detail_name(part.image_url.detail)
-        if detail:
-            extra["detail"] = detail
-        head, comma, data = url.partition(";base64,")
-        if comma and head.startswith("data:") and ";" not in head:
-            return MediaPart("image", head[5:] or None, data=data, extra=extra)
-        return MediaPart("image", url=url, extra=extra)
-    if kind == "file":
-        file = part.file
-        given = [bool(file.file_id), bool(file.data), bool(file.url)]
-        if sum(given) == 1:
-            return MediaPart(
-                "file",
-                file.mime_type or None,
-                base64.b64encode(file.data).decode() if file.data else None,
-                file.url or None,
-                file.file_id or None,
-                file.filename or None,
-            )
-    return _opaque(part)
-
-
-def _opaque(part: Any) -> OpaquePart:
-    return OpaquePart(part.WhichOneof("content") or "", as_dict(part))
-
-
-def _plain(content: Any) -> bool:
-    """Report whether the content is a single text, as the SDK creates it from a plain string."""
-    return len(content) == 1 and content[0].WhichOneof("content") == "text"
-
-
 def _extra(message: Any, *represented: str) -> dict[str, Any]:
     return rest(message, "role", "content", *represented)
-
-
-def _tool(tool: Any) -> Tool:
-    kind = tool.WhichOneof("tool")
-    if kind != "function":
-        return Tool(kind or "", kind="hosted", wire=WIRE, raw=as_dict(tool))
-    function = tool.function
-    extra = rest(function, "name", "description", "strict", "parameters")
-    parameters = None
-    if function.parameters:
-        with suppress(ValueError):
-            parameters = json_codec.decode(function.parameters)
-        if not isinstance(parameters, dict) or json_codec.text(parameters) != function.parameters:
-            extra["parameters"] = function.parameters  # the original spelling
-        if not isinstance(parameters, dict):
-            parameters = None
-    return Tool(
-        function.name,
-        function.description or None,
-        parameters,
-        function.strict or None,
-        wire=WIRE,
-        extra=extra,
-    )
-
-
-def _choice(choice: Any) -> ToolChoice:
-    if choice.WhichOneof("tool_choice") == "function_name":
-        return ToolChoice("named", choice.function_name)
-    mode = MODES.get(choice.mode)
-    return ToolChoice(mode) if mode else ToolChoice("raw", raw=as_dict(choice))

@@ -25,6 +25,7 @@ except ImportError as error:  # pragma: no cover - exercised by a subprocess tes
         "the wire xai.grpc needs xAI's protobuf classes", hint="pip install 'toolparity[xai]'"
     ) from error
 
+WIRE = "xai.grpc"
 _FINISH: Any = chat_pb2.CompletionOutput.DESCRIPTOR.fields_by_name["finish_reason"].enum_type
 #: Stop reasons by `xai_api.FinishReason`, including values of newer SDKs, according to their names.
 STOPS: dict[int, StopReason] = {value.number: reason_of(value.name) for value in _FINISH.values if value.number}
@@ -138,6 +139,11 @@ def finish_name(value: int) -> str:
 def detail_name(value: int) -> str | None:
     """Return the wire's name of an image detail level, or None if it is unset or unknown."""
     return str(image_pb2.ImageDetail.Name(value)) if value in image_pb2.ImageDetail.values() and value else None
+
+
+def is_plain(content: Any) -> bool:
+    """Report whether the content is a single text, as the SDK creates it from a plain string."""
+    return len(content) == 1 and content[0].WhichOneof("content") == "text"
 
 
 def as_dict(message: Any) -> dict[str, Any]:

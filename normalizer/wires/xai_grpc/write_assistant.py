@@ -1,4 +1,4 @@
-"""Conversion of assistant turns to xAI's messages."""
+"""Writer for assistant messages: one becomes several messages if its blocks come from several outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..surrogates import is_encodable
-from ..write_context import WriteContext, unrepresented
+from ..write_context import WriteContext
 from . import schema
 from .schema import (
     FAILED,
@@ -18,13 +18,13 @@ from .schema import (
     SERVER_TYPES,
     STATUSES,
     TYPE_CLIENT,
+    WIRE,
     Content,
     FunctionCall,
     ProtoMessage,
     parse_dict,
 )
 
-WIRE = "xai.grpc"
 COMPLETED = 1
 _INDEX = {"index"}
 _STATUS_NUMBERS = {word: number for number, word in STATUSES.items()}
@@ -32,20 +32,20 @@ _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
 
 
 class AssistantWriter:
-    """Converter for assistant turns. ``ids``: canonical id -> wire id, for the calls of the last turn."""
+    """Writer for the assistant messages of one request. ``ids``: canonical id -> wire id, for the last calls."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
         self.ids: dict[str, str] = {}
 
-    def usual(self, turn: Assistant, asked: list[str]) -> dict[str, Any] | None:
-        """Return the members of the message for a turn of only text and function calls, or None for any other turn.
+    def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
+        """Fast path: return the members of the message for only text and function calls; None for any other message.
 
-        Part of the fast path. The method appends the ids of the turn's calls to ``asked``, even if it returns None.
+        The ids of the calls are appended to ``call_ids``, even for None.
         """
-        response = turn.response
+        response = message.response
         choices = response.choices
-        if turn.extra or not choices or not (blocks := choices[0].blocks):
+        if message.extra or not choices or not (blocks := choices[0].blocks):
             return None
         own = response.wire == WIRE
         index = blocks[0].extra
@@ -68,7 +68,7 @@ class AssistantWriter:
                     name = self._context.name(block.name)
                 function = {"name": name, "arguments": block.arguments_text or ("" if own else "{}")}
                 status = INCOMPLETE if block.status == "truncated" else COMPLETED
-                asked.append(id)
+                call_ids.append(id)
                 calls.append({"id": id, "type": TYPE_CLIENT, "status": status, "function": function})
             elif type(block) is Text and block.text and not (text or calls or block.annotations):
                 text = block.text
@@ -76,29 +76,41 @@ class AssistantWriter:
                     return None
             else:
                 return None
-        message = {"role": ROLE_ASSISTANT, "content": [{"text": text}]}
+        written = {"role": ROLE_ASSISTANT, "content": [{"text": text}]}
         if calls:
-            message["tool_calls"] = calls
-        return message
+            written["tool_calls"] = calls
+        return [written]
 
-    def spell(self, turn: Assistant, number: int) -> list[Any]:
-        """Return the messages of one turn. ``number``: index of the turn, for losses."""
+    def write(self, message: Assistant) -> list[Any]:
+        """Return the protobuf messages of an assistant message, and report losses."""
         self.ids = {}
-        response = turn.response
-        if lost := unrepresented(turn.extra):
-            self._context.lose("extra", f"left out: {', '.join(lost)}", number)
+        response = message.response
+        self._context.lose_extra(message.extra)
         if not response.choices:
-            self._context.lose("empty", "an answer without content was left out", number)
+            self._context.lose("empty", "an assistant message without content was left out")
             return []
         choice = response.choices[0]
         if response.wire != WIRE:
-            return self._foreign(choice.blocks, number)
-        messages = self._own(choice.blocks, choice.extra.get("outputs") or {})
-        if not messages:
-            messages = [ProtoMessage(role=ROLE_ASSISTANT, content=[Content(text="")])]
-        return messages
+            return _ForeignMessages(self).write(choice.blocks)
+        written = self._own(choice.blocks, choice.extra.get("outputs") or {})
+        return written or [ProtoMessage(role=ROLE_ASSISTANT, content=[Content(text="")])]
 
-    # Turns from xAI.
+    def call(self, call: ToolCall, text: str) -> Any:
+        """Return a client call. ``text``: its argument text."""
+        context = self._context
+        id = self.ids[call.id] = context.id(call.id)
+        made = schema.ToolCall(
+            id=id,
+            type=TYPE_CLIENT,
+            status=INCOMPLETE if call.status == "truncated" else COMPLETED,
+            function=FunctionCall(name=context.name(call.name), arguments=text),
+        )
+        if call.extra:
+            if call.extra.get("status") == STATUSES[FAILED]:
+                made.status = FAILED
+            if call.extra.get("error_message"):
+                made.error_message = call.extra["error_message"]
+        return made
 
     def _own(self, blocks: list[Block], output_extras: dict[str, Any]) -> list[Any]:
         messages: list[Any] = []
@@ -133,7 +145,7 @@ class AssistantWriter:
             if block.encrypted:
                 message.encrypted_content = block.encrypted
         elif isinstance(block, ToolCall):
-            message.tool_calls.append(self._call(block, block.arguments_text))
+            message.tool_calls.append(self.call(block, block.arguments_text))
         elif isinstance(block, ServerToolCall):
             message.tool_calls.append(_server_call(block))
         elif isinstance(block, ServerToolResult):
@@ -143,82 +155,78 @@ class AssistantWriter:
         elif isinstance(block, Opaque) and isinstance(block.raw, dict):
             message.content.append(parse_dict(block.raw, Content()))
 
-    def _call(self, call: ToolCall, text: str) -> Any:
-        context = self._context
-        id = self.ids[call.id] = context.id(call.id)
-        made = schema.ToolCall(
-            id=id,
-            type=TYPE_CLIENT,
-            status=INCOMPLETE if call.status == "truncated" else COMPLETED,
-            function=FunctionCall(name=context.name(call.name), arguments=text),
-        )
-        if call.extra:
-            if call.extra.get("status") == STATUSES[FAILED]:
-                made.status = FAILED
-            if call.extra.get("error_message"):
-                made.error_message = call.extra["error_message"]
-        return made
 
-    # Turns from other wires.
+class _ForeignMessages:
+    """Writer for the blocks of another wire's message: reasoning, then text, then calls.
 
-    def _foreign(self, blocks: list[Block], number: int) -> list[Any]:
-        """Return messages with reasoning, then text, then calls. Blocks after a call move into the call's message."""
-        context = self._context
-        messages: list[Any] = []
-        current: Any = None
-        for place, block in enumerate(blocks):
+    Blocks after a call move into the message of the call.
+    """
+
+    def __init__(self, writer: AssistantWriter) -> None:
+        self._writer = writer
+        self._context = writer._context
+        self._messages: list[Any] = []
+
+    def write(self, blocks: list[Block]) -> list[Any]:
+        lose = self._context.lose
+        for index, block in enumerate(blocks):
             if isinstance(block, ToolCall):
-                if current is None:
-                    messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
-                current.tool_calls.append(self._foreign_call(block, number, place))
+                self._current().tool_calls.append(self._call(block, index))
             elif isinstance(block, (Text, Refusal)):
-                if isinstance(block, Refusal):
-                    context.lose("refusal", turn=number, block=place)
-                elif block.annotations:
-                    context.lose("annotations", turn=number, block=place)
-                if lost := unrepresented(block.extra):
-                    context.lose("extra", f"left out: {', '.join(lost)}", number, place)
-                if not block.text:
-                    continue
-                if current is None:
-                    messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
-                if current.tool_calls:
-                    context.lose("order", "words after a call were moved before it", number, place)
-                current.content.append(Content(text=block.text))
+                self._text(block, index)
             elif isinstance(block, Reasoning):
-                if block.signature or block.encrypted or not block.text:
-                    context.lose("reasoning", turn=number, block=place)
-                if not block.text:
-                    continue
-                called = current is not None and bool(current.tool_calls)
-                if called:
-                    context.lose("order", "reasoning after a call was moved before it", number, place)
-                if current is None or (not called and (current.content or current.reasoning_content)):
-                    messages.append(current := ProtoMessage(role=ROLE_ASSISTANT))
-                before = current.reasoning_content
-                current.reasoning_content = f"{before}\n\n{block.text}" if before else block.text
-            elif isinstance(block, (ServerToolCall, ServerToolResult)):
-                context.lose("server-tool", turn=number, block=place)
+                self._reasoning(block, index)
             else:
-                context.lose("opaque", turn=number, block=place)
-        if not messages:
-            context.lose("empty", "nothing of this answer could be carried", number)
-        for message in messages:
+                hosted = isinstance(block, (ServerToolCall, ServerToolResult))
+                lose("server-tool" if hosted else "opaque", block=index)
+        if not self._messages:
+            lose("empty", "an assistant message was left out: none of its blocks can be represented")
+        for message in self._messages:
             if not message.content:
                 message.content.append(Content(text=""))
-        return messages
+        return self._messages
 
-    def _foreign_call(self, call: ToolCall, number: int, place: int) -> Any:
+    def _current(self, new: bool = False) -> Any:
+        """Return the last message, or a new one if there is none or ``new``."""
+        if new or not self._messages:
+            self._messages.append(ProtoMessage(role=ROLE_ASSISTANT))
+        return self._messages[-1]
+
+    def _text(self, block: Text | Refusal, index: int) -> None:
+        if isinstance(block, Refusal):
+            self._context.lose("refusal", block=index)
+        elif block.annotations:
+            self._context.lose("annotations", block=index)
+        self._context.lose_extra(block.extra, "", index)
+        if block.text:
+            message = self._current()
+            if message.tool_calls:
+                self._context.lose("order", "text after a call was moved before it", index)
+            message.content.append(Content(text=block.text))
+
+    def _reasoning(self, block: Reasoning, index: int) -> None:
+        if block.signature or block.encrypted or not block.text:
+            self._context.lose("reasoning", block=index)
+        if not block.text:
+            return
+        message = self._current()
+        if message.tool_calls:
+            self._context.lose("order", "reasoning after a call was moved before it", index)
+        elif message.content or message.reasoning_content:
+            message = self._current(new=True)
+        before = message.reasoning_content
+        message.reasoning_content = f"{before}\n\n{block.text}" if before else block.text
+
+    def _call(self, call: ToolCall, index: int) -> Any:
         text = call.arguments_text or "{}"
         if call.kind not in _JSON_KINDS:
-            self._context.lose("kind", f"{call.name}: a {call.kind} call became a function call", number, place)
+            self._context.lose("kind", f"{call.name}: a {call.kind} call was written as a function call", index)
             if call.arguments is None:
                 text = json_codec.text({"input": call.arguments_text})
         if call.namespace or call.caller is not None:
-            self._context.lose("namespace", turn=number, block=place)
-        if lost := unrepresented(call.extra):
-            self._context.lose("extra", f"left out: {', '.join(lost)}", number, place)
-        return self._call(call, text)
+            self._context.lose("namespace", block=index)
+        self._context.lose_extra(call.extra, "", index)
+        return self._writer.call(call, text)
 
 
 def _takes(message: Any, kind: type[Block]) -> bool:
