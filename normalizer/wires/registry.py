@@ -20,7 +20,7 @@ The parts of a wire are modules with fixed names. In the wire's package:
     read         ``read(body, provider) -> Request``
     write        ``write(request, provider) -> Encoded`` and ``Writer`` (see `normalizer.requests.RequestWriter`)
     rules        ``RULES``, and ``parsed(body)`` if the wire is framed as messages
-    proto        only if framed as messages: ``request_from``, ``response_from``, ``chunk_from``, ``as_dict``
+    schema       only if framed as messages: ``request_from``, ``response_from``, ``chunk_from``, ``as_dict``
 
 Upper packages need more parts, which the normalizer knows nothing about. They follow one convention: package ``home``
 has one module per built-in wire, named like the wire's package, and a third party's wire has a module ``name`` in its

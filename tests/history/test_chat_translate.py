@@ -722,7 +722,7 @@ def test_members_of_the_message_that_held_the_results_are_told() -> None:
         ToolResults([ToolResult("a", [TextPart("ok")])], {"cache_control": {}, "mark": 1}),
     ]
     assert losses(write(turns)) == [("extra", 1, None)]
-    assert write(turns).losses[0].message == "mark left out"
+    assert write(turns).losses[0].message == "left out: mark"
 
 
 def test_what_is_said_twice_or_is_nothing_goes_back_and_is_not_missed_elsewhere() -> None:

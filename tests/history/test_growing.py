@@ -308,7 +308,7 @@ def assert_short_is_long(request: Request, wire: str, provider: str | None) -> N
     writer = import_module(f"toolparity.normalizer.wires.{PACKAGES[wire]}.write").Writer
     short = told(write_request(request, wire, provider=provider))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(writer, "_usual_turns", lambda self, turns, start, stop: start)
+        patched.setattr(writer, "_regular_writers", lambda self: None)
         assert told(write_request(request, wire, provider=provider)) == short
 
 

@@ -466,7 +466,7 @@ def test_an_answer_of_the_same_wire_but_another_provider_keeps_no_ids_and_no_enc
         {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": '{"city": "Paris"}'},
         {"role": "assistant", "content": "Sunny."},
     ]
-    assert [(loss.code, loss.message) for loss in written.losses][1:] == [("extra", "phase of a text")]
+    assert [(loss.code, loss.message) for loss in written.losses][1:] == [("extra", "left out of a text: phase")]
     assert codes(written)[0] == "reasoning"
 
 

@@ -16,8 +16,8 @@ from ..rule import Rule, Violations, rule, rules_in
 from ..strict_schema import lacking_for_strict
 from ..traverse import items, member, objects, text
 from ..xai_tools import RESERVED_ON_RESPONSES
-from .results import OUTPUTS
 from .request_params import SMALLEST_LIMIT
+from .results import OUTPUTS
 from .write_assistant import LONGEST_ID, PREFIXES
 
 _OPENAI = ("openai", "azure")
