@@ -9,68 +9,53 @@ from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
     JsonPart,
-    Message,
     Part,
-    RawItem,
     Request,
     System,
     TextPart,
     ToolResults,
+    User,
 )
 from toolparity.normalizer.model import Text, ToolCall
-from toolparity.normalizer.pairing import paired
 from toolparity.normalizer.wires.write_context import IdStyle, NameStyle, WriteContext
+from toolparity.normalizer.wires.writer import WriterBase
 
 WIRE = "toy.chat"
 _PARAMS = ("stream",)
 
 
-def write(request: Request, provider: str | None = None) -> Encoded:
-    """Convert a request to a body, and return it with its losses and aliases."""
-    writer = Writer(request, provider)
-    writer.add(request.messages, 0, len(request.messages))
-    return writer.encoded()
-
-
-class Writer:
-    """Writer of one request. It cannot continue an earlier one, so its basis is None."""
-
-    basis = None
+class Writer(WriterBase):
+    """Writer of one request."""
 
     def __init__(self, request: Request, provider: str | None) -> None:
-        self._request = request
-        self._context = WriteContext(WIRE, provider, IdStyle(r"(?s).+"), NameStyle())
-        self._entries: list[dict[str, Any]] = []
+        context = WriteContext(request, WIRE, provider, IdStyle(r"(?s).+"), NameStyle())
+        super().__init__(request, context, (request.wire, provider))
 
-    def add(self, messages: list[Message], start: int, stop: int) -> None:
-        """Write the messages from index ``start`` up to ``stop``."""
-        for index, message in enumerate(paired(messages[start:stop], self._context.repaired)):
-            self._add(message, start + index)
+    def _write_assistant(self, message: Assistant) -> None:
+        blocks = message.response.choices[0].blocks if message.response.choices else []
+        steps = [step for block in blocks if (step := self._step(block)) is not None]
+        self._written.append({"by": "model", "steps": steps})
 
-    def _add(self, message: Message, index: int) -> None:
-        if isinstance(message, Assistant):
-            blocks = message.response.choices[0].blocks if message.response.choices else []
-            steps = [step for block in blocks if (step := self._step(block, index)) is not None]
-            self._entries.append({"by": "model", "steps": steps})
-        elif isinstance(message, ToolResults):
-            for result in message.results:
-                entry = {"by": "tool", "ref": result.call_id, "output": self._text(result.parts, index)}
-                self._entries.append({**entry, "failed": True} if result.is_error else entry)
-        elif isinstance(message, RawItem):
-            self._context.lose("opaque", turn=index)
-        else:
-            by = "system" if isinstance(message, System) else "user"
-            self._entries.append({"by": by, "text": self._text(message.parts, index)})
+    def _write_results(self, message: ToolResults) -> None:
+        for result in message.results:
+            entry = {"by": "tool", "ref": result.call_id, "output": self._text(result.parts)}
+            self._written.append({**entry, "failed": True} if result.is_error else entry)
 
-    def _step(self, block: Any, index: int) -> dict[str, Any] | None:
+    def _write_user(self, message: User) -> None:
+        self._written.append({"by": "user", "text": self._text(message.parts)})
+
+    def _write_system(self, message: System) -> None:
+        self._written.append({"by": "system", "text": self._text(message.parts)})
+
+    def _step(self, block: Any) -> dict[str, Any] | None:
         if isinstance(block, Text):
             return {"text": block.text}
         if isinstance(block, ToolCall):
             return {"fn": self._context.name(block.name), "ref": block.id, "args": block.arguments_text}
-        self._context.lose("opaque", turn=index)
+        self._context.lose("opaque")
         return None
 
-    def _text(self, parts: list[Part], index: int) -> str:
+    def _text(self, parts: list[Part]) -> str:
         texts = []
         for part in parts:
             if isinstance(part, TextPart):
@@ -78,13 +63,13 @@ class Writer:
             elif isinstance(part, JsonPart):
                 texts.append(json_codec.text(part.value))
             else:
-                self._context.lose("media", turn=index)
+                self._context.lose("media")
         return "".join(texts)
 
     def encoded(self) -> Encoded:
         """Return the body with its losses and aliases."""
         request, context = self._request, self._context
-        body: dict[str, Any] = {"model": request.model, "entries": self._entries}
+        body: dict[str, Any] = {"model": request.model, "entries": self._written}
         functions = []
         for tool in request.tools:
             if tool.kind == "hosted":
@@ -100,3 +85,6 @@ class Writer:
             else:
                 context.lose("param", f"{WIRE} has no member {name}")
         return context.encoded(body)
+
+
+write = Writer.write
