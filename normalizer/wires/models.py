@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ..conversation import Request
-from .registry import spec
+from .registry import WIRES, spec
 from .write_context import WriteContext
 
-#: Patterns for the beginning of a vendor's model names. Vendors that only host the models of others are not listed.
-FAMILIES: dict[str, str] = {
-    "openai": r"gpt-|chatgpt-|codex-|o[1-9](-|$)",
-    "anthropic": r"claude",
-    "xai": r"grok",
+#: Patterns for the beginning of the model names of vendors that own no wire here. Vendors that only host the models of
+#: others are not listed. The specs of the wires have the patterns of their owners.
+_OTHER_VENDORS = {
     "google": r"gemini",
     "deepseek": r"deepseek",
     "mistral": r"(mi|mini|magi|code|dev|pix)(s|x)?tral",
@@ -32,12 +31,18 @@ def report_foreign_model(request: Request, context: WriteContext) -> None:
     target = context.provider or (None if wire.many_providers else wire.owner)
     if request.wire == context.wire and (request.provider is None or context.provider in (None, request.provider)):
         return
-    owner = owner_of(request.model)
-    if owner is not None and target in FAMILIES and owner != target:
-        context.lose("model", f"{request.model} is a model of {owner}; its name was sent to {target} unchanged")
+    vendor = vendor_of(request.model)
+    if vendor is not None and target in vendors() and vendor != target:
+        context.lose("model", f"{request.model} is a model of {vendor}; its name was sent to {target} unchanged")
 
 
-def owner_of(model: str) -> str | None:
+def vendor_of(model: str) -> str | None:
     """Return the vendor of a model, or None if the name does not show it."""
     name = model.lower().rpartition("/")[2]
-    return next((owner for owner, heads in FAMILIES.items() if re.match(heads, name)), None)
+    return next((vendor for vendor, pattern in vendors().items() if re.match(pattern, name)), None)
+
+
+@cache
+def vendors() -> dict[str, str]:
+    """Return the pattern for the beginning of each vendor's model names."""
+    return {**{wire.owner: wire.models for wire in map(spec, WIRES)}, **_OTHER_VENDORS}

@@ -27,7 +27,7 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import check_request, read_request, write_request
-from toolparity.normalizer.wires.models import FAMILIES, owner_of
+from toolparity.normalizer.wires.models import vendor_of, vendors
 
 PROVIDERS = {
     "openai.chat": "openai",
@@ -235,12 +235,12 @@ def test_item_10_a_model_of_another_provider_is_reported(owner: str, target: str
 
 
 def test_item_10_every_family_of_models_is_told_by_its_names() -> None:
-    assert {owner_of(model) for model in MODELS.values()} == set(FAMILIES)
-    assert [owner_of(model) for model in ("o3-mini", "o1", "codestral-2501", "pixtral-12b", "openai/gpt-5")] == [
+    assert {vendor_of(model) for model in MODELS.values()} == set(vendors())
+    assert [vendor_of(model) for model in ("o3-mini", "o1", "codestral-2501", "pixtral-12b", "openai/gpt-5")] == [
         "openai",
         "openai",
         "mistral",
         "mistral",
         "openai",
     ]
-    assert owner_of("olmo-3") is None
+    assert vendor_of("olmo-3") is None
