@@ -17,7 +17,7 @@ from ..wires.decode_context import Context, Declared
 from ..wires.stop_reason import CUTS
 from .block_builder import BlockBuilder
 from .detect import detect
-from .dialect import Dialect
+from .dialect import TextDialect
 from .dialects import DIALECTS, dialect_of
 from .parsers.coercion import ToolSchemas, tool_schemas
 from .scan_events import CallOverLimit
@@ -30,7 +30,7 @@ _log = logging.getLogger("toolparity")
 class ExtractionSettings(msgspec.Struct, frozen=True):
     """The validated arguments of `read_response`."""
 
-    dialects: tuple[Dialect, ...]
+    dialects: tuple[TextDialect, ...]
     tools: ToolSchemas
     limit: int | None
     stop_sequences: tuple[str, ...]
@@ -132,7 +132,7 @@ class _Reading:
         self._site = CallBuilder.of(context, choice.index, response.id)
         self._count = 0
         self._dialect = ""
-        self._dialects: Sequence[Dialect] = how.dialects
+        self._dialects: Sequence[TextDialect] = how.dialects
         self._read: list[dict[str, Any]] = []
         self._cut = choice.stop.reason in CUTS or not response.complete
         self._blocks: list[Block] = []

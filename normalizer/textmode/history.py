@@ -19,10 +19,8 @@ from ..conversation import Assistant, JsonPart, Loss, Message, Part, TextPart, T
 from ..model import Block, Choice, Reasoning, Response, Stop, Text, ToolCall
 from ..pairing import paired
 from .block_builder import BlockBuilder
-from .dialect import Dialect, WrittenCall, WrittenResult
+from .dialect import RAW, TextDialect, WrittenCall, WrittenResult, value_text
 from .dialects import dialect_of
-from .dialects.results import result_text
-from .dialects.tagged import RAW, value_text
 from .extract import read_with, settings_of
 from .parsers.coercion import ToolSchemas, tool_schemas
 from .scanner import Scanner
@@ -62,7 +60,7 @@ def as_text(turns: Sequence[Message], dialect: str, *, tools: Any = None) -> Tex
 class _Writer:
     """Writer of the turns of one history, which keeps the tool name of each call id."""
 
-    def __init__(self, form: Dialect, tools: ToolSchemas, losses: list[Loss]) -> None:
+    def __init__(self, form: TextDialect, tools: ToolSchemas, losses: list[Loss]) -> None:
         self._form = form
         self._tools = tools
         self._losses = losses
@@ -159,7 +157,7 @@ class _Writer:
         text = self._form.write_results(written)
         back = [one for _, one, _ in self._form.parse_results(text) or ()]
         for number, one in enumerate(written):
-            if len(back) != len(written) or back[number] not in (one.text, result_text(one)):
+            if len(back) != len(written) or back[number] not in (one.text, one.marked):
                 told = f"the result of {one.name} holds what ends one in the dialect {self._form.name}"
                 self._lose("result", told, place)
         return User([TextPart(text), *beside], plain=not beside)
@@ -232,7 +230,7 @@ def _bare(response: Response) -> Response:
     return replace(response, choices=choices).with_findings(list(response.findings))
 
 
-def _answers(turn: User, calls: list[ToolCall], form: Dialect) -> ToolResults | None:
+def _answers(turn: User, calls: list[ToolCall], form: TextDialect) -> ToolResults | None:
     """Return the results in the text of a user turn, each paired with its call; None if it does not hold results."""
     words = "".join(part.text for part in turn.parts if isinstance(part, TextPart))
     told = form.parse_results(words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .dialect import Dialect
+from .dialect import TextDialect
 from .markdown import Markdown
 from .parsers.call_parser import CallParser
 from .parsers.coercion import ToolSchemas
@@ -44,7 +44,7 @@ class Scanner:
 
     def __init__(
         self,
-        dialects: Sequence[Dialect],
+        dialects: Sequence[TextDialect],
         tools: ToolSchemas,
         limit: int | None = None,
         count: int = 0,
@@ -57,7 +57,7 @@ class Scanner:
         self.over = False
         self.marked = False
         self.broke_off = False
-        self.dialect: Dialect | None = dialects[0] if len(dialects) == 1 else None
+        self.dialect: TextDialect | None = dialects[0] if len(dialects) == 1 else None
         self.longest_held = 0
         self.taken = 0  # number of processed characters, up to the call over the limit
         self._dialects = tuple(dialects)
@@ -176,14 +176,14 @@ class Scanner:
         self._add_text(buf[at])
         return at + 1
 
-    def _match_opening(self, buf: str, at: int, final: bool) -> tuple[TagMatch | Hold | None, Dialect | None]:
+    def _match_opening(self, buf: str, at: int, final: bool) -> tuple[TagMatch | Hold | None, TextDialect | None]:
         for dialect in self._dialects:
             hit = dialect.opening(buf, at, final)
             if hit is not None:
                 return hit, dialect
         return None, None
 
-    def _begin_parser(self, buf: str, at: int, hit: TagMatch, dialect: Dialect, final: bool) -> int | None:
+    def _begin_parser(self, buf: str, at: int, hit: TagMatch, dialect: TextDialect, final: bool) -> int | None:
         example = self._is_example(buf, hit.end, final)
         if example is None:
             return None
@@ -247,7 +247,7 @@ class Scanner:
                     return HOLD
         return None
 
-    def _stray_tag(self, buf: str, at: int, end: int, dialect: Dialect) -> int:
+    def _stray_tag(self, buf: str, at: int, end: int, dialect: TextDialect) -> int:
         tag = buf[at:end]
         self._report_once("stray-markup", f"{tag} closes nothing")
         if self._call_ended and dialect.doubts:

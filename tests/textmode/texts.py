@@ -8,7 +8,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from toolparity.normalizer.textmode.dialect import Dialect
+from toolparity.normalizer.textmode.dialect import TextDialect
 from toolparity.normalizer.textmode.dialects import DIALECTS
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 from toolparity.normalizer.textmode.scan_events import (
@@ -109,7 +109,7 @@ SCHEMA = {
 TOOLS = [{"name": "f", "parameters": SCHEMA}, {"name": "g", "parameters": {"type": "object", "properties": {}}}]
 
 
-def dialects(name: str | None) -> Sequence[Dialect]:
+def dialects(name: str | None) -> Sequence[TextDialect]:
     return tuple(DIALECTS.values()) if name is None else (DIALECTS[name],)
 
 

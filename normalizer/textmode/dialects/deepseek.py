@@ -7,48 +7,35 @@ V3.2 and later, see `dsml`. Results: ``<｜tool▁output▁begin｜>``.
 
 from __future__ import annotations
 
-from ..dialect import Dialect, WrittenCall, WrittenResult, opening_in_section
+from ..dialect import ParsedResult, TextDialect, WrittenCall, match_in_section
 from ..parsers.call_parser import CallSink
 from ..parsers.coercion import ToolSchemas
 from ..parsers.header_calls import HeaderCall
-from ..tags import Tag, TagMatch
-from .results import contents, result_text
+from ..tags import Hold, Tag, TagMatch
 
-_SECTION = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _BEGIN, _SEPARATOR, _END = Tag("<｜tool▁call▁begin｜>"), "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
-_OUTPUTS = ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>")
-_OUTPUT = ("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>")
 
 
-def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> HeaderCall:
-    return HeaderCall(sink, _SEPARATOR, _END, lambda header: (header, None), named_after=True)
+class DeepSeek(TextDialect):
+    name = "deepseek"
+    section = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+    results_section = ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>")
+    result_tags = ("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>")
+    separator = results_separator = ""
+    heads = (section[0], _BEGIN.head)
+    ends = (section[1],)
+    strays = (Tag(_END),)
+    tails = ("<｜end▁of▁sentence｜>",)
 
+    def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
+        return match_in_section(_BEGIN, self.section[:1], buf, at, final)
 
-def write_calls(calls: list[WrittenCall]) -> str:
-    written = (f"{_BEGIN.head}{call.name}{_SEPARATOR}{call.text.strip() or '{}'}{_END}" for call in calls)
-    return f"{_SECTION[0]}{''.join(written)}{_SECTION[1]}"
+    def parser(self, sink: CallSink, match: TagMatch, tools: ToolSchemas) -> HeaderCall:
+        return HeaderCall(sink, _SEPARATOR, _END, lambda header: (header, None), named_after=True)
 
+    def write_call(self, call: WrittenCall, index: int) -> str:
+        return f"{_BEGIN.head}{call.name}{_SEPARATOR}{call.json}{_END}"
 
-def write_results(results: list[WrittenResult]) -> str:
-    written = (f"{_OUTPUT[0]}{result_text(result)}{_OUTPUT[1]}" for result in results)
-    return f"{_OUTPUTS[0]}{''.join(written)}{_OUTPUTS[1]}"
-
-
-def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    text = text.strip().removeprefix(_OUTPUTS[0]).removesuffix(_OUTPUTS[1])
-    found = contents(text, *_OUTPUT)
-    return None if found is None else [("", one, False) for one in found]
-
-
-DIALECT = Dialect(
-    name="deepseek",
-    heads=(_SECTION[0], _BEGIN.head),
-    opening=opening_in_section(_BEGIN.match, _SECTION[0]),
-    parser=parser,
-    write_calls=write_calls,
-    write_results=write_results,
-    parse_results=parse_results,
-    ends=(_SECTION[1],),
-    strays=(Tag(_END),),
-    tails=("<｜end▁of▁sentence｜>",),
-)
+    def parse_results(self, text: str) -> list[ParsedResult] | None:
+        start, end = self.results_section
+        return super().parse_results(text.strip().removeprefix(start).removesuffix(end))

@@ -7,39 +7,27 @@ Results: ``<function_results>`` with one ``<result>`` per call.
 
 from __future__ import annotations
 
-from ..dialect import Dialect, WrittenResult, opening_in_section
-from .invoke import grammar, strays, writer
-from .results import contents, result_text
-from .tagged import parser_of
+from ..dialect import ParsedResult, WrittenCall, XmlDialect, contents
+from .invoke import grammar_of, invocation, strays_of
 
 _PREFIX = "｜DSML｜"
-_GRAMMAR = grammar(_PREFIX, f"{_PREFIX}function_calls", f"{_PREFIX}tool_calls")
-_OPENS, _ENDS = zip(*_GRAMMAR.sections, strict=True)
 
 
-def write_results(results: list[WrittenResult]) -> str:
-    lines = [f"<result>{result_text(result)}</result>" for result in results]
-    return "\n".join(["<function_results>", *lines, "</function_results>"])
+class Dsml(XmlDialect):
+    name = "dsml"
+    grammar = grammar_of(_PREFIX, f"{_PREFIX}function_calls", f"{_PREFIX}tool_calls")
+    section = (f"<{_PREFIX}function_calls>\n", f"\n</{_PREFIX}function_calls>")
+    results_section = ("<function_results>", "\n</function_results>")
+    result_tags = ("\n<result>", "</result>")
+    results_separator = ""
+    ends = grammar.shuts
+    strays = strays_of(_PREFIX)
+    tails = ("<｜end▁of▁sentence｜>",)
 
+    def write_call(self, call: WrittenCall, index: int) -> str:
+        return invocation(_PREFIX, call, typed=True)
 
-def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    around = contents(text, "<function_results>", "</function_results>")
-    if around is None or len(around) != 1:
-        return None
-    found = contents(around[0], "<result>", "</result>")
-    return None if found is None else [("", one, False) for one in found]
-
-
-DIALECT = Dialect(
-    name="dsml",
-    heads=(*_OPENS, _GRAMMAR.call.head),
-    opening=opening_in_section(_GRAMMAR.call.match, *_OPENS),
-    parser=parser_of(_GRAMMAR),
-    write_calls=writer(_PREFIX, typed=True),
-    write_results=write_results,
-    parse_results=parse_results,
-    ends=_ENDS,
-    strays=strays(_PREFIX),
-    doubts=True,
-    tails=("<｜end▁of▁sentence｜>",),
-)
+    def parse_results(self, text: str) -> list[ParsedResult] | None:
+        around = contents(text, "<function_results>", "</function_results>")
+        texts = contents(around[0], "<result>", "</result>") if around is not None and len(around) == 1 else None
+        return None if texts is None else [("", text, False) for text in texts]

@@ -8,67 +8,53 @@ from __future__ import annotations
 
 import re
 
-from ..dialect import Dialect, WrittenCall, WrittenResult, opening_in_section
+from ..dialect import ParsedResult, TextDialect, WrittenCall, WrittenResult, match_in_section
 from ..parsers.call_parser import CallSink
 from ..parsers.coercion import ToolSchemas
 from ..parsers.header_calls import HeaderCall
-from ..tags import Tag, TagMatch
-from .results import result_text
+from ..tags import Hold, Tag, TagMatch
 
-_SECTION = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>")
-_SPELLINGS = [tuple(tag.replace("calls", word) for tag in _SECTION) for word in ("calls", "call")]
-_SECTIONS, _SECTION_ENDS = zip(*_SPELLINGS, strict=True)
+_SECTIONS = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
 _BEGIN, _ARGUMENTS, _END = Tag("<|tool_call_begin|>"), "<|tool_call_argument_begin|>", "<|tool_call_end|>"
 _ID = re.compile(r"(?:functions\.)?(.+?)(?::\d+)?", re.DOTALL)
 _RETURN = re.compile(r"^## Return of ([^\n]+)\n", re.MULTILINE)
 
 
-def name_and_id(header: str) -> tuple[str, str | None]:
-    found = _ID.fullmatch(header)
-    return (found[1] if found is not None else header), header or None
+class Kimi(TextDialect):
+    name = "kimi"
+    heads = (*_SECTIONS, _BEGIN.head)
+    ends = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
+    strays = (Tag(_END),)
+    tails = ("<|im_end|>",)
+    section = (_SECTIONS[0], ends[0])
+    separator = ""
+
+    def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
+        return match_in_section(_BEGIN, _SECTIONS, buf, at, final)
+
+    def parser(self, sink: CallSink, match: TagMatch, tools: ToolSchemas) -> HeaderCall:
+        return HeaderCall(sink, _ARGUMENTS, _END, _name_and_id)
+
+    def write_call(self, call: WrittenCall, index: int) -> str:
+        return f"{_BEGIN.head}{_native_id(call, index)}{_ARGUMENTS}{call.json}{_END}"
+
+    def write_result(self, result: WrittenResult, index: int) -> str:
+        return f"## Return of {_native_id(result, index)}\n{result.marked}"
+
+    def parse_results(self, text: str) -> list[ParsedResult] | None:
+        heads = list(_RETURN.finditer(text))
+        if not heads or text[: heads[0].start()].strip():
+            return None
+        ends = [*(head.start() - 1 for head in heads[1:]), len(text)]
+        return [(head[1].strip(), text[head.end() : end], False) for head, end in zip(heads, ends, strict=True)]
 
 
-def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> HeaderCall:
-    return HeaderCall(sink, _ARGUMENTS, _END, name_and_id)
+def _name_and_id(header: str) -> tuple[str, str | None]:
+    match = _ID.fullmatch(header)
+    return (match[1] if match is not None else header), header or None
 
 
-def write_calls(calls: list[WrittenCall]) -> str:
-    written = []
-    for place, call in enumerate(calls):
-        id = native(call.id, call.name, place)
-        written.append(f"{_BEGIN.head}{id}{_ARGUMENTS}{call.text.strip() or '{}'}{_END}")
-    return f"{_SECTION[0]}{''.join(written)}{_SECTION[1]}"
-
-
-def native(id: str, name: str, place: int) -> str:
+def _native_id(call: WrittenCall | WrittenResult, index: int) -> str:
     """Return the id if it has the format of the model, else a new id in that format."""
-    return id if re.fullmatch(rf"(?:functions\.)?{re.escape(name)}:\d+", id) else f"functions.{name}:{place}"
-
-
-def write_results(results: list[WrittenResult]) -> str:
-    return "\n".join(
-        f"## Return of {native(result.id, result.name, place)}\n{result_text(result)}"
-        for place, result in enumerate(results)
-    )
-
-
-def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    heads = list(_RETURN.finditer(text))
-    if not heads or text[: heads[0].start()].strip():
-        return None
-    ends = [*(head.start() - 1 for head in heads[1:]), len(text)]
-    return [(head[1].strip(), text[head.end() : end], False) for head, end in zip(heads, ends, strict=True)]
-
-
-DIALECT = Dialect(
-    name="kimi",
-    heads=(*_SECTIONS, _BEGIN.head),
-    opening=opening_in_section(_BEGIN.match, *_SECTIONS),
-    parser=parser,
-    write_calls=write_calls,
-    write_results=write_results,
-    parse_results=parse_results,
-    ends=_SECTION_ENDS,
-    strays=(Tag(_END),),
-    tails=("<|im_end|>",),
-)
+    native = re.fullmatch(rf"(?:functions\.)?{re.escape(call.name)}:\d+", call.id)
+    return call.id if native else f"functions.{call.name}:{index}"

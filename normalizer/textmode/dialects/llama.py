@@ -9,46 +9,20 @@ from __future__ import annotations
 import re
 
 from ... import json_codec
-from ..dialect import Dialect, WrittenCall, WrittenResult
+from ..dialect import ParsedResult, TextDialect, WrittenCall, WrittenResult, json_member
 from ..parsers.call_parser import CallParser, CallSink
 from ..parsers.coercion import ToolSchemas
 from ..parsers.json_calls import JsonCalls
 from ..parsers.python_calls import PythonCall
 from ..scan_events import CallEnded
 from ..tags import HOLD, LONGEST_TAG, Finder, Hold, Tag, TagMatch, after_gap
-from .hermes import object_of
-from .results import json_member, result_text
+from .hermes import call_object
 
 _MARK = Tag("<|python_tag|>")
 _ENDS = ("<|eom_id|>", "<|eot_id|>")
 _CALL = re.compile(r"([A-Za-z_][\w.]{0,127})\.call\(")
 _SO_FAR = re.compile(r"[A-Za-z_][\w.]{0,132}\(?")
 CODE = "code_interpreter"
-
-
-def opening(buf: str, at: int, final: bool) -> TagMatch | Hold | None:
-    mark = _MARK.match(buf, at, final)
-    if not isinstance(mark, TagMatch):
-        return mark
-    ahead = after_gap(buf, mark.end, final)
-    if ahead is HOLD:
-        return HOLD
-    if not isinstance(ahead, int) or ahead == len(buf):
-        return TagMatch(mark.end, CODE, "code")
-    if buf.startswith(("{", "["), ahead):
-        return TagMatch(ahead)
-    call = _CALL.match(buf, ahead)
-    if call is not None:
-        return TagMatch(call.end(), call[1], "call")
-    waits = not final and len(buf) - ahead < LONGEST_TAG and _SO_FAR.fullmatch(buf, ahead) is not None
-    return HOLD if waits else TagMatch(mark.end, CODE, "code")
-
-
-def parser(sink: CallSink, hit: TagMatch, tools: ToolSchemas) -> CallParser:
-    if not hit.name:
-        return JsonCalls(sink, again=";")
-    sink.admit(hit.name)
-    return PythonCall(sink, hit.name) if hit.more == "call" else CodeCall(sink)
 
 
 class CodeCall:
@@ -81,32 +55,48 @@ class CodeCall:
         return False
 
 
-def write_calls(calls: list[WrittenCall]) -> str:
-    return "<|python_tag|>" + "; ".join(object_of(call, "parameters") for call in calls)
+class Llama(TextDialect):
+    name = "llama"
+    heads = (_MARK.head,)
+    several = True
+    tails = _ENDS
+    section = (_MARK.head, "")
+    separator = "; "
 
+    def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
+        mark = _MARK.match(buf, at, final)
+        if not isinstance(mark, TagMatch):
+            return mark
+        ahead = after_gap(buf, mark.end, final)
+        if ahead is HOLD:
+            return HOLD
+        if not isinstance(ahead, int) or ahead == len(buf):
+            return TagMatch(mark.end, CODE, "code")
+        if buf.startswith(("{", "["), ahead):
+            return TagMatch(ahead)
+        call = _CALL.match(buf, ahead)
+        if call is not None:
+            return TagMatch(call.end(), call[1], "call")
+        waits = not final and len(buf) - ahead < LONGEST_TAG and _SO_FAR.fullmatch(buf, ahead) is not None
+        return HOLD if waits else TagMatch(mark.end, CODE, "code")
 
-def write_results(results: list[WrittenResult]) -> str:
-    return "\n".join(json_codec.text({"output": result_text(result)}) for result in results)
+    def parser(self, sink: CallSink, match: TagMatch, tools: ToolSchemas) -> CallParser:
+        if not match.name:
+            return JsonCalls(sink, again=";")
+        sink.admit(match.name)
+        return PythonCall(sink, match.name) if match.more == "call" else CodeCall(sink)
 
+    def write_call(self, call: WrittenCall, index: int) -> str:
+        return call_object(call, "parameters")
 
-def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    found = []
-    for line in text.strip().split("\n"):
-        told = json_member(line, "output")
-        if told is None or told[0].keys() != {"output"}:
-            return None
-        found.append(("", told[1], False))
-    return found or None
+    def write_result(self, result: WrittenResult, index: int) -> str:
+        return json_codec.text({"output": result.marked})
 
-
-DIALECT = Dialect(
-    name="llama",
-    heads=(_MARK.head,),
-    opening=opening,
-    parser=parser,
-    write_calls=write_calls,
-    write_results=write_results,
-    parse_results=parse_results,
-    several=True,
-    tails=_ENDS,
-)
+    def parse_results(self, text: str) -> list[ParsedResult] | None:
+        results = []
+        for line in text.strip().split("\n"):
+            parsed = json_member(line, "output")
+            if parsed is None or parsed[0].keys() != {"output"}:
+                return None
+            results.append(("", parsed[1], False))
+        return results or None

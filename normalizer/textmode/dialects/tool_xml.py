@@ -8,60 +8,50 @@ from __future__ import annotations
 
 import re
 
-from ..dialect import Dialect, WrittenCall, WrittenResult
+from ..dialect import ParsedResult, WrittenCall, WrittenResult, XmlDialect, value_text
 from ..parsers.xml_calls import Grammar, without_layout
 from ..tags import Tag
-from .tagged import parameters_of, parser_of, value_text, with_layout
 
 _NAME = re.compile(r"([\w.\-]{1,128})[ \t]*")
-_CALL = Tag("<tool:", re.compile(rf"{_NAME.pattern}(/?)"))
-GRAMMAR = Grammar(
-    call=_CALL,
-    ends=lambda name: (f"</tool:{name}>",),
-    parameter=Tag("<param:", _NAME),
-    closers=lambda key: (f"</param:{key}>",),
-    named_closers=True,
-    layout="pair",
-)
 _RESULT = re.compile(r"\s*<(result|error):([\w.\-]{1,128})>(.*?)</\1:\2>\s*", re.DOTALL)
 
 
-def write_calls(calls: list[WrittenCall]) -> str:
-    return "\n\n".join(_written(call) for call in calls)
+class ToolXml(XmlDialect):
+    name = "tool-xml"
+    grammar = Grammar(
+        call=Tag("<tool:", re.compile(rf"{_NAME.pattern}(/?)")),
+        ends=lambda name: (f"</tool:{name}>",),
+        parameter=Tag("<param:", _NAME),
+        closers=lambda key: (f"</param:{key}>",),
+        named_closers=True,
+        layout="pair",
+    )
+    strays = (Tag("</tool:", _NAME), Tag("</param:", _NAME))
+    separator = results_separator = "\n\n"
+
+    def write_call(self, call: WrittenCall, index: int) -> str:
+        lines = [f"<tool:{call.name}>"]
+        for key, value in call.parameters:
+            repeated = value and isinstance(value, list) and all(isinstance(item, str) for item in value)
+            lines += [f"<param:{key}>{_laid_out(item)}</param:{key}>" for item in (value if repeated else [value])]
+        return "\n".join([*lines, f"</tool:{call.name}>"])
+
+    def write_result(self, result: WrittenResult, index: int) -> str:
+        tag = "error" if result.is_error else "result"
+        return f"<{tag}:{result.name}>\n{result.text}\n</{tag}:{result.name}>"
+
+    def parse_results(self, text: str) -> list[ParsedResult] | None:
+        results, at = [], 0
+        while at < len(text):
+            match = _RESULT.match(text, at)
+            if match is None:
+                return None
+            results.append((match[2], without_layout(match[3], "pair"), match[1] == "error"))
+            at = match.end()
+        return results or None
 
 
-def _written(call: WrittenCall) -> str:
-    lines = [f"<tool:{call.name}>"]
-    for key, value in parameters_of(call).items():
-        several = value if isinstance(value, list) and value and all(isinstance(one, str) for one in value) else [value]
-        lines += [f"<param:{key}>{with_layout(value_text(one))}</param:{key}>" for one in several]
-    return "\n".join([*lines, f"</tool:{call.name}>"])
-
-
-def write_results(results: list[WrittenResult]) -> str:
-    tags = (("error" if result.is_error else "result", result) for result in results)
-    return "\n\n".join(f"<{tag}:{result.name}>\n{result.text}\n</{tag}:{result.name}>" for tag, result in tags)
-
-
-def parse_results(text: str) -> list[tuple[str, str, bool]] | None:
-    found, at = [], 0
-    while at < len(text):
-        one = _RESULT.match(text, at)
-        if one is None:
-            return None
-        found.append((one[2], without_layout(one[3], "pair"), one[1] == "error"))
-        at = one.end()
-    return found or None
-
-
-DIALECT = Dialect(
-    name="tool-xml",
-    heads=(_CALL.head,),
-    opening=_CALL.match,
-    parser=parser_of(GRAMMAR),
-    write_calls=write_calls,
-    write_results=write_results,
-    parse_results=parse_results,
-    strays=(Tag("</tool:", _NAME), Tag("</param:", _NAME)),
-    doubts=True,
-)
+def _laid_out(value: object) -> str:
+    """Add line breaks around a value with line breaks or outer white space, so that parsing keeps these."""
+    text = value_text(value)
+    return f"\n{text}\n" if "\n" in text or text != text.strip() else text

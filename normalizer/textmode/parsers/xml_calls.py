@@ -46,6 +46,16 @@ class Grammar(Struct, frozen=True):
     named_closers: bool = False
     layout: Literal["none", "pair", "each"] = "none"
 
+    @property
+    def opens(self) -> tuple[str, ...]:
+        """The opening tags that may precede a call."""
+        return tuple(opening for opening, _ in ((self.shell,) if self.shell is not None else self.sections))
+
+    @property
+    def shuts(self) -> tuple[str, ...]:
+        """The closing tags that may follow a call."""
+        return tuple(closing for _, closing in ((self.shell,) if self.shell is not None else self.sections))
+
 
 class XmlCall:
     """Parser of the content of one call. ``empty``: its opening tag is also its closing tag (``<call/>``)."""
@@ -65,8 +75,7 @@ class XmlCall:
         self._tools = tools
         self._wrapped = wrapped
         self._ends = grammar.ends(name)
-        around = grammar.sections if grammar.shell is None else (grammar.shell,)
-        self._opens, self._shuts = tuple(tags[0] for tags in around), tuple(tags[1] for tags in around)
+        self._opens, self._shuts = grammar.opens, grammar.shuts
         self._closers = () if grammar.named_closers else grammar.closers("")
         self._between = finder(grammar.parameter.head, grammar.call.head, *self._ends, *self._closers, *self._opens)
         self._phase = "between"
