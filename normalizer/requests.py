@@ -30,8 +30,9 @@ def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Reque
 def write_request(request: Request, wire: Wire | None = None, *, provider: str | None = None) -> Encoded:
     """Encode a request as a body of a wire, and report the losses.
 
-    ``wire``: the target; by default the wire that the request came from. The output is deterministic, and a turn whose
-    calls all have results is written the same in every later request. Raises UnknownWire for an unknown wire name.
+    ``wire``: the target; by default the wire that the request came from. The output is deterministic, and an assistant
+    message whose calls all have results is written the same in every later request. Raises UnknownWire for an unknown
+    wire name.
     """
     target, provider = _target(request, wire, provider)
     encoded: Encoded = spec(target).part("write").write(request, provider)
@@ -41,48 +42,49 @@ def write_request(request: Request, wire: Wire | None = None, *, provider: str |
 class RequestWriter:
     """Incremental writer for a growing conversation, with the same output as `write_request` in less time.
 
-    The writer caches the turns of the last request. If the next request begins with the same turn objects for the same
-    wire and provider, it encodes only the turns after them; otherwise, or if the provider stores a part of the history,
-    it encodes everything.
+    The writer caches the messages of the last request. If the next request begins with the same message objects for the
+    same wire and provider, it encodes only the messages after them; otherwise, or if the provider stores a part of the
+    history, it encodes everything.
 
-    Do not change a turn in place once it was written: make a new one. The caller may add messages and members to a
-    body, but must not change a message, because bodies share messages (except on `xai.grpc`). Not thread-safe.
+    Do not change a message in place once it was written: make a new one. The caller may add members to a body and
+    messages to its list, but must not change a message in it, because bodies share messages (except on `xai.grpc`). Not
+    thread-safe.
     """
 
     def __init__(self, wire: Wire | None = None, *, provider: str | None = None) -> None:
         self._wire = wire
         self._provider = provider
-        self._turns: list[Message] = []  # the turns that `_written` contains
-        self._open: set[str] = set()  # ids of their calls without a result
-        self._written: Any = None
+        self._cached: list[Message] = []  # the messages that `_cached_writer` has written
+        self._cached_writer: Any = None
+        self._open_ids: set[str] = set()  # ids of their calls without a result
 
     def write(self, request: Request) -> Encoded:
         """Encode the request like `write_request`, with the same errors. An error clears the cache."""
         target, provider = _target(request, self._wire, self._provider)
-        turns = request.messages
+        messages = request.messages
         writer = spec(target).part("write").Writer(request, provider)
-        known = len(self._turns) if self._goes_on(writer, turns) else 0
+        known = len(self._cached) if self._continues_cached(writer, messages) else 0
         if known:
-            writer = self._written.fork(request)
-        self._written = None
-        closed = max(known, last_boundary(turns)) if writer.basis is not None else 0
+            writer = self._cached_writer.fork(request)
+        self._cached_writer = None
+        closed = max(known, last_boundary(messages)) if writer.basis is not None else 0
         if closed:
             if closed > known:
-                writer.add(turns, known, closed)
-                self._open = open_ids(turns, known, closed) | (self._open if known else set())
+                writer.add(messages, known, closed)
+                self._open_ids = open_ids(messages, known, closed) | (self._open_ids if known else set())
             if not writer.settled:
                 return write_request(request, target, provider=provider)
-            self._turns, self._written = turns[:closed], writer.fork(request)
-        writer.add(turns, closed, len(turns))
+            self._cached, self._cached_writer = messages[:closed], writer.fork(request)
+        writer.add(messages, closed, len(messages))
         encoded: Encoded = writer.encoded()
         return encoded
 
-    def _goes_on(self, writer: Any, turns: list[Message]) -> bool:
-        """Return whether the turns begin with the cached ones and the settings of the writer are unchanged."""
-        before, known = self._written, len(self._turns)
-        if type(before) is not type(writer) or before.basis != writer.basis or known > len(turns):
+    def _continues_cached(self, writer: Any, messages: list[Message]) -> bool:
+        """Return whether the messages begin with the cached ones and the settings of the writer are unchanged."""
+        before, known = self._cached_writer, len(self._cached)
+        if type(before) is not type(writer) or before.basis != writer.basis or known > len(messages):
             return False
-        return not any(map(is_not, self._turns, turns)) and is_boundary(turns, known, self._open)
+        return not any(map(is_not, self._cached, messages)) and is_boundary(messages, known, self._open_ids)
 
 
 def with_policy(request: Request, policy: Policy) -> Request:

@@ -9,5 +9,5 @@ Requests and responses are JSON over HTTP, streams are server-sent events:
     {"toy_event": "begin" | "text" | "call" | "args" | "end", …}
 
 `spec` describes it to the registry, `sdk` is the official SDK of its provider, and every other module is a part of the
-wire. `tests/test_toy_wire.py` installs this package as a distribution of its own.
+wire. `tests/test_toy_wire.py` installs this package as a separate distribution.
 """
