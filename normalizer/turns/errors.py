@@ -30,7 +30,7 @@ class OutOfTime(ToolparityError, TimeoutError):
 class TooManyAbandoned(ToolparityError, RuntimeError):
     """Too many threads still run abandoned tools, so no new one is started."""
 
-    hint_default = "give blocking tools timeouts of their own, so that they end"
+    hint_default = "set timeouts inside blocking tools, so that they end"
 
 
 class UnknownTurn(ToolparityError, LookupError):

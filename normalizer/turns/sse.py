@@ -43,7 +43,7 @@ class SourceEvent(Protocol):
 
 
 class SourcePage(Protocol):
-    """Some events in order. ``seq``: the number of the turn's next event. ``over``: there will be no next event."""
+    """Some events in order. ``seq``: the number of the turn's next event. ``over``: the turn has ended."""
 
     @property
     def events(self) -> Sequence[SourceEvent]: ...

@@ -107,6 +107,6 @@ def test_a_gateway_takes_the_execution_alone(names: dict[str, Any]) -> None:
 
 def test_the_page_tells_every_way_in_which_a_turn_ends() -> None:
     page = (DOCS / PAGE).read_text("utf-8")
-    section = page.partition("## How a turn ends")[2].partition("\n## ")[0]
+    section = page.partition("## Reasons why a turn ends")[2].partition("\n## ")[0]
     told = {name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     assert told - {"termination"} == set(get_args(Termination))

@@ -4,8 +4,8 @@
     packed = parts.pack(text)           # JSON text; parts.take() returns the values to be stored with it
     unpack(packed, values) == text      # values: digest -> value
 
-An unpacked document is a JSON object. A packed one is a JSON array of two items: the object, with null in place of each
-long value, and a map from JSON pointers to the digests of these values.
+An unpacked document is a JSON object. A packed one is a JSON array of two items: the object, with JSON null in place of
+each long value, and a map from JSON pointers to the digests of these values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .changes import applied, inside
 
 #: A value of at least this many characters is stored separately. Documents shorter than this are not searched.
 LONG = 1024
-#: Approximate number of characters of a number, a boolean or null.
+#: Approximate number of characters of a number, a boolean or None.
 _SHORT = 6
 
 

@@ -28,8 +28,8 @@ _log = logging.getLogger(__name__)
 
 #: Text for the system prompt of the model that calls tools, so that it acknowledges its calls itself.
 GUIDANCE = (
-    "Whenever you call tools, first tell the user in one short sentence what you are going to do, in the order of the "
-    "calls, as in: Sure, I'll look up your appointments and check your billing. Promise no result."
+    "Whenever you call tools, first write one short sentence for the user on what you are going to do, in the order of "
+    "the calls, as in: Sure, I'll look up your appointments and check your billing. Promise no result."
 )
 #: The system prompt of a model that writes the sentence (`ModelAcknowledger`).
 INSTRUCTIONS = (
