@@ -20,9 +20,6 @@ from toolparity.cassettes.surfaces import SURFACES
 
 from .expected import Expected, expected
 
-#: The wires whose plain responses hold arguments as parsed JSON.
-_PARSED = frozenset(("anthropic.messages",))
-
 
 class CheckedFile(ScenarioFile, frozen=True):
     """A scenario file whose expected result is checked."""
@@ -55,7 +52,7 @@ class Scenario(Struct, frozen=True):
 
     def expected(self, surface: str, number: int, *, stream: bool) -> Expected:
         """Return the expected result of a round (counted from 0) on a surface."""
-        parsed = SURFACES[surface].wire in _PARSED
+        parsed = SURFACES[surface].spec.parsed_arguments
         if self.script is not None:
             result = expected(self.script, number, stream=stream, parsed=parsed)
             suffix = str(number)

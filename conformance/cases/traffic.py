@@ -90,7 +90,8 @@ def source_path(case: Case) -> str:
     """Return the file that holds the traffic of a case, relative to its package."""
     scenario = scenarios()[case.scenario]
     if scenario.script is not None:
-        return f"recorded/{path_for(case.surface, case.scenario, stream=case.stream).relative_to(RECORDED).as_posix()}"
+        path = path_for(case.surface, case.scenario, stream=case.stream)
+        return f"recorded/{path.relative_to(SURFACES[case.surface].library or RECORDED).as_posix()}"
     body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (case.surface, case.stream))
     return f"scenarios/{body.file or f'{scenario.id}.toml'}"
 

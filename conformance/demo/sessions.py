@@ -199,7 +199,7 @@ class Sessions:
         if found is None:
             base = self._servers.base(at)
             options: dict[str, Any] = {"base_url": base, "max_retries": 0}
-            if at.wire == "xai.grpc":
+            if at.by_messages:
                 options = {"api_host": base, "use_insecure_channel": True}
             made = client(at.wire, at.model, provider=at.provider, api_key="emulated", **options)
             found = self._clients[at.name] = made

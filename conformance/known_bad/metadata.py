@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..subjects import SubjectExchange
-from .mutate import CanonicalForm, blocks, calls, defect, remove
+from .mutate import CanonicalForm, blocks, by_messages, calls, defect, remove
 
 
 @defect("stop")
@@ -150,7 +150,7 @@ def every_call_is_a_function(form: CanonicalForm, exchange: SubjectExchange) -> 
 @defect("usage")
 def usage_of_grpc_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Does not read token counts from gRPC messages."""
-    if exchange.wire == "xai.grpc":
+    if by_messages(exchange.wire):
         form["response"]["usage"] = None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from toolparity.normalizer.wires.registry import spec
+
 from ..subjects import FollowUp, SubjectExchange
 
 CanonicalForm = dict[str, Any]
@@ -46,6 +48,11 @@ def defect(
         return function
 
     return register
+
+
+def by_messages(wire: str) -> bool:
+    """Return whether requests and responses of a wire are messages instead of HTTP bodies."""
+    return spec(wire).framing == "messages"
 
 
 def blocks(form: CanonicalForm) -> list[dict[str, Any]]:

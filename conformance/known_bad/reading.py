@@ -7,13 +7,13 @@ import json
 import msgspec
 
 from ..subjects import SubjectExchange
-from .mutate import CanonicalForm, blocks, calls, defect, keep_only, remove
+from .mutate import CanonicalForm, blocks, by_messages, calls, defect, keep_only, remove
 
 
 @defect("any-split", "exchange")
 def a_piece_is_an_event(exchange: SubjectExchange) -> SubjectExchange:
     """Takes each piece from the network for a whole event and loses events that were cut."""
-    if not exchange.stream or exchange.wire == "xai.grpc":
+    if not exchange.stream or by_messages(exchange.wire):
         return exchange
     whole = [piece for piece in exchange.pieces if piece.endswith(b"\n\n")]
     return msgspec.structs.replace(exchange, pieces=whole)
@@ -22,7 +22,7 @@ def a_piece_is_an_event(exchange: SubjectExchange) -> SubjectExchange:
 @defect("any-split", "exchange")
 def characters_cut_in_two(exchange: SubjectExchange) -> SubjectExchange:
     """Decodes each piece separately, so that a character that was cut becomes two replacement characters."""
-    if not exchange.stream or exchange.wire == "xai.grpc":
+    if not exchange.stream or by_messages(exchange.wire):
         return exchange
     pieces = [piece.decode("utf-8", "replace").encode() for piece in exchange.pieces]
     return msgspec.structs.replace(exchange, pieces=pieces)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..subjects import FollowUp
-from .mutate import defect
+from .mutate import by_messages, defect
 
 
 @defect("answered", "request")
@@ -27,10 +27,10 @@ def answers_forgotten(body: Any, follow_up: FollowUp) -> Any:
 @defect("answered", "request")
 def answers_in_separate_messages(body: Any, follow_up: FollowUp) -> Any:
     """Sends each result in a separate message, with other messages between them."""
-    if follow_up.to == "anthropic.messages":
+    if "messages" in body:
         messages = []
         for message in body["messages"]:
-            content = message["content"]
+            content = message.get("content")
             if isinstance(content, list) and len(content) > 1 and content[0].get("type") == "tool_result":
                 for block in content:
                     messages.append({"role": "user", "content": [block]})
@@ -141,7 +141,7 @@ def streamed_state_lost(body: Any, follow_up: FollowUp) -> Any:
 @defect("replay", "request")
 def state_of_grpc_lost(body: Any, follow_up: FollowUp) -> Any:
     """Loses encrypted reasoning of gRPC messages."""
-    if follow_up.to == "xai.grpc":
+    if by_messages(follow_up.to):
         _strip(body, "encrypted_content")
     return body
 

@@ -71,7 +71,7 @@ def _block_kinds(blocks: list[dict[str, Any]] | None) -> list[str] | None:
 
 
 def _arrives_as_bytes(evidence: Evidence) -> bool:
-    return SURFACES[evidence.case.surface].wire != "xai.grpc"
+    return not SURFACES[evidence.case.surface].by_messages
 
 
 @law(

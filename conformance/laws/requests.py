@@ -9,20 +9,14 @@ from typing import Any
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.registry import wire_name
 
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
-from ..oracle import RequestItem, oracle
+from ..oracle import RequestItem, judged_wires, oracle
 from ..subjects import CallResult, FollowUp
 from .law import Failure, law
 from .matching import call_list, json_equal, match_calls
-
-_PROVIDERS: dict[Wire, str] = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-}
 
 
 def _answered_rounds(evidence: Evidence) -> list[CaseRound]:
@@ -119,7 +113,8 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
 def handoff(evidence: Evidence) -> Iterator[Failure]:
     """Check, for each other wire, that the request follows its rules and contains every call, result and text."""
     for round in _answered_rounds(evidence):
-        for wire, provider in _PROVIDERS.items():
+        for target in judged_wires():
+            wire, provider = wire_name(target.name), target.owner
             if wire == round.exchange.wire:
                 continue
             body = evidence.next_request(follow_up(round, wire, provider))

@@ -7,12 +7,12 @@ own package. No oracle calls a reader or a writer of the normalizer, because the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from toolparity.cassettes.chunking import events
 from toolparity.cassettes.scripts import Offer
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import WireSpec, spec, specs
 
 from ..subjects import SubjectExchange
 
@@ -63,8 +63,13 @@ class Oracle(Protocol):
 
 
 def oracle(wire: str) -> Oracle:
-    """Return the oracle of a wire."""
-    return cast(Oracle, import_module(f".{wire.replace('.', '_')}", __name__))
+    """Return the oracle of a wire. Raises UnknownWire if it has none."""
+    return cast(Oracle, spec(wire).part("oracle", home=__name__))
+
+
+def judged_wires() -> list[WireSpec]:
+    """Return the specs of all wires that have an oracle."""
+    return [wire for wire in specs() if wire.has_part("oracle", home=__name__)]
 
 
 def json_values(exchange: SubjectExchange) -> Iterator[Json]:

@@ -26,16 +26,10 @@ from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import spec
 
 from . import SubjectExchange
 
-#: The path that a client appends to the base URL.
-_ENDS = {
-    "openai.chat": "/chat/completions",
-    "openai.responses": "/responses",
-    "anthropic.messages": "/messages",
-}
-_BASES = {"openai.chat": "/v1", "openai.responses": "/v1", "anthropic.messages": ""}
 #: The maximum number of requests for one response. Clients retry after an error, but not this often.
 MOST_REQUESTS = 8
 #: The maximum size of a request in bytes: the limit of xAI's SDK.
@@ -60,6 +54,11 @@ class PendingResponse:
         self.served = 0
         self.refused: list[str] = []
         self.overrun = False
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether the response consists of gRPC messages."""
+        return spec(self.exchange.wire).framing == "messages"
 
     def refuse(self, reason: str) -> str:
         """Record why a request is refused."""
@@ -98,10 +97,10 @@ class LoopbackServers:
         self._count += 1
         self.pending = pending = PendingResponse(f"q{self._count}", exchange)
         try:
-            if exchange.wire == "xai.grpc":
+            if pending.by_messages:
                 yield pending, self._servers.grpc_address
             else:
-                yield pending, f"{self._servers.http_url}/{pending.token}{_BASES[exchange.wire]}"
+                yield pending, f"{self._servers.http_url}/{pending.token}{spec(exchange.wire).base_path}"
         finally:
             self.pending = None
 
@@ -122,9 +121,9 @@ class LoopbackServers:
         line = f"{request.method} {request.url.path}"
         if token != pending.token:
             return _refused(410, pending.refuse(f"{line}: this is not the base_url of this case"))
-        end = _ENDS.get(pending.exchange.wire)
-        if request.method != "POST" or end is None or not f"/{rest}".endswith(end):
-            return _refused(404, pending.refuse(f"{line}: only POST …{end or ''} is served"))
+        end = spec(pending.exchange.wire).path.removeprefix("/v1")  # some clients have /v1 in their base URL
+        if request.method != "POST" or pending.by_messages or not f"/{rest}".endswith(end):
+            return _refused(404, pending.refuse(f"{line}: only POST …{end} is served"))
         body = await _body(request)
         if body is None:
             return _refused(413, pending.refuse(f"{line}: the request has more than {_LARGEST:,} bytes"))
@@ -158,8 +157,8 @@ class _ChatService(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK'
 
     async def _exchange(self, context: _Context, *, stream: bool) -> SubjectExchange:
         pending = self._servers.pending
-        if pending is None or pending.exchange.wire != "xai.grpc":
-            reason = "no response of xai.grpc is served now"
+        if pending is None or not pending.by_messages:
+            reason = "no response with gRPC messages is served now"
             await context.abort(grpc.StatusCode.NOT_FOUND, pending.refuse(f"gRPC: {reason}") if pending else reason)
         if (why := pending.refusal(stream=stream)) is not None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, pending.refuse(f"gRPC: {why}"))
