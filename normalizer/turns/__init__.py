@@ -3,7 +3,7 @@
     from toolparity.normalizer.turns import Tools, Turn
     outcome = await Turn(provider, tools, policy="all", max_rounds=4).run("What do I owe?")
 
-`execution.Executor` runs the calls of a selection. `machine.step` is the state machine of a turn and does no I/O.
+`execution.Executor` runs the calls of a selection. `machine.table` is the state machine of a turn and does no I/O.
 `turn.Turn` drives it over a `provider.Provider`, and notifies each `observer.Observer` (a turn log) before it does
 anything that cannot be undone.
 """

@@ -37,7 +37,7 @@ ROW_TYPES = {
 TEXT_TYPES = ("text", "thinking", "refusal")
 
 
-class Row(NamedTuple):
+class BlockRow(NamedTuple):
     """The fields of a row except its sequence number."""
 
     block_type: str
@@ -45,34 +45,34 @@ class Row(NamedTuple):
     content: Any = None
 
 
-def row_of(block: Block) -> Row:
+def row_of(block: Block) -> BlockRow:
     """Return the row of a block of an answer."""
     content: dict[str, Any]
     if isinstance(block, Text):
-        return Row("text", block.text, {"annotations": block.annotations} if block.annotations else None)
+        return BlockRow("text", block.text, {"annotations": block.annotations} if block.annotations else None)
     if isinstance(block, Reasoning):
         content = {"signature": block.signature, "encrypted": block.encrypted, "redacted": block.redacted or None}
-        return Row("thinking", block.text, without_none(content))
+        return BlockRow("thinking", block.text, without_none(content))
     if isinstance(block, Refusal):
-        return Row("refusal", block.text)
+        return BlockRow("refusal", block.text)
     if isinstance(block, ToolCall):
-        return Row("tool_use", None, _tool_use(block))
+        return BlockRow("tool_use", None, _tool_use(block))
     if isinstance(block, ServerToolCall):
         content = {"tool_use_id": block.id, "tool_name": block.name, "tool": block.tool, "input": block.arguments_text}
-        return Row("server_tool_use", None, content)
+        return BlockRow("server_tool_use", None, content)
     if isinstance(block, ServerToolResult):
         content = {"tool_use_id": block.call_id, "tool": block.tool, "content": block.raw, "is_error": block.is_error}
-        return Row("server_tool_result", None, content)
+        return BlockRow("server_tool_result", None, content)
     if isinstance(block, ApprovalRequest):
         content = {"approval_request_id": block.id, "server": block.server, "tool_name": block.name}
-        return Row("approval_request", None, {**content, "input": block.arguments_text})
-    return Row("opaque", None, {"wire_type": block.wire_type, "raw": msgspec.to_builtins(block.raw)})
+        return BlockRow("approval_request", None, {**content, "input": block.arguments_text})
+    return BlockRow("opaque", None, {"wire_type": block.wire_type, "raw": msgspec.to_builtins(block.raw)})
 
 
-def row_of_result(result: ToolResult) -> Row:
+def row_of_result(result: ToolResult) -> BlockRow:
     """Return the row of a tool result."""
     content = {"tool_use_id": result.call_id, "content": result_content(result), "is_error": result.is_error}
-    return Row("tool_result", None, content)
+    return BlockRow("tool_result", None, content)
 
 
 def result_content(result: ToolResult) -> Any:

@@ -15,7 +15,7 @@ from ..arguments import parse
 from ..conversation import Encoded
 from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from ..model import Block, Choice, Response, ToolCall
-from .block_rows import ROW_TYPES, TEXT_TYPES, Row, row_of, without_none
+from .block_rows import ROW_TYPES, TEXT_TYPES, BlockRow, row_of, without_none
 from .machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted, Input
 
 
@@ -28,7 +28,7 @@ class _ShownRow(Struct):
     id: str | None
     name: str | None
     texts: list[str]
-    row: Row | None = None  # its content when it was closed
+    row: BlockRow | None = None  # its content when it was closed
 
     @property
     def text(self) -> str:
@@ -112,16 +112,16 @@ class BlockTracker:
         shown.row = self._row_from_deltas(shown)
         inputs.append(BlockEnded(shown.key, *shown.row))
 
-    def _row_from_deltas(self, shown: _ShownRow) -> Row:
+    def _row_from_deltas(self, shown: _ShownRow) -> BlockRow:
         if shown.block_type in TEXT_TYPES:
-            return Row(shown.block_type, shown.text)
+            return BlockRow(shown.block_type, shown.text)
         if shown.block_type == "tool_use":
             parsed = parse(shown.text)
             return row_of(ToolCall(shown.id or "", shown.name or "", parsed.arguments, shown.text, parsed.status))
         content = {"tool_use_id": shown.id, "tool_name": shown.name, "input": shown.text or None}
-        return Row(shown.block_type, None, without_none(content))
+        return BlockRow(shown.block_type, None, without_none(content))
 
-    def _final_rows(self, choice: Choice) -> dict[int, Row]:
+    def _final_rows(self, choice: Choice) -> dict[int, BlockRow]:
         """Return the final rows by key. Blocks match the started rows of the same type, in order.
 
         Blocks without a row get the keys after the last row.
@@ -132,7 +132,7 @@ class BlockTracker:
             if shown.block not in by_block:
                 unmatched.setdefault(shown.block_type, []).append(by_block.setdefault(shown.block, []))
             by_block[shown.block].append(shown)
-        final_rows: dict[int, Row] = {}
+        final_rows: dict[int, BlockRow] = {}
         not_shown: list[Block] = []
         for block in choice.blocks:
             candidates = unmatched.get(ROW_TYPES[str(block.__struct_config__.tag)])
@@ -144,10 +144,10 @@ class BlockTracker:
         return final_rows
 
 
-def _distributed(final: Row, shown: list[_ShownRow]) -> dict[int, Row]:
+def _distributed(final: BlockRow, shown: list[_ShownRow]) -> dict[int, BlockRow]:
     """Distribute the final row of a block over the rows in which it was shown."""
     if len(shown) > 1 and "".join(part.text for part in shown) == final.text_content:
-        rows = {part.key: Row(final.block_type, part.text) for part in shown}
-        rows[shown[-1].key] = Row(final.block_type, shown[-1].text, final.content)
+        rows = {part.key: BlockRow(final.block_type, part.text) for part in shown}
+        rows[shown[-1].key] = BlockRow(final.block_type, shown[-1].text, final.content)
         return rows
-    return {shown[0].key: final, **{part.key: Row(final.block_type, "") for part in shown[1:]}}
+    return {shown[0].key: final, **{part.key: BlockRow(final.block_type, "") for part in shown[1:]}}

@@ -31,7 +31,7 @@ class Post(Protocol):
     def __call__(self, *inputs: Input, paced: bool = False) -> Awaitable[None]: ...
 
 
-class Decoder(Protocol):
+class AnswerDecoder(Protocol):
     """The decoder of an answer: a `StreamDecoder`, or a wrapper around one (`textmode.TextReader`).
 
     ``feed`` may raise ToolLimitReached to end the answer as whole at that point. If the decoder has a method ``read``
@@ -48,7 +48,7 @@ class Decoder(Protocol):
 #: Changes a request before it is sent, such as to shorten its history or write calls as text. The result must be legal.
 Prepare = Callable[[Request], Request]
 #: Wraps the decoder of an answer. The request is the complete one, with its tools, before `Prepare` changed it.
-Reader = Callable[[StreamDecoder, Request], Decoder]
+WrapDecoder = Callable[[StreamDecoder, Request], AnswerDecoder]
 
 
 class ModelCall:
@@ -64,12 +64,12 @@ class ModelCall:
         request: Request,
         choice: int,
         prepare: Prepare | None = None,
-        reader: Reader | None = None,
+        reader: WrapDecoder | None = None,
     ) -> None:
         self.encoded: Encoded = writer.write(prepare(request) if prepare is not None else request)
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
-        self._decoder: Decoder = reader(decoder, request) if reader is not None else decoder
+        self._decoder: AnswerDecoder = reader(decoder, request) if reader is not None else decoder
         self._tracker = BlockTracker(self.encoded, choice)
         self._whole: Response | None = None
         self._response: Response | None = None

@@ -24,11 +24,11 @@ class Observer:
     async def input(self, input: Input) -> None:
         """Receive an input of the machine, before the events that follow from it.
 
-        All inputs in order are a recording of the turn: ``machine.step`` over them, from the first state, returns the
-        same states, events and effects again.
+        All inputs in order are a recording of the turn: `machine.table.step` over them, from the first state, returns
+        the same states, events and effects again.
         """
 
-    async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
+    async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         """Receive the events of one step in order, and the state after them if it must be saved.
 
         ``state.seq`` is the number after the last of ``events``. The default calls `event` for each, then `save`. A log

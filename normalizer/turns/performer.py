@@ -27,7 +27,7 @@ from .machine import inputs
 from .machine.calls import CANCELLED_RUNNING
 from .machine.effects import Approve, Ask, Effect, Execute
 from .machine.state import TurnState
-from .model_call import ModelCall, Post, Prepare, Reader, error_of
+from .model_call import ModelCall, Post, Prepare, WrapDecoder, error_of
 from .provider import Provider
 from .tasks import Tasks
 
@@ -54,7 +54,7 @@ class Performer:
         approve: Approver | None,
         acknowledge: Acknowledger | None,
         prepare: Prepare | None,
-        reader: Reader | None,
+        reader: WrapDecoder | None,
     ) -> None:
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives

@@ -46,7 +46,7 @@ from .machine.inputs import (
 )
 from .machine.state import OnAllFailed, OnError, Settings, TurnState
 from .machine.table import accepting_call, is_invalid, step
-from .model_call import Prepare, Reader
+from .model_call import Prepare, WrapDecoder
 from .observer import Observer
 from .outcome import Outcome, outcome_of
 from .performer import Acknowledger, Approver, Performer
@@ -60,7 +60,7 @@ _INTERRUPTED = "the program was interrupted"
 _KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallEnded, ResultSupplied)
 
 #: Middleware over the machine's inputs: maps an input to the inputs that the machine gets in its place.
-Direct = Callable[[TurnState, Input], Awaitable[list[Input]]]
+Middleware = Callable[[TurnState, Input], Awaitable[list[Input]]]
 
 
 class Turn:
@@ -93,9 +93,9 @@ class Turn:
         observers: Sequence[Observer] = (),
         executor: Executor | None = None,
         prepare: Prepare | None = None,
-        reader: Reader | None = None,
+        reader: WrapDecoder | None = None,
         backoff: Backoff | None = DEFAULT,
-        direct: Direct | None = None,
+        direct: Middleware | None = None,
         id: str | None = None,
         state: TurnState | None = None,
     ) -> None:
@@ -346,7 +346,7 @@ class Turn:
             try:
                 await observer.input(input)
                 if effects:
-                    await observer.keep(events, saved)
+                    await observer.record(events, saved)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
         return events

@@ -428,7 +428,7 @@ def test_an_answer_that_was_not_taken_because_the_turn_broke_can_be_given_again(
     class Breaks(Told):
         broken = False
 
-        async def keep(self, *arguments: Any) -> None:
+        async def record(self, *arguments: Any) -> None:
             if self.broken:
                 raise OSError("the disk is full")
 

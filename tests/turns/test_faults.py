@@ -173,7 +173,7 @@ def test_a_log_that_fails_stops_the_turn_before_anything_that_it_does_not_know(w
         class Full(Observer):
             left = at
 
-            async def keep(self, events: Any, state: Any) -> None:
+            async def record(self, events: Any, state: Any) -> None:
                 self.left -= 1
                 if self.left < 0:
                     raise OSError("the disk is full")

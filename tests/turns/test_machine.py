@@ -224,7 +224,7 @@ def test_what_a_director_notes_is_told_and_where_he_says_so_kept_with_the_next_s
     driven.tell(inputs.AddNote(1, "recovery", {"at": 2}, keep=True))
     assert driven.events[-1] == told.Noted(driven.state.seq - 1, 1, "recovery", {"at": 2})
     [save] = [e for e in driven.tell(inputs.AnswerReceived(said(text="Bye."))) if isinstance(e, Save)]
-    assert states.load(states.dump(save.state)).notes == [states.Note(1, "recovery", {"at": 2})]
+    assert states.load(states.dump(save.state)).notes == [states.TurnNote(1, "recovery", {"at": 2})]
     assert driven.tell(inputs.AddNote(1, "late")) == []
 
 

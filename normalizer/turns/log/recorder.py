@@ -93,18 +93,18 @@ class LogObserver(Observer):
             await self._release()
 
     async def input(self, input: Input) -> None:
-        """Note an input of the machine. The next `keep` writes it with its events."""
+        """Note an input of the machine. The next `record` writes it with its events."""
         self._steps.add(input)
 
     async def event(self, event: TurnEvent) -> None:
         """Write one event."""
-        await self.keep([event], None)
+        await self.record([event], None)
 
     async def save(self, state: TurnState) -> None:
         """Write the state."""
-        await self.keep([], state)
+        await self.record([], state)
 
-    async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
+    async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         """Write the noted inputs, the events, their blocks and the state in one transaction.
 
         Raises LogFailed also if the database does not answer in time. The write then stays in the queue: unless it

@@ -141,7 +141,7 @@ class Log:
             if state is None:
                 page = await self.events(turn, limit=0)
                 if not page.over:
-                    await observer.keep(
+                    await observer.record(
                         [TurnFailed(page.seq, "cancelled", "The turn was closed before its first step.")], None
                     )
                 return None
@@ -150,7 +150,7 @@ class Log:
             for input in (Resume(), Cancel(reason)):
                 state, effects = step(state, input)
                 await observer.input(input)
-                await observer.keep([effect.event for effect in effects if isinstance(effect, Emit)], state)
+                await observer.record([effect.event for effect in effects if isinstance(effect, Emit)], state)
             return state
 
     async def forget(self, turn: str) -> None:

@@ -11,7 +11,7 @@ from .. import events
 from .effects import Ask, StopTasks
 from .history import answer_text, messages_of_round, summary
 from .inputs import AcknowledgementReady, AddNote, Begin, Cancel, Finalize, Resume, Retry
-from .state import Note, RoundState, Termination, TurnState, add_usage
+from .state import RoundState, Termination, TurnNote, TurnState, add_usage
 from .step_builder import StepBuilder
 
 #: Termination reasons without an answer of the model.
@@ -46,7 +46,7 @@ def finalize(builder: StepBuilder, input: Finalize) -> None:
 def add_note(builder: StepBuilder, input: AddNote) -> None:
     """Emit a note, and keep it if requested."""
     if input.keep:
-        builder.set(notes=[*builder.state.notes, Note(input.round, input.note, input.data)])
+        builder.set(notes=[*builder.state.notes, TurnNote(input.round, input.note, input.data)])
     builder.emit(events.Noted, input.round, input.note, input.data)
 
 

@@ -76,7 +76,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     ``max_rounds``: how many answers with calls are acted on. Then the model is asked a last time and may not call.
     ``limit``: maximum kept calls of one answer. ``on_error``: under the policy `batch`, whether the calls after a
     failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
-    the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Message` is "continue". The
+    the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
     default here is "stop", because earlier versions did not write the field.
     ``budget``: tokens of all rounds; once they are used up, no call runs and no pause is continued. ``loop_after``: the
     number of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
@@ -195,7 +195,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
         return next((call for call in self.calls if call.id == id), None)
 
 
-class Note(Struct, frozen=True):
+class TurnNote(Struct, frozen=True):
     """A record of what the ``direct`` middleware of a turn did in a round. The middleware defines ``data``."""
 
     round: int
@@ -225,7 +225,7 @@ class TurnState(Struct, frozen=True):
     block: int = 0
     repeats: dict[str, int] = {}
     pauses: int = 0
-    notes: list[Note] = []
+    notes: list[TurnNote] = []
     ending: Termination | None = None
     termination: Termination | None = None
     error: Error | None = None

@@ -75,7 +75,7 @@ class RecordingObserver(Observer):
         if not self._has_head and self._initial is None and not isinstance(input, (Begin, Finalize)):
             raise InvalidState("a resumed turn is recorded from its state", hint="record(file, state=turn.state)")
 
-    async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
+    async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         """Note the events and the state of the step, and write it as soon as the initial state is known."""
         if not self._steps:
             return

@@ -79,11 +79,11 @@ class Dies(Observer):
     async def input(self, input: Input) -> None:
         await self.recorder.input(input)
 
-    async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
+    async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         if self.steps == 0:
             raise Killed
         self.steps -= 1
-        await self.recorder.keep(events, state)
+        await self.recorder.record(events, state)
 
 
 async def killed(log: Log, steps: int, played: Any = TWO_ROUNDS, **options: Any) -> str | None:

@@ -243,7 +243,7 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
                 state, effects = step(state, one)
                 await recorder.input(one)
                 events = [effect.event for effect in effects if isinstance(effect, Emit)]
-                await recorder.keep(events, next((e.state for e in effects if isinstance(e, Save)), None))
+                await recorder.record(events, next((e.state for e in effects if isinstance(e, Save)), None))
         await assert_replays(log, "turn")
 
     asyncio.run(run())

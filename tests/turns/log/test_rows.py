@@ -178,7 +178,7 @@ def test_characters_that_no_database_takes_are_kept_exactly_and_shown_replaced(l
 
     async def run() -> None:
         async with log.record() as recorder:
-            await recorder.keep([TurnStarted(0, "turn", "openai.chat", "all"), strange], None)
+            await recorder.record([TurnStarted(0, "turn", "openai.chat", "all"), strange], None)
         assert (await log.turn("turn")).blocks == [strange.block]
         assert (await log.events("turn")).events[1].event == strange
 
@@ -203,7 +203,7 @@ def test_any_block_comes_back_as_it_was(log: Log, said: str | None, content: Any
         told = block(0, said, content)
         async with log.record() as recorder:
             id = f"turn {time.monotonic_ns()}"
-            await recorder.keep([TurnStarted(0, id, "openai.chat", "all"), told], None)
+            await recorder.record([TurnStarted(0, id, "openai.chat", "all"), told], None)
         assert (await log.turn(id)).blocks == [told.block]
         assert (await log.events(id)).events[1].event == told
 
@@ -214,7 +214,7 @@ def test_a_settled_block_replaces_the_one_that_stopped(log: Log) -> None:
     async def run() -> None:
         settled = TurnBlock(0, "thinking", "Hm.", {"signature": "abc"})
         async with log.record() as recorder:
-            await recorder.keep([TurnStarted(0, "turn", "openai.chat", "all"), block(0, "Hm.")], None)
+            await recorder.record([TurnStarted(0, "turn", "openai.chat", "all"), block(0, "Hm.")], None)
             await recorder.event(TurnBlockRevised(2, 1, settled))
         assert (await log.turn("turn")).blocks == [settled]
 
@@ -226,8 +226,8 @@ def test_blocks_of_an_answer_that_is_asked_for_again_are_void(log: Log) -> None:
         async with log.record() as recorder:
             begun = [TurnStarted(0, "turn", "openai.chat", "all"), RoundStarted(1, 1, 1, 0)]
             first = [block(0, "kept", seq=2), block(1, "void", seq=3), block(2, "void", seq=4)]
-            await recorder.keep([*begun, *first], None)
-            await recorder.keep([RoundStarted(5, 2, 2, 1), block(1, "new", seq=6)], None)
+            await recorder.record([*begun, *first], None)
+            await recorder.record([RoundStarted(5, 2, 2, 1), block(1, "new", seq=6)], None)
         assert [b.text_content for b in (await log.turn("turn")).blocks] == ["kept", "new"]
         assert len((await log.events("turn")).events) == 7  # that they were shown is not forgotten
 
@@ -238,7 +238,7 @@ def test_what_a_tool_says_of_its_progress_is_never_in_the_way(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             began = TurnStarted(0, "turn", "openai.chat", "all")
-            await recorder.keep([began, CallProgress(1, 1, "id", "look", {"at": complex(1, 2)})], None)
+            await recorder.record([began, CallProgress(1, 1, "id", "look", {"at": complex(1, 2)})], None)
         assert (await log.events("turn")).events[1].event == CallProgress(1, 1, "id", "look", "{'at': (1+2j)}")
 
     asyncio.run(run())

@@ -89,7 +89,7 @@ def test_what_goes_wrong_in_a_step_leaves_nothing_of_it(log: Log) -> None:
             await recorder.event(began())
             bad = TurnBlockStop(2, 1, TurnBlock(0, "text", "words", object()))
             with pytest.raises(MalformedBody):
-                await recorder.keep([TurnBlockDelta(1, 1, 0, "words"), bad], None)
+                await recorder.record([TurnBlockDelta(1, 1, 0, "words"), bad], None)
             page = await log.events("turn")
             assert [row.type for row in page.events] == ["turn_started"]
             assert (await log.turn("turn")).blocks == []

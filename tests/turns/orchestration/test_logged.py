@@ -100,7 +100,7 @@ class Killed(Observer):
     def __init__(self, writes: int) -> None:
         self.left = writes
 
-    async def keep(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
+    async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
         self.left -= 1
         if self.left < 0:
             raise OSError("killed")
