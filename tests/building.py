@@ -9,16 +9,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
 #: Every wire, plain and streamed; the second list leaves out the one that carries arguments as JSON, not as text.
-FORMS = [
-    (wire, stream)
-    for wire in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
-    for stream in (False, True)
-]
+FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
 TEXT_FORMS = [form for form in FORMS if form != ("anthropic.messages", False)]
 
 

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.programs import interruptible
-from tests.recorded.rows import WIRES
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from tests.wires import WIRES
 from toolparity.cassettes.sources import Exchange, decoding
 from toolparity.conformance.audit import parallel
 from toolparity.conformance.audit.summary import Audit

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.building import chat_call
+from tests.wires import BYTE_WIRES
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody, UnknownWire
 
@@ -69,7 +70,7 @@ def test_what_is_no_name_of_a_wire_is_a_typed_error(wire: Any) -> None:
         StreamDecoder(wire)
 
 
-@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages", None])
+@pytest.mark.parametrize("wire", [*BYTE_WIRES, None])
 @pytest.mark.parametrize(("body", "what"), [(b"", "the body is empty"), (b" \n", "the body contains only white space")])
 def test_an_empty_body_says_so(wire: str | None, body: bytes, what: str) -> None:
     with pytest.raises(MalformedBody, match=what):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.wires import WIRES
 from toolparity.conformance.cli import main
 
 HELLO = 'print(\'{"name": "p", "claims": ["stream"]}\', flush=True)\n'
@@ -26,7 +27,7 @@ def program(folder: Path, text: str) -> str:
 def test_the_reference_reads_each_wire_plain_and_streamed() -> None:
     result = smoke("normalizer")
     assert result.exit_code == 0
-    for wire in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"):
+    for wire in WIRES:
         for mode in ("plain", "stream"):
             assert f'ok\t{wire} {mode}\tget_weather({{"city":"Lisbon"}})' in result.output
     assert "The subject is connected and reads a simple call" in result.output

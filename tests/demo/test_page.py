@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.demo.conftest import Demo
 from tests.reports.browser import photograph
+from tests.wires import WIRES
 
 BOTH = "I am c-204. Show me my appointments and what I still owe."
 SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."
@@ -83,7 +84,7 @@ def expect_over(page: Page, reason: str = "natural_completion") -> None:
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("surface", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("surface", WIRES)
 def test_the_acknowledgement_is_seen_before_the_results(demo: Demo, opens: Opens, surface: str) -> None:
     demo.pace.gate.clear()
     page = opens()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tests.wires import WIRES
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.arguments import parse
 from toolparity.normalizer.conversation import (
@@ -20,7 +21,6 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.requests import check_request, write_request
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {
     "openai.chat": "openai",
     "openai.responses": "openai",

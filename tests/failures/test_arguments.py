@@ -34,6 +34,7 @@ from tests.building import (
     tool_start,
     triples,
 )
+from tests.wires import BYTE_WIRES
 from toolparity import Opaque, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStop, Event
@@ -78,7 +79,7 @@ TRICKY = '{"a key": "brace } and \\"quote\\" and \\\\ and \\u00e9", "n": [1, {"m
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_ARG_07_fragments_are_joined_before_they_are_parsed(size: int) -> None:
-    for wire in ("openai.chat", "openai.responses", "anthropic.messages"):
+    for wire in BYTE_WIRES:
         response = respond(wire, True, [("a", "f", TRICKY)], size)
         assert response.calls[0].arguments == json.loads(TRICKY)
         assert response.calls[0].arguments_text == TRICKY
@@ -258,7 +259,7 @@ def test_NUM_02_a_nesting_of_100_000_is_flagged(wire: str, streamed: bool) -> No
     assert codes(response) == ["arguments-too-deep"]
 
 
-@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages"])
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_UNI_01_a_surrogate_pair_that_is_split_over_deltas_is_one_character(wire: str) -> None:
     for size in range(1, 14):
         call = only(respond(wire, True, [("a", "f", '{"s":"\\ud83c\\udf78"}')], size))

@@ -18,6 +18,7 @@ from xai_sdk.proto import chat_pb2
 from tests.answers import BODIES, GRPC
 from tests.damage import STRANGE, places
 from tests.streaming import AS_STREAM, grpc
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolparityError, normalize, select
 from toolparity.cassettes.sources import read as read_files
 from toolparity.normalizer import json_codec
@@ -28,7 +29,6 @@ from toolparity.normalizer.requests import RequestWriter, check_request, read_re
 from toolparity.normalizer.textmode import TextReader, read_response, report
 from toolparity.normalizer.textmode.dialects import DIALECTS
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 MODELS: dict[str, Any] = {
     "openai.chat": openai.types.chat.ChatCompletion,
     "openai.responses": openai.types.responses.Response,

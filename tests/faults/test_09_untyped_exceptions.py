@@ -16,6 +16,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.answers import GRPC
 from tests.faults import entrances
+from tests.wires import WIRES
 from toolparity import StreamDecoder, normalize, select
 from toolparity.cassettes.sources import Problem, read
 from toolparity.normalizer.errors import MalformedBody
@@ -102,7 +103,7 @@ def test_item_9_half_a_surrogate_pair_in_an_object_of_an_sdk() -> None:
     assert normalize(completion).text == "\ud800"
 
 
-@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("value", [object(), {1, 2}, float("inf"), b"x"])
 def test_item_9_a_parsed_request_with_what_json_cannot_hold(wire: str, value: Any) -> None:
     request = entrances.hurt(Random(1), entrances.REQUESTS[wire])

@@ -11,6 +11,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from tests.faults.full_requests import REQUESTS
+from tests.wires import WIRES
 from toolparity import Choice, Response, ToolCall
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -201,7 +202,7 @@ def test_item_10_a_limit_that_is_made_up_is_reported() -> None:
     assert losses(write_request(limited, "anthropic.messages", provider="anthropic")) == []
 
 
-@pytest.mark.parametrize("target", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("target", WIRES)
 def test_item_10_of_two_limits_that_differ_one_is_reported(target: str) -> None:
     source = "openai.chat" if target != "openai.chat" else "openai.responses"
     params = {"max_tokens": 100, "max_completion_tokens": 200}

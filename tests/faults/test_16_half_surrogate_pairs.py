@@ -25,6 +25,7 @@ from tests.building import (
     responses_sse,
 )
 from tests.building import sse as events
+from tests.wires import WIRES
 from toolparity import (
     Choice,
     Reasoning,
@@ -61,7 +62,6 @@ from toolparity.normalizer.turns import Tools, Turn, sse
 from toolparity.normalizer.turns.execution.tools import Tool as RunTool
 from toolparity.normalizer.turns.log import Log
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {
     "openai.chat": "openai",
     "openai.responses": "openai",

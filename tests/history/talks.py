@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.wires import WIRES
 from toolparity.normalizer.conversation import (
     Assistant,
     JsonPart,
@@ -31,7 +32,6 @@ from toolparity.normalizer.model import (
 )
 from toolparity.normalizer.model import ToolCall as Call
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 PROVIDERS = {
     "openai.chat": "openai",
     "openai.responses": "openai",

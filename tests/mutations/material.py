@@ -19,9 +19,10 @@ from zlib import crc32
 import msgspec
 from xai_sdk.proto import chat_pb2
 
-from tests.recorded.rows import WIRES, Row, rows
+from tests.recorded.rows import Row, rows
 from tests.streaming import grpc
 from tests.thoroughness import is_thorough
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
 from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources import read as read_files

@@ -13,13 +13,15 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Literal, NamedTuple
 
+from tests.wires import BYTE_WIRES
+
 from . import neutral_anthropic, neutral_chat, neutral_responses, neutral_xai
 from .changes import copied, objects
 from .material import ADDED, Traffic, plainly, received, sent
 
 Layer = Literal["parts", "text", "frame", "cut"]
 LAYERS: tuple[Layer, ...] = ("parts", "text", "frame", "cut")
-JSON_WIRES = ("openai.chat", "openai.responses", "anthropic.messages")
+JSON_WIRES = BYTE_WIRES
 _BYTEWISE = 6_000
 
 

@@ -18,8 +18,6 @@ import msgspec
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.events import Event
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
-
 
 class Row(msgspec.Struct):
     """One exchange, as the recordings' format has it."""

@@ -23,10 +23,11 @@ from xai_sdk.proto import chat_pb2
 from tests import thoroughness
 from tests.recorded.rows import Row, feed, streams
 from tests.thoroughness import examples
+from tests.wires import BYTE_WIRES
 from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 
-SSE_WIRES = ("openai.chat", "openai.responses", "anthropic.messages")
+SSE_WIRES = BYTE_WIRES
 #: The members that hold what deltas spell out, by the type that a BlockStart names.
 SPOKEN: dict[str, tuple[type[Any], str]] = {
     "text": (Text, "text"),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorded.rows import WIRES, Row, decode, lines, rows
+from tests.recorded.rows import Row, decode, lines, rows
 from tests.sdk_types import block_types
+from tests.wires import WIRES
 from toolparity import Choice, Opaque, Response, ServerToolCall, ToolCall, normalize, select
 from toolparity.normalizer.errors import UnknownWire
 from toolparity.normalizer.json_codec import decode as json_decode

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.recorded import sdk_reading
-from tests.recorded.rows import WIRES, Row, decode, rows
+from tests.recorded.rows import Row, decode, rows
 from tests.recorded.sdk_reading import Call, ProviderError, Read
 from tests.thoroughness import is_thorough
+from tests.wires import WIRES
 from toolparity import Response, ServerToolCall, ToolCall, select
 
 #: Bytes of a long stream.

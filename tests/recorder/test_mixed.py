@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import WIRES
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files, writing
 from toolparity.cassettes.recorder.record import Way, emulated
@@ -20,7 +21,7 @@ from toolparity.cassettes.surfaces import SURFACES, Surface
 
 from .talking import shown, talk, talk_async
 
-SPEAKERS = [SURFACES[name] for name in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")]
+SPEAKERS = [SURFACES[name] for name in WIRES]
 SCRIPT = scripts()["parallel-three"]
 
 Said = dict[tuple[str, str, str], list[Heard]]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.wires import BYTE_WIRES
 from toolparity import Response
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.errors import CassetteNotWritten, RecordingFailed, ReplayFailed, SecretsLeft
@@ -213,7 +214,7 @@ def test_an_error_of_the_provider_in_the_second_round_leaves_the_old_file(
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("at", ["openai.chat", "openai.responses", "anthropic.messages"])
+@pytest.mark.parametrize("at", BYTE_WIRES)
 def test_a_stream_that_is_cut_leaves_the_old_file(tmp_path: Path, old: bytes, at: str) -> None:
     broken = rounds(FIRST, Round([Say("It will")], fault=Fault("cut", after=1)))
     with pytest.raises(RecordingFailed, match="round 2: the answer ended before it was complete"):

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.wires import WIRES
 from toolparity.cassettes.errors import InvalidProvenance, ReplayFailed, UnreadableCassette
 from toolparity.cassettes.library import files, writing
 from toolparity.cassettes.recorder.replay import replay
@@ -55,7 +56,7 @@ def failure(path: Path, script: Script | None = None) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("surface", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("surface", WIRES)
 def test_an_unchanged_copy_replays(tmp_path: Path, surface: str) -> None:
     replay(edited(tmp_path, surface, nothing))
 

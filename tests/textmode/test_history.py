@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.building import anthropic_body, chat_body, shapes
 from tests.failures.test_textmode import ONE
+from tests.wires import WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer.answers import answer, strip
 from toolparity.normalizer.conversation import (
@@ -30,7 +31,6 @@ from toolparity.normalizer.requests import check_request, read_request, write_re
 from toolparity.normalizer.textmode import DIALECTS, as_native, as_text, read_response
 from toolparity.normalizer.wires.registry import spec
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "integer"}}}
 TOOLS = [Tool("f", "Does it.", SCHEMA), Tool("g", "Does that.", SCHEMA)]
 ASKED = User([TextPart("Do it.")])

@@ -14,6 +14,7 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 from tests.building import chat_body, chunk, codes, piece, shapes, sse
 from tests.failures.test_textmode import ONE
 from tests.streaming import AS_STREAM, grpc
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
 from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
@@ -46,9 +47,6 @@ def events(wire: str, text: str, seed: int) -> list[bytes]:
         return grpc(body(wire, text), Random(seed))
     data = AS_STREAM[wire](body(wire, text), Random(seed))
     return [data[at : at + 40] for at in range(0, len(data), 40)]
-
-
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 
 
 @pytest.mark.thorough(keep=44)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.recorded.rows import WIRES, decode, feed, rows, streams
+from tests.recorded.rows import decode, feed, rows, streams
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, Text
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response, report

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from tests.wires import WIRES
 from toolparity import Response, normalize
 from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
 from toolparity.cassettes.emulated import script_player as playing
@@ -26,7 +27,6 @@ from toolparity.normalizer.turns.turn import Turn
 
 __all__ = ["Call", "Fault", "Hit", "Offer", "Part", "Round", "Say", "ServerCall", "Think"]
 
-WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc")
 _PLAYERS: dict[str, Any] = {
     "openai.chat": openai_chat,
     "openai.responses": openai_responses,

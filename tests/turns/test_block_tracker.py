@@ -12,7 +12,8 @@ import pytest
 
 from tests.recorded.rows import rows
 from tests.turns import playing
-from tests.turns.playing import WIRES, Counting, Emulated, Say, Think, at_once, call
+from tests.turns.playing import Counting, Emulated, Say, Think, at_once, call
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts
@@ -104,7 +105,7 @@ def test_the_rows_of_every_scenario_say_what_its_answers_say(surface: str, chunk
     assert found > 60
 
 
-@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("wire", WIRES)
 def test_the_rows_of_recorded_streams_say_what_the_answers_say(wire: str, recordings: Path) -> None:
     found = 0
     for recorded in rows(recordings, wire):

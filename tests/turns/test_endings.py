@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import BYTE_WIRES
 from toolparity import Choice, Response, Stop, Text
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
 from toolparity.normalizer.errors import PolicyError
@@ -126,7 +127,7 @@ def test_a_call_that_the_model_got_wrong_does_not_count_as_a_failing_tool() -> N
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "I was wrong.")
 
 
-@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages"])
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_a_refusal_ends_the_turn_and_runs_nothing(wire: str) -> None:
     from toolparity.cassettes.scripts import Refuse
 

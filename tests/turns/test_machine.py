@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
+from tests.wires import BYTE_WIRES
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
@@ -359,7 +360,7 @@ def test_whatever_happens_every_call_has_one_result_and_the_history_is_legal(cap
                 asked = [call.id for call in turn.response.calls]
                 assert [result.call_id for result in answers.results] == asked, seed
         request = replace(state.request, messages=[*turns, User([TextPart("And?")])])
-        for wire in ("openai.chat", "openai.responses", "anthropic.messages"):
+        for wire in BYTE_WIRES:
             assert check_request(write_request(request, wire).body, wire) == [], (seed, wire)
         seen[state.termination] += 1
         seen.update(call.outcome for round in state.rounds for call in round.calls)

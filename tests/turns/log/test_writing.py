@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
+from tests.wires import WIRES
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
@@ -244,7 +245,7 @@ def test_a_turn_can_be_forgotten(log: Log, url: URL) -> None:
 def test_the_same_turn_gives_the_same_rows_on_every_wire(log: Log, url: URL) -> None:
     async def run() -> list[Any]:
         found = []
-        for wire in ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"):
+        for wire in WIRES:
             made = await recorded(log, script([Say("Let me look."), call("look", city="Ulm")], [Say("Done.")]), wire)
             kept = await log.turn(made.state.id)
             without_ids = []
