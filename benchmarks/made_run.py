@@ -36,8 +36,8 @@ def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
         "2026-01-02T03:04:05+00:00",
         {"python": "3.11", "system": "Linux"},
         [SubjectInfo(name, "1.0", ["stream", "text"], seconds=1.5) for name in names],
-        [LawInfo(law, f"What {law} asks of a subject, in a sentence of its own.", "must") for law in LAWS],
-        [ScenarioInfo(id, f"The situation of {id}, told in a title", "must", [f"ID-{id[-2:]}"]) for id in ids],
+        [LawInfo(law, f"What {law} asks of a subject, in one sentence.", "must") for law in LAWS],
+        [ScenarioInfo(id, f"The situation of {id}, as a title", "must", [f"ID-{id[-2:]}"]) for id in ids],
         [
             _result(s, n, names[s], ids[n], place)
             for s, n in product(range(subjects), range(scenarios))

@@ -98,7 +98,7 @@ def _shortest(name: str, run: results.Run) -> Iterator[Case]:
 
 def told(result: Result, verdict: Verdict) -> str:
     """What came out; of an error its type, and none of its words."""
-    told = result.told[verdict.round or 0] if result.told else SubjectReport()
+    told = result.rounds[verdict.round or 0] if result.rounds else SubjectReport()
     if verdict.check == "stream-parity":
         return f"plain {verdict.expected}, streamed {verdict.got}"
     if told.error:

@@ -39,12 +39,14 @@ class BadgeText(NamedTuple):
 def badge_text(run: Run) -> BadgeText:
     """Return how many cases pass, of those in which the subjects claim something. Expected failures do not pass."""
     counts = count_verdicts(run)
-    found = standings(run, counts)
-    passed, applied = (sum(numbers) for numbers in zip(*(one[2:] for one in found), strict=True)) if found else (0, 0)
+    subjects = standings(run, counts)
+    passed, applied = (
+        (sum(numbers) for numbers in zip(*(standing[2:] for standing in subjects), strict=True)) if subjects else (0, 0)
+    )
     failed = any(counts.total.get(outcome) for outcome in BAD) or bool(surviving_mutants(run))
     if not applied and not run.kills:
         return BadgeText("nothing ran", "lightgrey", failed)
-    text = passing_text(found) if applied else _killed(run)
+    text = passing_text(subjects) if applied else _killed(run)
     return BadgeText(text, "red" if failed else "brightgreen" if passed == applied else "yellow", failed)
 
 
@@ -54,26 +56,26 @@ def label(run: Run) -> str:
 
 
 def _killed(run: Run) -> str:
-    return f"{len(run.kills) - len(surviving_mutants(run)):,} of {len(run.kills):,} known bad found"
+    return f"{len(run.kills) - len(surviving_mutants(run)):,} of {len(run.kills):,} known-bad subjects caught"
 
 
 def render(report: Report) -> bytes:
     """Render the badge as SVG, 20 pixels high."""
-    said = badge_text(report.run)
-    about = label(report.run)
-    left, right = _width(about), _width(said.text)
-    told = escape(f"{about}: {said.text}")
+    badge = badge_text(report.run)
+    left_text = label(report.run)
+    left, right = _width(left_text), _width(badge.text)
+    title = escape(f"{left_text}: {badge.text}")
     return f"""\
-<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{told}">
-  <title>{told}</title>
+<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">
+  <title>{title}</title>
   <clipPath id="round"><rect width="{left + right}" height="20" rx="3"/></clipPath>
   <g clip-path="url(#round)">
     <rect width="{left}" height="20" fill="#444"/>
-    <rect x="{left}" width="{right}" height="20" fill="{COLOURS[said.colour]}"/>
+    <rect x="{left}" width="{right}" height="20" fill="{COLOURS[badge.colour]}"/>
   </g>
   <g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">
-    {_text(about, left / 2, left)}
-    {_text(said.text, left + right / 2, right)}
+    {_text(left_text, left / 2, left)}
+    {_text(badge.text, left + right / 2, right)}
   </g>
 </svg>
 """.encode()

@@ -6,7 +6,7 @@ broken   fail, new, expected, error   the subject breaks the law, or the harness
 regression   kept -> broken, or a verdict that fails the run now (fail, error) and did not before
 fix          broken -> kept
 other        any other change of outcome: fail -> expected, pass -> unsupported
-reason       the same outcome with another reason or other evidence
+reason       the same outcome with another reason or changed evidence
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class VerdictChange(NamedTuple):
     @property
     def check(self) -> str:
         """The id of the law."""
-        told = self.after or self.before
-        assert told is not None
-        return told.check
+        verdict = self.after or self.before
+        assert verdict is not None
+        return verdict.check
 
 
 class EntryChange(NamedTuple, Generic[T]):
@@ -86,9 +86,9 @@ class Comparison(NamedTuple):
     @property
     def sentence(self) -> str:
         """A summary of the counts and the changed subjects in one sentence."""
-        told = [*self.numbers, *map(describe_subject_change, self.subjects)]
+        changes = [*self.numbers, *map(describe_subject_change, self.subjects)]
         since = f"since the run of {self.before}, in {count_text(self.compared, 'verdict')} that both have"
-        return f"{', '.join(told) if told else 'nothing changed'} {since}"
+        return f"{', '.join(changes) or 'nothing changed'} {since}"
 
     def _counts(self) -> list[tuple[Sequence[object], str, str]]:
         return [
@@ -100,30 +100,30 @@ class Comparison(NamedTuple):
             (self.vanished, "vanished case", ""),
             (self.judged, "new verdict in a known case", "new verdicts in known cases"),
             (self.unjudged, "vanished verdict in a known case", "vanished verdicts in known cases"),
-            (self.sources, "source of other provenance", "sources of other provenance"),
+            (self.sources, "source with changed provenance", "sources with changed provenance"),
         ]
 
 
 def compare(before: Run, after: Run) -> Comparison:
     """Compare the later run with the earlier one."""
     known = {_key(result): result for result in before.results}
-    lasting = {one.name for one in before.subjects} & {one.name for one in after.subjects}
-    found = Comparison(before.date, after.date, 0, [], [], [], [], [], [], [], [], _sources(before, after), [])
+    lasting = {subject.name for subject in before.subjects} & {subject.name for subject in after.subjects}
+    comparison = Comparison(before.date, after.date, 0, [], [], [], [], [], [], [], [], _sources(before, after), [])
     compared = 0
     for result in after.results:
         earlier = known.pop(_key(result), None)
         if earlier is not None:
-            compared += _verdicts(found, earlier, result)
+            compared += _verdicts(comparison, earlier, result)
         elif result.subject in lasting:
-            found.new.append(result)
-    found.vanished.extend(result for result in known.values() if result.subject in lasting)
-    found.subjects.extend(_subjects(before.subjects, after.subjects))
-    return found._replace(compared=compared)
+            comparison.new.append(result)
+    comparison.vanished.extend(result for result in known.values() if result.subject in lasting)
+    comparison.subjects.extend(_subjects(before.subjects, after.subjects))
+    return comparison._replace(compared=compared)
 
 
 def count_by_scenario(cases: Iterable[Result]) -> dict[tuple[str, str], int]:
     """Count cases by (subject, scenario)."""
-    return Counter((one.subject, one.scenario) for one in cases)
+    return Counter((result.subject, result.scenario) for result in cases)
 
 
 def count_text(count: int, one: str, many: str = "") -> str:
@@ -135,7 +135,7 @@ def _key(result: Result) -> tuple[str, ...]:
     return result.subject, result.scenario, result.surface, result.mode, result.policy
 
 
-def _verdicts(found: Comparison, before: Result, after: Result) -> int:
+def _verdicts(comparison: Comparison, before: Result, after: Result) -> int:
     """Sort the verdicts of one case into the lists, and return how many verdicts both runs have."""
     if before.verdicts == after.verdicts:
         return len(after.verdicts)
@@ -144,23 +144,23 @@ def _verdicts(found: Comparison, before: Result, after: Result) -> int:
     for verdict in after.verdicts:
         earlier = known.pop(verdict.check, None)
         if earlier is None:
-            found.judged.append(VerdictChange(after, None, verdict))
+            comparison.judged.append(VerdictChange(after, None, verdict))
             continue
         compared += 1
         if earlier != verdict:
-            _list(found, earlier, verdict).append(VerdictChange(after, earlier, verdict))
-    found.unjudged.extend(VerdictChange(after, verdict, None) for verdict in known.values())
+            _list(comparison, earlier, verdict).append(VerdictChange(after, earlier, verdict))
+    comparison.unjudged.extend(VerdictChange(after, verdict, None) for verdict in known.values())
     return compared
 
 
-def _list(found: Comparison, before: Verdict, after: Verdict) -> list[VerdictChange]:
+def _list(comparison: Comparison, before: Verdict, after: Verdict) -> list[VerdictChange]:
     if before.outcome == after.outcome:
-        return found.reasons
+        return comparison.reasons
     if is_regression(before.outcome, after.outcome):
-        return found.regressions
+        return comparison.regressions
     if before.outcome in BROKEN and after.outcome in KEPT:
-        return found.fixes
-    return found.others
+        return comparison.fixes
+    return comparison.others
 
 
 def is_regression(before: Outcome, after: Outcome) -> bool:
@@ -172,44 +172,44 @@ def is_regression(before: Outcome, after: Outcome) -> bool:
 
 def _sources(before: Run, after: Run) -> list[EntryChange[EvidenceSource]]:
     """Return the sources whose metadata changed, and those that a scenario uses instead of another source."""
-    was, now = ({one.path: one for one in run.sources} for run in (before, after))
-    found = [EntryChange(was[path], one) for path, one in now.items() if path in was and was[path] != one]
-    took = {(one.scenario, one.surface, one.mode): one.source for one in before.traffic}
+    was, now = ({entry.path: entry for entry in run.sources} for run in (before, after))
+    changes = [EntryChange(was[path], entry) for path, entry in now.items() if path in was and was[path] != entry]
+    took = {(entry.scenario, entry.surface, entry.mode): entry.source for entry in before.traffic}
     pairs = dict.fromkeys(
-        (took[key], one.source)
-        for one in after.traffic
-        if (key := (one.scenario, one.surface, one.mode)) in took and took[key] != one.source
+        (took[key], entry.source)
+        for entry in after.traffic
+        if (key := (entry.scenario, entry.surface, entry.mode)) in took and took[key] != entry.source
     )
-    return [*found, *(EntryChange(was.get(old), now.get(new)) for old, new in pairs if old in was or new in now)]
+    return [*changes, *(EntryChange(was.get(old), now.get(new)) for old, new in pairs if old in was or new in now)]
 
 
 def _subjects(before: Iterable[SubjectInfo], after: Iterable[SubjectInfo]) -> list[EntryChange[SubjectInfo]]:
-    was = {one.name: one for one in before}
-    found: list[EntryChange[SubjectInfo]] = []
-    for one in after:
-        old = was.pop(one.name, None)
-        if old is None or _told(old) != _told(one):
-            found.append(EntryChange(old, one))
-    return [*found, *(EntryChange(one, None) for one in was.values())]
+    earlier = {subject.name: subject for subject in before}
+    changes: list[EntryChange[SubjectInfo]] = []
+    for subject in after:
+        old = earlier.pop(subject.name, None)
+        if old is None or _identity(old) != _identity(subject):
+            changes.append(EntryChange(old, subject))
+    return [*changes, *(EntryChange(subject, None) for subject in earlier.values())]
 
 
-def _told(one: SubjectInfo) -> tuple[str, list[str], list[str] | None]:
-    return one.version, one.claims, one.wires
+def _identity(subject: SubjectInfo) -> tuple[str, list[str], list[str] | None]:
+    return subject.version, subject.claims, subject.wires
 
 
 def describe_subject_change(subject: EntryChange[SubjectInfo]) -> str:
     """Describe the change of a subject, such as "litellm 1.2 -> 1.3"."""
-    was, now = subject
-    if was is None or now is None:
-        one, what = (now, "new") if was is None else (was, "gone")
-        return f"{one.name} {one.version} is {what}" if one else ""
-    if was.version != now.version:
-        return f"{now.name} {was.version} -> {now.version}"
-    return f"{now.name} claims something else"
+    before, after = subject
+    if before is None or after is None:
+        entry, change = (after, "new") if before is None else (before, "gone")
+        return f"{entry.name} {entry.version} is {change}" if entry else ""
+    if before.version != after.version:
+        return f"{after.name} {before.version} -> {after.version}"
+    return f"{after.name} has other claims"
 
 
 def describe_source_change(evidence: EntryChange[EvidenceSource]) -> str:
     """Describe the change of a source, such as "a.yaml: emulated 2026-01-01 -> live 2026-02-01"."""
-    was, now = (f"{one.origin} {one.date} {one.sdk}".strip() if one else "unknown" for one in evidence)
-    path = next(one.path for one in reversed(evidence) if one is not None)
-    return f"{path}: {was} -> {now}"
+    before, after = (f"{entry.origin} {entry.date} {entry.sdk}".strip() if entry else "unknown" for entry in evidence)
+    path = next(entry.path for entry in reversed(evidence) if entry is not None)
+    return f"{path}: {before} -> {after}"

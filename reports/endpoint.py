@@ -14,13 +14,13 @@ from .results import Report
 
 def render(report: Report) -> bytes:
     """Render the label, message and colour name of the badge as a JSON object."""
-    said = badge_text(report.run)
-    told: dict[str, object] = {
+    badge = badge_text(report.run)
+    members: dict[str, object] = {
         "schemaVersion": 1,
         "label": label(report.run),
-        "message": said.text,
-        "color": said.colour,
+        "message": badge.text,
+        "color": badge.colour,
     }
-    if said.failed:
-        told["isError"] = True
-    return json_codec.encode(told) + b"\n"
+    if badge.failed:
+        members["isError"] = True
+    return json_codec.encode(members) + b"\n"

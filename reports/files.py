@@ -12,11 +12,11 @@ import msgspec
 
 from toolparity.normalizer.errors import ToolparityError
 
-from .results import FORMAT, Run, format_of, read
+from .results import FORMAT, FORMAT_1, Run, format_of, read
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
-_HINT = "give the file that toolparity check --json wrote"
+_HINT = "pass a file that toolparity check --json wrote"
 
 
 class UnreadableResults(ToolparityError, ValueError):
@@ -36,8 +36,8 @@ def load(path: Path) -> Run:
         if data.startswith(_GZIP):
             data = gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UnreadableResults(told, where=where, hint=_HINT) from None
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableResults(problem, where=where, hint=_HINT) from None
     return _parsed(data, where)
 
 
@@ -45,17 +45,19 @@ def _parsed(data: bytes, where: str) -> Run:
     try:
         format = format_of(data)
     except msgspec.ValidationError:
-        raise UnreadableResults("JSON, but no results of a run", where=where, hint=_HINT) from None
+        raise UnreadableResults("not the results of a run: other JSON", where=where, hint=_HINT) from None
     except msgspec.DecodeError as error:
-        told = "an empty file" if not data.strip() else f"no JSON, or not all of it: {error}"
-        raise UnreadableResults(told, where=where, hint=_HINT) from None
-    if format != FORMAT:
-        hint = "run it again, or read it with the version that wrote it"
-        raise UnreadableResults(f"of format {format!r}, and this reads {FORMAT}", where=where, hint=hint)
+        problem = "the file is empty" if not data.strip() else f"not JSON, or incomplete: {error}"
+        raise UnreadableResults(problem, where=where, hint=_HINT) from None
+    if format not in (FORMAT, FORMAT_1):
+        hint = "run the suite again, or use the version of toolparity that wrote the file"
+        raise UnreadableResults(
+            f"format {format!r} is not supported, only {FORMAT} and {FORMAT_1}", where=where, hint=hint
+        )
     try:
         return read(data)
     except msgspec.DecodeError as error:
-        raise UnreadableResults(f"not as {FORMAT} has it: {error}", where=where, hint=_HINT) from None
+        raise UnreadableResults(f"not valid {format}: {error}", where=where, hint=_HINT) from None
 
 
 def unwritable(path: Path, *, folder: bool = False) -> str:

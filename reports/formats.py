@@ -10,12 +10,12 @@ from .results import Report
 
 #: Format name -> module of this package that renders it, and its use in one line (shown by ``--help``).
 FORMATS: dict[str, tuple[str, str]] = {
-    "json": ("json", "the results, to be rendered, compared and kept"),
-    "junit": ("junit", "JUnit XML, for what shows tests"),
-    "markdown": ("markdown", "Markdown, for a pull request or a job's summary"),
+    "json": ("json", "the results, for rendering, comparison and storage"),
+    "junit": ("junit", "JUnit XML, for test viewers"),
+    "markdown": ("markdown", "Markdown, for a pull request or a job summary"),
     "badge": ("badge", "a badge, as SVG"),
-    "endpoint": ("endpoint", "the JSON that services make a badge of"),
-    "html": ("html", "one page, for a browser"),
+    "endpoint": ("endpoint", "JSON for badge services"),
+    "html": ("html", "a self-contained HTML page"),
 }
 
 

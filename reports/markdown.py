@@ -78,32 +78,33 @@ def render(report: Report) -> bytes:
     _places(page, run, counts)
     _kills(page, run)
     _about(page, run, counts)
-    return page.written("The whole is in the results (`--json`) and on the page (`--html`).")
+    return page.written("The complete report is in the results (`--json`) and on the HTML page (`--html`).")
 
 
-def _changes(page: MarkdownPage, found: Comparison) -> None:
+def _changes(page: MarkdownPage, comparison: Comparison) -> None:
     page.add("### What changed")
-    told = [f"**{number}**" for number in found.numbers]
-    told += [code(describe_subject_change(subject), _WHY) for subject in found.subjects[:_LISTED]]
-    page.omit("subjects that changed", len(found.subjects) - _LISTED if len(found.subjects) > _LISTED else 0)
-    since = f"since the run of {code(found.before, _NAME)}, in {count_text(found.compared, 'verdict')} that both have"
-    page.add(f"{', '.join(told) or '**Nothing changed**'} {since}.")
+    summary = [f"**{number}**" for number in comparison.numbers]
+    summary += [code(describe_subject_change(subject), _WHY) for subject in comparison.subjects[:_LISTED]]
+    page.omit("subjects that changed", len(comparison.subjects) - _LISTED if len(comparison.subjects) > _LISTED else 0)
+    size = count_text(comparison.compared, "verdict")
+    since = f"since the run of {code(comparison.before, _NAME)}, in {size} that both have"
+    page.add(f"{', '.join(summary) or '**Nothing changed**'} {since}.")
     kinds = (
-        ("❌ regression", found.regressions),
-        ("✅ fixed", found.fixes),
-        ("other outcome", found.others),
-        ("other reason", found.reasons),
-        ("new verdict", found.judged),
-        ("vanished verdict", found.unjudged),
+        ("❌ regression", comparison.regressions),
+        ("✅ fixed", comparison.fixes),
+        ("other outcome", comparison.others),
+        ("other reason", comparison.reasons),
+        ("new verdict", comparison.judged),
+        ("vanished verdict", comparison.unjudged),
     )
     rows = (_changed(kind, change) for kind, changes in kinds for change in changes)
     total = sum(len(changes) for _, changes in kinds)
     page.table(["", "subject", "law", "case", "was", "is", "why"], rows, total=total, what="changes", share=_CHANGES)
-    cases = [*_cases("new", found.new), *_cases("vanished", found.vanished)]
+    cases = [*_cases("new", comparison.new), *_cases("vanished", comparison.vanished)]
     head = ["", "subject", "scenario", "cases"]
     title = "New and vanished scenarios"
     page.table(head, cases, total=len(cases), what=title.lower(), share=_CHANGES // 4, summary=title)
-    sources = [["other evidence", code(describe_source_change(one), _WHY)] for one in found.sources]
+    sources = [["changed evidence", code(describe_source_change(change), _WHY)] for change in comparison.sources]
     page.table(["", "source"], sources, total=len(sources), what="sources that changed", share=_CHANGES // 4)
 
 
@@ -149,13 +150,16 @@ def _failed(found: tuple[Result, Verdict]) -> list[str]:
 
 
 def _subjects(page: MarkdownPage, run: Run, counts: Figures) -> None:
-    found = standings(run, counts)
-    if len(found) < 2:
+    table_rows = standings(run, counts)
+    if len(table_rows) < 2:
         return  # the title contains the figures of a single subject
     page.add("### Cases that pass, by subject")
-    rows = ([code(one.name, _NAME), f"{one.passed:,} of {one.applied:,}", f"{one.laws:,}"] for one in found)
+    rows = (
+        [code(standing.name, _NAME), f"{standing.passed:,} of {standing.applied:,}", f"{standing.laws:,}"]
+        for standing in table_rows
+    )
     head = ["subject", "cases that pass", "laws that it breaks"]
-    page.table(head, rows, total=len(found), what="subjects", share=_LAWS)
+    page.table(head, rows, total=len(table_rows), what="subjects", share=_LAWS)
 
 
 def _laws(page: MarkdownPage, run: Run, counts: Figures) -> None:
@@ -196,7 +200,7 @@ def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
             tables.append((title, [row for _, row in rows]))
     if not tables:
         return
-    page.add("### Scenarios that are not all well, by surface")
+    page.add("### Scenarios with problems, by surface")
     left = _SCENARIOS
     for number, (title, table) in enumerate(tables):
         share = left // (len(tables) - number)
@@ -216,14 +220,14 @@ def _place(counts: Counts) -> str:
 def _kills(page: MarkdownPage, run: Run) -> None:
     if not run.kills:
         return
-    living, useless = surviving_mutants(run), unneeded_laws(run)
-    dead, busy = len(run.kills) - len(living), len(run.laws) - len(useless)
+    survivors, unneeded = surviving_mutants(run), unneeded_laws(run)
+    caught, needed = len(run.kills) - len(survivors), len(run.laws) - len(unneeded)
     page.add(
-        f"### Kill matrix\n\n{dead:,} of {len(run.kills):,} known-bad subjects are failed by the law named for them;"
-        f" {busy:,} of {count_text(len(run.laws), 'law')} needed."
+        f"### Kill matrix\n\n{caught:,} of {len(run.kills):,} known-bad subjects fail the law written for them;"
+        f" {needed:,} of {count_text(len(run.laws), 'law')} needed."
     )
-    rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in living]
-    rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in useless]
+    rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in survivors]
+    rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in unneeded]
     page.table(["", "", ""], rows, total=len(rows), what="holes in the kill matrix", share=_SCENARIOS // 4)
 
 
@@ -234,24 +238,24 @@ def _about(page: MarkdownPage, run: Run, counts: Figures) -> None:
         page.add("\n".join(f"- {line}" for line in [*legend, f"{_NONE} there is no such case."]))
     if run.sources:
         _evidence(page, run)
-    subjects = _listed(page, "subjects", (f"{one.name} {one.version}".strip() for one in run.subjects))
+    subjects = _listed(page, "subjects", (f"{item.name} {item.version}".strip() for item in run.subjects))
     where = _listed(page, "facts of the environment", (f"{name} {value}" for name, value in run.environment.items()))
     verdicts = f"{count_text(sum(counts.total.values()), 'verdict')}: {outcomes_text(counts.total) or 'nothing ran'}"
-    made = [f"toolparity {code(run.toolparity, _NAME)}", where, code(run.date, _NAME)]
-    told = ", ".join(one for one in made if one)
-    page.add(f"{count_text(len(run.results), 'case')}, {verdicts}. {subjects or 'No subject'}; {told}.")
+    parts = [f"toolparity {code(run.toolparity, _NAME)}", where, code(run.date, _NAME)]
+    facts = ", ".join(item for item in parts if item)
+    page.add(f"{count_text(len(run.results), 'case')}, {verdicts}. {subjects or 'No subject'}; {facts}.")
 
 
 def _evidence(page: MarkdownPage, run: Run) -> None:
-    dates = sorted({one.date[:10] for one in run.sources if one.date})
+    dates = sorted({source.date[:10] for source in run.sources if source.date})
     days = " to ".join(code(date, _NAME) for date in dict.fromkeys((dates[0], dates[-1]))) if dates else ""
-    sdks = _listed(page, "SDK versions", (one.sdk for one in run.sources))
+    sdks = _listed(page, "SDK versions", (source.sdk for source in run.sources))
     facts = [f"recorded {days}" if days else "", f"through {sdks}" if sdks else ""]
     page.add(", ".join(["Evidence", *filter(None, facts)]) + ":")
-    found = Counter(one.origin for one in run.sources)
-    order = [*(name for name in ORIGINS if name in found), *(name for name in found if name not in ORIGINS)]
+    numbers = Counter(source.origin for source in run.sources)
+    order = [*(name for name in ORIGINS if name in numbers), *(name for name in numbers if name not in ORIGINS)]
     page.omit("origins of evidence", max(len(order) - _LISTED, 0))
-    lines = (f"- {found[name]:,} {code(name, _NAME)}. {ORIGINS.get(name, '')}".rstrip() for name in order[:_LISTED])
+    lines = (f"- {numbers[name]:,} {code(name, _NAME)}. {ORIGINS.get(name, '')}".rstrip() for name in order[:_LISTED])
     page.add("\n".join(lines))
 
 

@@ -91,8 +91,8 @@ class MarkdownPage:
         """Return the page in UTF-8. If anything was omitted, it ends with the counts and ``hint``."""
         parts = self._parts
         if self._omitted:
-            told = ", ".join(f"{count:,} {what}" for what, count in self._omitted.items())
-            parts = [*parts, f"**Left out, to fit:** {told}. {hint}"]
+            counts = ", ".join(f"{count:,} {what}" for what, count in self._omitted.items())
+            parts = [*parts, f"**Left out for size:** {counts}. {hint}"]
         return ("\n\n".join(parts) + "\n").encode()
 
 

@@ -3,7 +3,7 @@
 This module is independent of the suite. The JSON schema of `Run` is published as `reports/results.schema.json`.
 
     Run -> subjects, laws, scenarios        what was tested, and against what
-        -> results: one per case and subject -> verdicts: one per law; told: output of the subject, by round
+        -> results: one per case and subject -> verdicts: one per law; rounds: output of the subject
         -> traffic: one per scenario, surface and mode -> content of the wire
         -> sources                          provenance of the traffic
         -> kills                            which law failed which known-bad subject
@@ -21,7 +21,9 @@ from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 
-FORMAT = "toolparity-results/1"
+FORMAT = "toolparity-results/2"
+#: An older format that is still read: it has ``told`` in place of ``rounds``.
+FORMAT_1 = "toolparity-results/1"
 
 _Kind = TypeVar("_Kind")
 
@@ -33,11 +35,11 @@ Outcome = Literal["pass", "fail", "error", "stale", "new", "expected", "unsuppor
 
 #: Outcome -> meaning, in the order of reports, worst first.
 OUTCOMES: dict[Outcome, str] = {
-    "error": "The harness could not tell: a fault of its own or of its input.",
+    "error": "The harness failed, or its input is faulty.",
     "fail": "The subject breaks the law.",
-    "stale": "A failure that was expected did not come: the baseline is out of date.",
+    "stale": "An expected failure passed: the baseline is out of date.",
     "new": "The subject breaks the law in a case that is not required before the next release.",
-    "expected": "The subject breaks the law, as the baseline says.",
+    "expected": "The subject breaks the law, as the baseline expects.",
     "unsupported": "The subject does not claim what the law needs, or the suite cannot judge it fairly yet.",
     "pass": "The subject keeps the law.",
 }
@@ -51,10 +53,10 @@ BROKEN: tuple[Outcome, ...] = ("error", "fail", "new", "expected")
 
 #: Origin of evidence -> meaning, strongest evidence first.
 ORIGINS: dict[str, str] = {
-    "live": "The provider itself answered, and it was recorded.",
-    "imported": "Somebody else's recording of a provider, taken over.",
-    "emulated": "Our own servers answered after the provider's format. No provider did.",
-    "written": "A body written beside its scenario, for what no server would send on purpose.",
+    "live": "Recorded from the provider itself.",
+    "imported": "Recorded from a provider by another project, and imported.",
+    "emulated": "Recorded from our own servers, which emulate the provider's format. No provider answered.",
+    "written": "A body file written for its scenario, because no server sends such an answer on purpose.",
 }
 
 #: Template of the command that repeats one case.
@@ -65,8 +67,9 @@ REPEAT = (
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
-    """One law in one case. ``reason``, ``expected`` and ``got`` tell of the first place where it was broken
-    (``round`` from 0).
+    """One law in one case.
+
+    ``reason``, ``expected`` and ``got`` describe the first round in which it was broken (``round``, from 0).
     """
 
     check: str
@@ -78,10 +81,10 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
 
 
 class SubjectReport(Struct, frozen=True, omit_defaults=True):
-    """What a subject said of one round: calls as ``name(arguments)``, cut where they are long.
+    """The output of a subject for one round. Calls have the form ``name(arguments)``; long ones are cut.
 
-    ``calls``: those that it would execute, or, of one that does not act, those that stand there. ``warnings``: its
-    words on what it dropped. ``findings``: codes. ``error``: why it declined to read.
+    ``calls`` are those that the subject would execute, or all calls if it has no policy. ``warnings`` are its log lines
+    about dropped calls, ``findings`` its finding codes. ``error`` is the reason why it refused the answer.
     """
 
     calls: list[str] = []
@@ -94,9 +97,9 @@ class SubjectReport(Struct, frozen=True, omit_defaults=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """One case of one subject. ``surface``: one provider on one wire; ``told``: round by round.
+    """One case of one subject. ``surface`` is one provider on one wire.
 
-    ``called``: how the subject is asked for, where that is not its name (``my.module:Subject``, ``exec:COMMAND``).
+    ``called`` is the argument that selects the subject, if it is not its name: ``my.module:Subject``, ``exec:COMMAND``.
     """
 
     subject: str
@@ -105,7 +108,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
     mode: str
     policy: str
     verdicts: list[Verdict]
-    told: list[SubjectReport] = []
+    rounds: list[SubjectReport] = []
     seconds: Seconds = 0.0
     called: str = ""
 
@@ -127,7 +130,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class SubjectInfo(Struct, frozen=True, omit_defaults=True):
-    """A subject: what was tested, in which version, and what it claims. ``wires``: null: all of them."""
+    """Name, version and claims of a subject. ``wires`` is None if it reads all wires."""
 
     name: str
     version: str
@@ -137,7 +140,7 @@ class SubjectInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class LawInfo(Struct, frozen=True, omit_defaults=True):
-    """A law, in one sentence. ``level``: must or should."""
+    """Id and sentence of a law. ``level`` is "must" or "should"."""
 
     id: str
     sentence: str
@@ -145,7 +148,7 @@ class LawInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class ScenarioInfo(Struct, frozen=True, omit_defaults=True):
-    """A situation. ``guards``: ids of failures in the field that it guards against."""
+    """Id and title of a scenario. ``guards`` are the ids of known failures that it guards against."""
 
     id: str
     title: str
@@ -154,9 +157,9 @@ class ScenarioInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceSource(Struct, frozen=True, omit_defaults=True):
-    """Where evidence comes from: a cassette, or a body that stands beside its scenario (origin "written").
+    """The origin of evidence: a cassette, or the body file of a scenario (origin "written").
 
-    ``date``: ISO 8601, when it was recorded.
+    ``date`` is the time of the recording in ISO 8601.
     """
 
     path: str
@@ -168,7 +171,7 @@ class EvidenceSource(Struct, frozen=True, omit_defaults=True):
 
 
 class WireExcerpt(Struct, frozen=True, omit_defaults=True):
-    """One answer on the wire: its beginning as text, how many bytes it has, and its canonical blocks as JSON text."""
+    """One answer on the wire: its beginning as text, its size in bytes, and its canonical blocks as JSON text."""
 
     excerpt: str
     size: Number
@@ -186,7 +189,7 @@ class Traffic(Struct, frozen=True, omit_defaults=True):
 
 
 class Kill(Struct, frozen=True, omit_defaults=True):
-    """A known-bad subject: what it does wrong, the law that has to fail it, and law -> in how many cases it did."""
+    """A known-bad subject: its fault, the law that must fail it, and the number of failed cases by law."""
 
     name: str
     law: str
@@ -195,7 +198,7 @@ class Kill(Struct, frozen=True, omit_defaults=True):
 
 
 class Run(Struct, frozen=True, omit_defaults=True, tag_field="format", tag=FORMAT):
-    """One run. ``date``: ISO 8601, of its beginning. ``seconds``: how long it took."""
+    """One run. ``date`` is its start in ISO 8601, ``seconds`` its duration."""
 
     toolparity: str
     date: str
@@ -237,12 +240,11 @@ def write(run: Run) -> bytes:
 
 
 def read(data: bytes) -> Run:
-    """Decode a run from JSON. Raises msgspec.DecodeError if the data is not a run of this format.
+    """Decode a run from JSON in this format or in format 1. Raises msgspec.DecodeError if the data is neither.
 
     The function adds subjects, laws and scenarios that only results name, so that every report includes them.
     """
-    _decoded(data, _Marked)
-    run = _decoded(data, Run)
+    run = _from_format_1(data) if format_of(data) == FORMAT_1 else _decoded(data, Run)
     subjects = _missing((one.subject for one in run.results), (one.name for one in run.subjects))
     laws = _missing((verdict.check for _, verdict in run.verdicts()), (one.id for one in run.laws))
     scenarios = _missing((one.scenario for one in run.results), (one.id for one in run.scenarios))
@@ -252,6 +254,14 @@ def read(data: bytes) -> Run:
         laws=[*run.laws, *(LawInfo(id, "", "must") for id in laws)],
         scenarios=[*run.scenarios, *(ScenarioInfo(id, "", "must") for id in scenarios)],
     )
+
+
+def _from_format_1(data: bytes) -> Run:
+    run = _decoded(data, dict[str, Any])
+    for result in run["results"] if isinstance(run.get("results"), list) else ():
+        if isinstance(result, dict) and "told" in result:
+            result["rounds"] = result.pop("told")
+    return msgspec.convert(run | {"format": FORMAT}, Run)
 
 
 def _missing(named: Iterable[str], listed: Iterable[str]) -> list[str]:

@@ -49,37 +49,39 @@ def sections(report: Report, *, most: int = _TOLD) -> list[Section]:
     """Return the sections of the report. ``most``: failures per law and subject that are shown in full."""
     run = report.run
     counts = count_verdicts(run)
-    made: list[Section] = []
+    parts: list[Section] = []
     if report.before is not None:
-        made += _changes(compare(report.before, run), most)
+        parts += _changes(compare(report.before, run), most)
     if run.results or not run.kills:
-        made += [*_failures(run, counts, most), _laws(run, counts), *_places(run, counts)]
-    made += _kills(run)
-    seen = [*occurring_outcomes(counts.total)]
-    if any(outcome != "pass" for outcome, _ in seen):
-        legend = [(StyledText(outcome, _TONES[outcome]), means) for outcome, means in seen]
-        made.append(Lines("", [*legend, (StyledText("·", "dim"), "There is no such case.")]))
+        parts += [*_failures(run, counts, most), _laws(run, counts), *_places(run, counts)]
+    parts += _kills(run)
+    legend_outcomes = [*occurring_outcomes(counts.total)]
+    if any(outcome != "pass" for outcome, _ in legend_outcomes):
+        legend = [(StyledText(outcome, _TONES[outcome]), means) for outcome, means in legend_outcomes]
+        parts.append(Lines("", [*legend, (StyledText("·", "dim"), "There is no such case.")]))
     if run.results or not run.kills:
-        made.append(Lines("", [(StyledText(line, "strong"), "") for line in _summary(run, counts)]))
-    return made
+        parts.append(Lines("", [(StyledText(line, "strong"), "") for line in _summary(run, counts)]))
+    return parts
 
 
-def _changes(found: Comparison, most: int) -> list[Section]:
-    entries: list[Entry] = [(StyledText(found.sentence, "strong"), "")]
-    entries += _told("REGRESSION", "bad", found.regressions, most * 3)
-    entries += _told("fix", "good", found.fixes, most)
-    entries += _told("other outcome", "warning", found.others, most)
-    entries += _told("other reason", "dim", found.reasons, most)
-    entries += _told("new verdict", "dim", found.judged, most)
-    entries += _told("vanished verdict", "warning", found.unjudged, most)
-    entries += _cases("new", "dim", found.new, most)
-    entries += _cases("vanished", "warning", found.vanished, most)
-    entries += [(StyledText("other evidence", "dim"), describe_source_change(moved)) for moved in found.sources[:most]]
-    entries += _more(len(found.sources) - most)
+def _changes(comparison: Comparison, most: int) -> list[Section]:
+    entries: list[Entry] = [(StyledText(comparison.sentence, "strong"), "")]
+    entries += _verdict_changes("REGRESSION", "bad", comparison.regressions, most * 3)
+    entries += _verdict_changes("fix", "good", comparison.fixes, most)
+    entries += _verdict_changes("other outcome", "warning", comparison.others, most)
+    entries += _verdict_changes("other reason", "dim", comparison.reasons, most)
+    entries += _verdict_changes("new verdict", "dim", comparison.judged, most)
+    entries += _verdict_changes("vanished verdict", "warning", comparison.unjudged, most)
+    entries += _cases("new", "dim", comparison.new, most)
+    entries += _cases("vanished", "warning", comparison.vanished, most)
+    entries += [
+        (StyledText("changed evidence", "dim"), describe_source_change(change)) for change in comparison.sources[:most]
+    ]
+    entries += _more(len(comparison.sources) - most)
     return [Lines("What changed", entries)]
 
 
-def _told(label: str, tone: Tone, changes: Sequence[VerdictChange], most: int) -> list[Entry]:
+def _verdict_changes(label: str, tone: Tone, changes: Sequence[VerdictChange], most: int) -> list[Entry]:
     entries = []
     for change in changes[:most]:
         old, new = (one.outcome if one else "not judged" for one in (change.before, change.after))
@@ -90,11 +92,11 @@ def _told(label: str, tone: Tone, changes: Sequence[VerdictChange], most: int) -
 
 
 def _cases(label: str, tone: Tone, cases: Sequence[Result], most: int) -> list[Entry]:
-    found = [*count_by_scenario(cases).items()]
-    told = [
-        f"{subject} {scenario}: {count_text(count, f'{label} case')}" for (subject, scenario), count in found[:most]
+    scenarios = [*count_by_scenario(cases).items()]
+    entries = [
+        f"{subject} {scenario}: {count_text(count, f'{label} case')}" for (subject, scenario), count in scenarios[:most]
     ]
-    return [(StyledText(text, tone), "") for text in told] + _more(len(found) - most)
+    return [(StyledText(text, tone), "") for text in entries] + _more(len(scenarios) - most)
 
 
 def _more(left: int) -> list[Entry]:
@@ -158,10 +160,10 @@ def _places(run: Run, counts: Figures) -> Iterable[Section]:
             continue
         rows.sort(key=lambda row: row[0])
         whose = f"{subject.name} {subject.version}".strip()
-        title = f"{whose}: {count_text(len(rows), 'scenario')} of {len(run.scenarios):,} not all well"
+        title = f"{whose}: {count_text(len(rows), 'scenario')} of {len(run.scenarios):,} with problems"
         yield Table(title, ["scenario", *surfaces], [row for _, row in rows[:_SCENARIOS]])
         if len(rows) > _SCENARIOS:
-            more = f"and {len(rows) - _SCENARIOS:,} more scenarios; the page has them all: --html FILE"
+            more = f"and {len(rows) - _SCENARIOS:,} more scenarios; the HTML page lists all of them: --html FILE"
             yield Lines("", [(StyledText(more, "dim"), "")])
 
 
@@ -183,21 +185,22 @@ def _kills(run: Run) -> list[Section]:
         own = kill.by.get(kill.law, 0)
         marked = StyledText(f"[{own}]", "good" if own else "bad")
         rows.append([kill.name, *(marked if law == kill.law else kill.by.get(law, 0) for law in laws)])
-    living, useless = surviving_mutants(run), unneeded_laws(run)
-    told: list[tuple[StyledText, str]] = [
-        (StyledText(f"ALIVE {kill.name}", "bad"), f"{kill.law} does not fail it: {kill.sentence}") for kill in living
+    survivors, unneeded = surviving_mutants(run), unneeded_laws(run)
+    entries: list[tuple[StyledText, str]] = [
+        (StyledText(f"ALIVE {kill.name}", "bad"), f"{kill.law} does not fail it: {kill.sentence}") for kill in survivors
     ]
-    told += [(StyledText(f"IDLE {law.id}", "bad"), "no known-bad subject is failed by this law") for law in useless]
-    dead, busy = len(run.kills) - len(living), len(laws) - len(useless)
-    line = f"{dead} of {len(run.kills)} known-bad subjects failed by their law; {busy} of {len(laws)} laws needed"
+    entries += [(StyledText(f"IDLE {law.id}", "bad"), "no known-bad subject needs this law") for law in unneeded]
+    caught, needed = len(run.kills) - len(survivors), len(laws) - len(unneeded)
+    line = f"{caught} of {len(run.kills)} known-bad subjects fail the law written for them"
+    line += f"; {needed} of {len(laws)} laws are needed"
     title = "Kill matrix: cases in which a law failed a known-bad subject, until its own did"
-    return [Table(title, ["subject", *laws], rows), Lines("", [*told, (StyledText(line, "strong"), "")])]
+    return [Table(title, ["subject", *laws], rows), Lines("", [*entries, (StyledText(line, "strong"), "")])]
 
 
 def _summary(run: Run, counts: Figures) -> list[str]:
     verdicts = count_text(sum(counts.total.values()), "verdict")
-    told = outcomes_text(counts.total) or "nothing ran"
+    outcomes = outcomes_text(counts.total) or "nothing ran"
     took = f" in {run.seconds:.1f} s" if run.seconds else ""  # published results have no duration
-    line = f"{count_text(len(run.results), 'case')}, {verdicts}{took}: {told}"
-    found = standings(run, counts)
-    return [f"{breaking_text(found)}; {passing_text(found)}", line] if len(found) > 1 else [line]
+    line = f"{count_text(len(run.results), 'case')}, {verdicts}{took}: {outcomes}"
+    subjects = standings(run, counts)
+    return [f"{breaking_text(subjects)}; {passing_text(subjects)}", line] if len(subjects) > 1 else [line]

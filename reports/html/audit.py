@@ -139,12 +139,12 @@ class CodeRow(NamedTuple):
     examples: list[Example]
 
 
-def render(told: Mapping[str, Any]) -> bytes:
+def render(output: Mapping[str, Any]) -> bytes:
     """Render the page in UTF-8.
 
-    ``told`` is the object that ``toolparity audit --json`` writes. Raises msgspec.ValidationError for another shape.
+    ``output`` is the object that ``toolparity audit --json`` writes. Raises msgspec.ValidationError for another shape.
     """
-    audit = msgspec.convert(told, Audited)
+    audit = msgspec.convert(output, Audited)
     policies = list(next(iter(audit.wires.values())).policies) if audit.wires else []
     context = {
         "title": "Audit of tool calls",
@@ -155,7 +155,7 @@ def render(told: Mapping[str, Any]) -> bytes:
         "model_rows": model_rows(audit),
         "left": sum(max(0, len(wire.models) - _MODELS) for wire in audit.wires.values()),
         "code_rows": code_rows(audit),
-        "data": "data:application/json;base64," + base64.b64encode(json_codec.encode(told)).decode(),
+        "data": "data:application/json;base64," + base64.b64encode(json_codec.encode(output)).decode(),
     }
     return page("audit.html.j2", context, styles=STYLES)
 
@@ -164,48 +164,57 @@ def headline(audit: Audited, policies: list[str]) -> Headline:
     """Return the headline: the policies that would drop most calls, and how many."""
     calls = sum(wire.calls for wire in audit.wires.values())
     audited = f"{count_text(audit.audited, 'exchange')} of {count_text(len(audit.wires), 'wire')}"
-    told = f"{audited}, {count_text(calls, 'client call')}."
+    sentence = f"{audited}, {count_text(calls, 'client call')}."
     if not audit.audited:
         return Headline("odd", "Nothing was audited", "No exchange of a known wire was found.")
     dropped = {name: _total(audit, name).dropped for name in policies}
     if lost := max(dropped.values(), default=0):
-        names = [name for name, number in dropped.items() if number == lost]
+        names = [name for name, count in dropped.items() if count == lost]
         text = f"The policy {' or '.join(names)} would drop {lost:,} of {count_text(calls, 'client call')}"
-        return Headline("bad", text, told)
+        return Headline("bad", text, sentence)
     if any(_total(audit, name).rejected for name in policies):
-        return Headline("odd", "No policy would drop a call, and some calls cannot run", told)
-    return Headline("good", "No policy would drop a call", told)
+        return Headline("odd", "No policy would drop a call, and some calls cannot run", sentence)
+    return Headline("good", "No policy would drop a call", sentence)
 
 
 def model_rows(audit: Audited) -> list[ModelRow]:
     """Return a row per wire, each followed by its models, those with most calls first."""
-    made = []
+    rows = []
     for name, wire in sorted(audit.wires.items()):
-        made.append(ModelRow(cut(name, NAME), "", wire.exchanges, wire.calls, wire.parallel, wire.policies))
+        rows.append(ModelRow(cut(name, NAME), "", wire.exchanges, wire.calls, wire.parallel, wire.policies))
         models = sorted(wire.models.items(), key=lambda item: (-item[1].calls, -item[1].exchanges, item[0]))
-        made += [
-            ModelRow(cut(name, NAME), cut(model, NAME), one.exchanges, one.calls, one.parallel, one.policies)
-            for model, one in models[:_MODELS]
+        rows += [
+            ModelRow(
+                cut(name, NAME), cut(model, NAME), figures.exchanges, figures.calls, figures.parallel, figures.policies
+            )
+            for model, figures in models[:_MODELS]
         ]
-    return made
+    return rows
 
 
 def code_rows(audit: Audited) -> list[CodeRow]:
     """Return the finding codes, by severity and then by number."""
-    made = []
+    rows = []
     for code, row in audit.codes.items():
         by = [(name, wire.findings[code]) for name, wire in sorted(audit.wires.items()) if code in wire.findings]
         sign, mark = SEVERITIES[row.severity]
         number = sum(figure for _, figure in by)
         examples = [
-            Example(cut(one.place, WORDS), cut(one.id, NAME) if one.id else None, one.wire, cut(one.message, WORDS))
-            for one in audit.examples.get(code, [])
+            Example(
+                cut(example.place, WORDS),
+                cut(example.id, NAME) if example.id else None,
+                example.wire,
+                cut(example.message, WORDS),
+            )
+            for example in audit.examples.get(code, [])
         ]
-        made.append(CodeRow(code, sign, mark, row.severity, number, by, row.means, row.do, examples))
+        rows.append(CodeRow(code, sign, mark, row.severity, number, by, row.means, row.do, examples))
     order = list(SEVERITIES)
-    return sorted(made, key=lambda one: (order.index(one.severity), -one.number, one.code))
+    return sorted(rows, key=lambda row: (order.index(row.severity), -row.number, row.code))
 
 
 def _total(audit: Audited, policy: str) -> PolicyFigures:
-    code_rows = [wire.policies[policy] for wire in audit.wires.values()]
-    return PolicyFigures(*(sum(getattr(one, name) for one in code_rows) for name in PolicyFigures.__struct_fields__))
+    parts = [wire.policies[policy] for wire in audit.wires.values()]
+    return PolicyFigures(
+        *(sum(getattr(figures, name) for figures in parts) for name in PolicyFigures.__struct_fields__)
+    )

@@ -24,7 +24,7 @@ class ChangeRow(NamedTuple):
     law: str
     before: OutcomeIcon | None
     after: OutcomeIcon | None
-    told: str
+    detail: str
 
 
 class ChangeList(NamedTuple):
@@ -49,70 +49,85 @@ def changes(report: Report) -> Changes | None:
     """Return the changes, or None if the report has no run to compare with."""
     if report.before is None:
         return None
-    found = compare(report.before, report.run)
+    comparison = compare(report.before, report.run)
     verdicts: list[tuple[str, str, Sequence[VerdictChange]]] = [
-        ("Regressions", "bad", found.regressions),
-        ("Fixes", "good", found.fixes),
-        ("Other outcomes", "", found.others),
-        ("The same outcome for another reason", "", found.reasons),
-        ("Laws that are new in known cases", "", found.judged),
-        ("Laws that are gone from known cases", "odd", found.unjudged),
+        ("Regressions", "bad", comparison.regressions),
+        ("Fixes", "good", comparison.fixes),
+        ("Other outcomes", "", comparison.others),
+        ("Same outcome, other reason", "", comparison.reasons),
+        ("New verdicts in known cases", "", comparison.judged),
+        ("Vanished verdicts in known cases", "odd", comparison.unjudged),
     ]
-    lists = [_list(title, tone, [_change(one) for one in told[:_MOST]], len(told)) for title, tone, told in verdicts]
+    lists = [
+        _list(title, tone, [_change(change) for change in verdict_changes[:_MOST]], len(verdict_changes))
+        for title, tone, verdict_changes in verdicts
+    ]
     lists += [
-        _list("New cases", "", [_case(one, True) for one in found.new[:_MOST]], len(found.new)),
-        _list("Vanished cases", "odd", [_case(one, False) for one in found.vanished[:_MOST]], len(found.vanished)),
-        _list("Subjects", "", [_subject(one) for one in found.subjects[:_MOST]], len(found.subjects)),
-        _list("Evidence from elsewhere", "", [_source(one) for one in found.sources[:_MOST]], len(found.sources)),
+        _list("New cases", "", [_case(change, True) for change in comparison.new[:_MOST]], len(comparison.new)),
+        _list(
+            "Vanished cases",
+            "odd",
+            [_case(change, False) for change in comparison.vanished[:_MOST]],
+            len(comparison.vanished),
+        ),
+        _list("Subjects", "", [_subject(change) for change in comparison.subjects[:_MOST]], len(comparison.subjects)),
+        _list(
+            "Changed evidence", "", [_source(change) for change in comparison.sources[:_MOST]], len(comparison.sources)
+        ),
     ]
-    sentence = cut(found.sentence, WORDS)
-    return Changes(sentence[:1].upper() + sentence[1:], _tone(found), [one for one in lists if one.number])
+    sentence = cut(comparison.sentence, WORDS)
+    shown = [entries for entries in lists if entries.number]
+    return Changes(sentence[:1].upper() + sentence[1:], _tone(comparison), shown)
 
 
-def _tone(found: Comparison) -> str:
-    return "bad" if found.regressions else "good" if found.fixes or found.same else "odd"
+def _tone(comparison: Comparison) -> str:
+    return "bad" if comparison.regressions else "good" if comparison.fixes or comparison.same else "odd"
 
 
 def _list(title: str, tone: str, rows: list[ChangeRow], number: int) -> ChangeList:
     return ChangeList(title, tone, number, rows, number - len(rows))
 
 
-def _change(one: VerdictChange) -> ChangeRow:
-    was, now = one.before, one.after
-    told = now or was
-    assert told is not None
+def _change(change: VerdictChange) -> ChangeRow:
+    before, after = change.before, change.after
+    verdict = after or before
+    assert verdict is not None
     return ChangeRow(
-        _named(one.result),
-        links.case(one.result) if now else "",
-        cut(told.check, NAME),
-        MARKS[was.outcome] if was else None,
-        MARKS[now.outcome] if now else None,
-        cut(told.reason, 300),
+        _named(change.result),
+        links.case(change.result) if after else "",
+        cut(verdict.check, NAME),
+        MARKS[before.outcome] if before else None,
+        MARKS[after.outcome] if after else None,
+        cut(verdict.reason, 300),
     )
 
 
-def _case(one: Result, there: bool) -> ChangeRow:
-    return ChangeRow(_named(one), links.case(one) if there else "", "", None, None, "")
+def _case(result: Result, in_run: bool) -> ChangeRow:
+    return ChangeRow(_named(result), links.case(result) if in_run else "", "", None, None, "")
 
 
-def _named(one: Result) -> str:
-    return cut(f"{one.subject}  {one.case}", 300)
+def _named(result: Result) -> str:
+    return cut(f"{result.subject}  {result.case}", 300)
 
 
-def _subject(moved: EntryChange[SubjectInfo]) -> ChangeRow:
-    was, now = moved
-    name = (now or was or SubjectInfo("", "")).name
-    told = f"{was.version if was else 'not there'} → {now.version if now else 'gone'}"
-    if was and now and was.version == now.version:
-        told = f"claims {', '.join(was.claims) or 'nothing'} → {', '.join(now.claims) or 'nothing'}"
-    return ChangeRow(cut(name, 300), links.filtered(subject=name) if now else "", "", None, None, cut(told, 300))
+def _subject(change: EntryChange[SubjectInfo]) -> ChangeRow:
+    before, after = change
+    name = (after or before or SubjectInfo("", "")).name
+    detail = f"{before.version if before else 'absent'} → {after.version if after else 'gone'}"
+    if before and after and before.version == after.version:
+        detail = f"claims {', '.join(before.claims) or 'nothing'} → {', '.join(after.claims) or 'nothing'}"
+    return ChangeRow(cut(name, 300), links.filtered(subject=name) if after else "", "", None, None, cut(detail, 300))
 
 
-def _source(moved: EntryChange[EvidenceSource]) -> ChangeRow:
-    was, now = moved
-    path = (now or was or EvidenceSource("", "")).path
-    return ChangeRow(cut(path, 300), "", "", None, None, cut(f"{_of(was)} → {_of(now)}", 300))
+def _source(change: EntryChange[EvidenceSource]) -> ChangeRow:
+    before, after = change
+    path = (after or before or EvidenceSource("", "")).path
+    return ChangeRow(cut(path, 300), "", "", None, None, cut(f"{_describe(before)} → {_describe(after)}", 300))
 
 
-def _of(one: EvidenceSource | None) -> str:
-    return " ".join(part for part in (one.origin, one.date[:10], one.model, one.sdk) if part) if one else "none"
+def _describe(source: EvidenceSource | None) -> str:
+    return (
+        " ".join(part for part in (source.origin, source.date[:10], source.model, source.sdk) if part)
+        if source
+        else "none"
+    )

@@ -70,11 +70,11 @@ class Texts(Names):
 class Bundle(NamedTuple):
     """Verdicts and output that several cases share, as numbers.
 
-    ``told`` is the number of the subject's output, ``bare`` that of the verdicts without text, ``worded`` those of the
-    verdicts with text.
+    ``rounds`` is the number of the subject's output, ``bare`` that of the verdicts without text, ``worded`` those of
+    the verdicts with text.
     """
 
-    told: int
+    rounds: int
     bare: int
     worded: tuple[int, ...]
 
@@ -100,9 +100,9 @@ class Columns:
         self.bundles: list[Bundle] = []
         self.bare: dict[tuple[int, ...], int] = {}
         self.verdicts: dict[tuple[int, ...], int] = {}
-        self.told: list[list[list[Any]]] = []
+        self.rounds: list[list[list[Any]]] = []
         self._places: dict[tuple[str, str, str, str], int] = {}
-        self._told: dict[bytes, int] = {}
+        self._rounds: dict[bytes, int] = {}
         self._seen: dict[bytes, int] = {}
         for result in run.results:
             self._add(result)
@@ -135,8 +135,8 @@ class Columns:
 
     def _bundle(self, result: Result) -> int:
         # Comparing the JSON is faster than hashing structs that contain lists.
-        told = json_codec.encode(result.told)
-        key = json_codec.encode(result.verdicts) + told
+        rounds = json_codec.encode(result.rounds)
+        key = json_codec.encode(result.verdicts) + rounds
         found = self._seen.get(key)
         if found is None:
             found = self._seen[key] = len(self.bundles)
@@ -150,7 +150,7 @@ class Columns:
                     bare += (law, outcome)
             self.bundles.append(
                 Bundle(
-                    self._told_number(told, result.told),
+                    self._rounds_number(rounds, result.rounds),
                     self.bare.setdefault(tuple(bare), len(self.bare)),
                     tuple(worded),
                 )
@@ -163,18 +163,18 @@ class Columns:
         row = (law, outcome, add(verdict.reason), round, add(verdict.expected), add(verdict.got))
         return self.verdicts.setdefault(row, len(self.verdicts))
 
-    def _told_number(self, key: bytes, told: list[SubjectReport]) -> int:
-        found = self._told.get(key)
-        if found is None:
-            found = self._told[key] = len(self.told)
-            self.told.append([self._round(one) for one in told])
-        return found
+    def _rounds_number(self, key: bytes, reports: list[SubjectReport]) -> int:
+        number = self._rounds.get(key)
+        if number is None:
+            number = self._rounds[key] = len(self.rounds)
+            self.rounds.append([self._round(report) for report in reports])
+        return number
 
-    def _round(self, told: SubjectReport) -> list[Any]:
+    def _round(self, report: SubjectReport) -> list[Any]:
         add = self.texts.add
-        lists = (told.calls, told.dropped, told.rejected, told.warnings, told.findings)
+        lists = (report.calls, report.dropped, report.rejected, report.warnings, report.findings)
         row: list[Any] = [[add(text) for text in _first(texts)] for texts in lists]
-        row += (add(told.stop), add(told.error))
+        row += (add(report.stop), add(report.error))
         while row and not row[-1]:
             row.pop()
         return row
@@ -213,10 +213,10 @@ class Columns:
             "outcomes": ORDER,
             "places": [list(column) for column in zip(*self.places, strict=True)] or [[], [], [], []],
             "cases": self.cases,
-            "bundles": [[bundle.told, bundle.bare, *bundle.worded] for bundle in self.bundles],
+            "bundles": [[bundle.rounds, bundle.bare, *bundle.worded] for bundle in self.bundles],
             "bare": list(self.bare),
             "verdicts": list(self.verdicts),
-            "told": self.told,
+            "rounds": self.rounds,
         }
 
 

@@ -42,17 +42,17 @@ class Rung(NamedTuple):
     passed: int | None
     failed: int | None
     words: int | None
-    told: str
+    note: str
 
 
-_PASSED = "the traffic of what passed is left out"
+_PASSED = "the traffic of passed cases is left out"
 _RUNGS = (
     Rung(None, None, None, ""),
-    Rung(300, None, None, "the traffic of what passed is cut to 300 characters an answer"),
+    Rung(300, None, None, "the traffic of passed cases is cut to 300 characters per answer"),
     Rung(0, None, None, _PASSED),
-    Rung(0, 800, None, f"{_PASSED}, that of what failed cut to 800 characters an answer"),
-    Rung(0, 500, None, f"{_PASSED}, that of what failed cut to 500 characters an answer"),
-    Rung(0, 250, None, f"{_PASSED}, that of what failed cut to 250 characters an answer"),
+    Rung(0, 800, None, f"{_PASSED}, and that of failed cases is cut to 800 characters per answer"),
+    Rung(0, 500, None, f"{_PASSED}, and that of failed cases is cut to 500 characters per answer"),
+    Rung(0, 250, None, f"{_PASSED}, and that of failed cases is cut to 250 characters per answer"),
     Rung(0, 0, None, "the traffic is left out"),
     Rung(0, 0, 300, "the traffic is left out, and every other text is cut to 300 characters"),
     Rung(0, 0, 80, "the traffic is left out, and every other text is cut to 80 characters"),
@@ -80,9 +80,9 @@ def embedded(run: Run, columns: Columns, room: int = ROOM) -> Embedded:
         data = safe(plain)
         if len(data) * 4 <= room or len(data.encode()) <= room:
             break
-    shortened = [f"To keep this page small, {rung.told}."] if rung.told else []
+    shortened = [f"To keep this page small, {rung.note}."] if rung.note else []
     if texts.were_cut:
-        shortened.append(f"Texts that were too long and are cut: {texts.were_cut:,}.")
+        shortened.append(f"Number of texts that are cut: {texts.were_cut:,}.")
     return Embedded(data, shortened)
 
 

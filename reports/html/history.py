@@ -14,7 +14,7 @@ _RUNS = 24
 
 
 class Point(NamedTuple):
-    """One run. ``kept_count`` and ``judged_count`` are numbers of verdicts."""
+    """One run. ``kept`` and ``judged`` are numbers of verdicts."""
 
     date: str
     version: str

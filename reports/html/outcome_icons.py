@@ -32,9 +32,11 @@ WORST = (*statistics.WORST_FIRST, "idle", "unrun", "none")
 
 MARKS: dict[str, OutcomeIcon] = {
     **{name: OutcomeIcon(name, *_SIGNS[name], means) for name, means in OUTCOMES.items()},
-    "idle": OutcomeIcon("idle", "∘", "no law here", "The cases are there, and the law chosen says nothing of them."),
-    "unrun": OutcomeIcon("unrun", "○", "not run", "The case is there for others; this subject was not put to it."),
-    "none": OutcomeIcon("none", "·", "not applicable", "There is no such case: the wire or the mode cannot have it."),
+    "idle": OutcomeIcon("idle", "∘", "no law here", "The selected law does not apply to these cases."),
+    "unrun": OutcomeIcon("unrun", "○", "not run", "Other subjects ran this case; this subject did not."),
+    "none": OutcomeIcon(
+        "none", "·", "not applicable", "There is no such case: the wire or the mode cannot express it."
+    ),
 }
 
 #: Outcomes that need attention.

@@ -43,7 +43,7 @@ class Count(NamedTuple):
 
 
 class SubjectRow(NamedTuple):
-    """A row of the subjects. ``passed`` and ``applied`` count cases, ``kept_count`` and ``judged_count`` verdicts."""
+    """A row of the subjects. ``passed`` and ``applied`` count cases, ``kept`` and ``judged`` verdicts."""
 
     name: str
     version: str
@@ -98,41 +98,40 @@ def total(laws: Mapping[str, Counts]) -> dict[Outcome, int]:
     return sums
 
 
-def headline(run: Run, found: Tallies, standings: Sequence[Standing]) -> Headline:
+def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing]) -> Headline:
     """Return the verdict of the run in a sentence. Failures that a baseline expects count as failures."""
-    sums = {name: total(laws) for name, laws in found.items()}
-    over = {outcome: sum(one[outcome] for one in sums.values()) for outcome in OUTCOMES}
+    sums = {name: total(laws) for name, laws in tallies_by_subject.items()}
+    totals = {outcome: sum(one[outcome] for one in sums.values()) for outcome in OUTCOMES}
     took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # published results have no duration
-    size = f"{count_text(len(run.results), 'case')}, {count_text(sum(over.values()), 'verdict')}"
-    told = f"{passing_text(standings)}. {size}{took}."
-    if over["expected"]:
-        told += f" A baseline expects {over['expected']:,} of the failures."
-    living = len(surviving_mutants(run))
-    if not sum(over.values()) and run.kills:
-        text = f"{len(run.kills) - living} of {count_text(len(run.kills), 'known-bad subject')} failed by their law"
+    size = f"{count_text(len(run.results), 'case')}, {count_text(sum(totals.values()), 'verdict')}"
+    sentence = f"{passing_text(standings)}. {size}{took}."
+    if totals["expected"]:
+        sentence += f" A baseline expects {totals['expected']:,} of the failures."
+    survivors = len(surviving_mutants(run))
+    if not sum(totals.values()) and run.kills:
+        mutants = count_text(len(run.kills), "known-bad subject")
+        text = f"{len(run.kills) - survivors} of {mutants} fail the law written for them"
+        return Headline("bad" if survivors or unneeded_laws(run) else "good", text, "No other subject was tested.")
+    if not sum(totals.values()):
+        return Headline("odd", "Nothing ran", "No subject was tested.")
+    if totals["fail"]:
+        return Headline("bad", _broken(standings), sentence)
+    if totals["error"]:
+        return Headline("bad", f"{count_text(totals['error'], 'verdict')} could not be decided", sentence)
+    if survivors:
         return Headline(
-            "bad" if living or unneeded_laws(run) else "good", text, "No case was put to any other subject."
+            "bad", f"{count_text(survivors, 'known-bad subject')} survived the law written for it", sentence
         )
-    if not sum(over.values()):
-        return Headline("odd", "Nothing ran", "No case was put to any subject.")
-    if over["fail"]:
-        return Headline("bad", _broken(standings), told)
-    if over["error"]:
-        return Headline("bad", f"{count_text(over['error'], 'verdict')} could not be told", told)
-    if living:
-        return Headline(
-            "bad", f"{count_text(living, 'known-bad subject')} not failed by the law that is there for it", told
-        )
-    if over["stale"]:
-        return Headline("odd", "A baseline is out of date", told)
+    if totals["stale"]:
+        return Headline("odd", "A baseline is out of date", sentence)
     whom = cut(next(iter(sums)), 60) if len(sums) == 1 else f"All {len(sums)} subjects"
     verb = "keeps" if len(sums) == 1 else "keep"
-    if not over["pass"] and not over["expected"] and not over["new"]:
-        return Headline("odd", "No law applied", told)
-    if over["new"] or over["expected"]:
-        return Headline("odd", _broken(standings), told)
+    if not totals["pass"] and not totals["expected"] and not totals["new"]:
+        return Headline("odd", "No law applied", sentence)
+    if totals["new"] or totals["expected"]:
+        return Headline("odd", _broken(standings), sentence)
     claims = "it claims" if len(sums) == 1 else "they claim"
-    return Headline("good", f"{whom} {verb} every law that {claims}", told)
+    return Headline("good", f"{whom} {verb} every law that {claims}", sentence)
 
 
 def _broken(standings: Sequence[Standing]) -> str:
@@ -178,13 +177,13 @@ def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Su
 
 def laws(run: Run, found: Tallies) -> list[LawRow]:
     """Return laws by subject. Laws that only verdicts name come last."""
-    told = {law.id: law for law in run.laws}
-    ids = dict.fromkeys([*told, *(id for laws in found.values() for id in laws)])
+    known_laws = {law.id: law for law in run.laws}
+    ids = dict.fromkeys([*known_laws, *(id for laws in found.values() for id in laws)])
     return [
         LawRow(
             cut(id, NAME),
-            cut(told[id].sentence, WORDS) if id in told else "",
-            cut(told[id].level, NAME) if id in told else "",
+            cut(known_laws[id].sentence, WORDS) if id in known_laws else "",
+            cut(known_laws[id].level, NAME) if id in known_laws else "",
             [_cell(name, id, found[name].get(id, {})) for name in found],
         )
         for id in ids
@@ -192,8 +191,8 @@ def laws(run: Run, found: Tallies) -> list[LawRow]:
 
 
 def _cell(subject: str, law: str, sums: Counts) -> LawCell:
-    told = ", ".join(f"{sums[name]:,} {MARKS[name].label}" for name in OUTCOMES if sums.get(name))
+    counts_text = ", ".join(f"{sums[name]:,} {MARKS[name].label}" for name in OUTCOMES if sums.get(name))
     mark = worst_icon(sums)
-    tip = f"{cut(subject, 60)}, {cut(law, 60)}: {told or 'it applied in no case'}"
+    tip = f"{cut(subject, 60)}, {cut(law, 60)}: {counts_text or 'it applied in no case'}"
     verdict = {"verdict": mark.name} if mark.name in NOTABLE else {}
     return LawCell(mark, kept_count(sums), judged_count(sums), tip, links.filtered(subject=subject, law=law, **verdict))

@@ -50,15 +50,20 @@ def sources(run: Run) -> list[Origin]:
     ]
 
 
-def _group(run: Run, key: tuple[str, str], found: list[EvidenceSource]) -> SourceGroup:
-    models = sorted({one.model for one in found if one.model})
-    told = ", ".join(models[:_MODELS]) + (f" and {len(models) - _MODELS} more" if len(models) > _MODELS else "")
-    dates = sorted({one.date[:10] for one in found if one.date})
+def _group(run: Run, key: tuple[str, str], entries: list[EvidenceSource]) -> SourceGroup:
+    models = sorted({entry.model for entry in entries if entry.model})
+    models_text = ", ".join(models[:_MODELS]) + (f" and {len(models) - _MODELS} more" if len(models) > _MODELS else "")
+    dates = sorted({entry.date[:10] for entry in entries if entry.date})
     span = "" if not dates else dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    oldest = min((one.date for one in found if one.date), default="")
+    oldest = min((entry.date for entry in entries if entry.date), default="")
     provider, sdk = key
     return SourceGroup(
-        cut(provider, NAME), cut(sdk, NAME), len(found), cut(told, NAME), cut(span, NAME), _age(oldest, run.date)
+        cut(provider, NAME),
+        cut(sdk, NAME),
+        len(entries),
+        cut(models_text, NAME),
+        cut(span, NAME),
+        _age(oldest, run.date),
     )
 
 

@@ -155,8 +155,8 @@ def test_results_are_those_of_the_command(repository: Path) -> None:
     file = repository / "check.json"
     assert CliRunner().invoke(main, ["check", "documented-goclaw", *chosen, "--json", str(file)]).exit_code == 1
     its = results.read(file.read_bytes())
-    assert [(one.case, one.verdicts, one.told) for one in its.results] == [
-        (one.case, one.verdicts, one.told) for one in mine.results
+    assert [(one.case, one.verdicts, one.rounds) for one in its.results] == [
+        (one.case, one.verdicts, one.rounds) for one in mine.results
     ]
     assert (its.laws, its.scenarios, its.traffic, its.sources) == (
         mine.laws,

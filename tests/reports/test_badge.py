@@ -54,13 +54,13 @@ RUNS: dict[str, tuple[Run, str, str, bool]] = {
     "only what is not claimed": (cases(unsupported=3), "nothing ran", "lightgrey", False),
     "the kill matrix": (
         Run("1", "", {}, [], LAWS, [], [], kills=[Kill("a", "order", "A.", {"order": 1})]),
-        "1 of 1 known bad found",
+        "1 of 1 known-bad subjects caught",
         "brightgreen",
         False,
     ),
     "a hole in it": (
         Run("1", "", {}, [], LAWS, [], [], kills=[Kill("a", "order", "A.", {})]),
-        "0 of 1 known bad found",
+        "0 of 1 known-bad subjects caught",
         "red",
         True,
     ),

@@ -100,7 +100,7 @@ def test_the_command_quotes_what_a_shell_would_take_apart(opened: Open) -> None:
 def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
     long = "0123456789" * 1_000_000
     told = results.SubjectReport([f"{long}({long})"], [long], warnings=[long])
-    made = replace(result(verdict("fail", reason=long, round=0, expected=long, got=long)), told=[told])
+    made = replace(result(verdict("fail", reason=long, round=0, expected=long, got=long)), rounds=[told])
     traffic = results.Traffic(made.scenario, made.surface, made.mode, [results.WireExcerpt(long, len(long), long)])
     shown = opened(page(run(made, traffic=[traffic])), links.case(made))
     expect(shown.locator("dialog .reason")).to_contain_text("… [of 10,000,000 characters]")
@@ -129,7 +129,7 @@ def test_the_table_that_it_gives_has_every_verdict_and_no_formula(opened: Open) 
     assert rows[0][:3] == ["subject", "scenario", "surface"]
     assert [row[0] for row in rows[1:]] == ["mine", "mine", "other"]
     assert [row[7] for row in rows[1:]] == ['\'=HYPERLINK("http://h.example")', 'a "b",\r\nc', ""]
-    assert shown.locator("#told").inner_text().startswith("1 scenario, 1 of 1 case of mine")
+    assert shown.locator("#filter-count").inner_text().startswith("1 scenario, 1 of 1 case of mine")
     left = saved(shown, "Verdicts of the filtered cases as CSV").decode().splitlines()
     assert all(line.startswith(("subject,", "mine,", 'c"')) for line in left)
 
@@ -143,12 +143,12 @@ def test_the_large_run_opens_filters_and_shows_its_evidence(opened: Open, tmp_pa
     shown = opened(page(made))
     expect(shown.locator("#grid tbody tr")).to_have_count(200)
     shown.select_option('[name="subject"]', "*")
-    expect(shown.locator("#told")).to_contain_text("120,000 of 120,000 cases of 20 subjects")
+    expect(shown.locator("#filter-count")).to_contain_text("120,000 of 120,000 cases of 20 subjects")
     shown.select_option('[name="by"]', "subject")
     expect(shown.locator("#grid tbody td")).to_have_count(4_000)
     photograph(shown, "large-by-subject", tmp_path)
     shown.fill('[name="q"]', "vanished without a word in subject-07")
-    expect(shown.locator("#told")).not_to_contain_text("120,000 of 120,000")
+    expect(shown.locator("#filter-count")).not_to_contain_text("120,000 of 120,000")
     shown.locator("#grid td a:not(.dim)").first.click()
     expect(shown.locator("dialog .reason")).to_contain_text("vanished without a word in subject-07")
     assert f"q={quote('vanished without a word')}" in shown.url

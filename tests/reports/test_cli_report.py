@@ -103,7 +103,7 @@ def test_several_results_are_one_run() -> None:
     told = toolparity("report", first, second, written("kills.json", kills))
     assert told.code == 0
     assert told.out.splitlines()[-1] == "2 cases, 2 verdicts in 24.7 s: 2 pass"
-    assert "1 of 1 known-bad subjects failed by their law; 1 of 1 laws needed" in told.out.splitlines()
+    assert "1 of 1 known-bad subjects fail the law written for them; 1 of 1 laws are needed" in told.out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,14 @@ def test_results_without_a_case_are_told() -> None:
 
 GOOD = results.write(golden())
 UNREADABLE = {
-    "no JSON": (b"<html>", "no JSON, or not all of it"),
-    "an empty file": (b" \n", "an empty file"),
-    "cut": (GOOD[: len(GOOD) // 2], "no JSON, or not all of it"),
+    "no JSON": (b"<html>", "not JSON, or incomplete"),
+    "an empty file": (b" \n", "the file is empty"),
+    "cut": (GOOD[: len(GOOD) // 2], "not JSON, or incomplete"),
     "cut, and packed": (gzip.compress(GOOD)[:-30], "end-of-stream"),
     "packed, and damaged": (b"\x1f\x8b\x08" + b"\0" * 40, "Error"),
-    "a list": (b"[]", "JSON, but no results of a run"),
-    "an object": (b'{"results": []}', "JSON, but no results of a run"),
-    "a later format": (GOOD.replace(b"results/1", b"results/2", 1), "of format 'toolparity-results/2'"),
+    "a list": (b"[]", "not the results of a run"),
+    "an object": (b'{"results": []}', "not the results of a run"),
+    "a later format": (GOOD.replace(b"results/2", b"results/3", 1), "format 'toolparity-results/3' is not supported"),
     "an odd outcome": (GOOD.replace(b'"outcome":"fail"', b'"outcome":"fine"', 1), "Invalid enum value 'fine'"),
     "no text": (GOOD.replace(b"3.11.7", b"\xff\xfe", 1), "can't decode byte 0xff"),
     "nested": (GOOD.replace(b'"3.11.7"', b"[" * 100_000, 1), "nested too deep"),

@@ -70,7 +70,7 @@ TABLE: dict[str, tuple[Run, Run, dict[str, int], str]] = {
     "claimed by now, and broken": (run(one("unsupported")), run(one("fail")), {"regressions": 1}, "1 regression since"),
     "the baseline was cleaned": (run(one("stale")), run(one("pass")), {"others": 1}, "1 other change of outcome since"),
     "another reason": (run(one("fail")), run(one("fail", reason="else")), {"reasons": 1}, "1 other reason since"),
-    "the same reason, seen in other evidence": (
+    "the same reason, seen in changed evidence": (
         run(one("fail", got="a")),
         run(one("fail", got="b")),
         {"reasons": 1},
@@ -104,13 +104,13 @@ TABLE: dict[str, tuple[Run, Run, dict[str, int], str]] = {
         evidence(CASSETTE),
         evidence(replace(CASSETTE, date="2026-02-01", sdk="openai 3.52")),
         {"sources": 1},
-        "1 source of other provenance since",
+        "1 source with changed provenance since",
     ),
     "recorded live, in another file": (
         evidence(CASSETTE),
         evidence(EvidenceSource("recorded/b.yaml", "live")),
         {"sources": 1},
-        "1 source of other provenance since",
+        "1 source with changed provenance since",
     ),
     "another version of the subject": (
         run(one("pass"), subjects=[results.SubjectInfo("mine", "1.0")]),
@@ -122,7 +122,7 @@ TABLE: dict[str, tuple[Run, Run, dict[str, int], str]] = {
         run(one("pass"), subjects=[results.SubjectInfo("mine", "1.0")]),
         run(one("pass"), subjects=[results.SubjectInfo("mine", "1.0", ["usage"])]),
         {"subjects": 1},
-        "mine claims something else since",
+        "mine has other claims since",
     ),
     "a subject more": (
         run(one("pass")),

@@ -139,7 +139,7 @@ def test_what_cannot_be_seen_is_spelled_out(name: str) -> None:
 def test_long_texts_are_cut_and_the_page_says_so() -> None:
     long = "long " * 2_000_000
     told = SubjectReport([long], [long], [long], [long], [long], long, long)
-    case = replace(result(verdict("fail", long, reason=long, expected=long, got=long), scenario=long), told=[told])
+    case = replace(result(verdict("fail", long, reason=long, expected=long, got=long), scenario=long), rounds=[told])
     made = run(
         replace(case, subject=long, surface=long, mode=long, policy=long),
         subjects=[results.SubjectInfo(long, long, [long], [long])],
@@ -152,7 +152,7 @@ def test_long_texts_are_cut_and_the_page_says_so() -> None:
     )
     text = page(made, before=made, earlier=[made])
     assert len(text.encode()) < 400_000
-    assert "Texts that were too long and are cut" in Read(text).text
+    assert "Number of texts that are cut" in Read(text).text
     assert "… [of 10,000,000 characters]" in data_of(text)["texts"][1]
 
 
@@ -175,7 +175,7 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     )
     assert headline(result(verdict("fail"), verdict("fail", "stop"))) == ("bad", "mine breaks 2 laws")
     assert headline(result(verdict("fail")), result(verdict(), **other)) == ("bad", "1 of 2 subjects breaks a law")
-    assert headline(result(verdict("error"))) == ("bad", "1 verdict could not be told")
+    assert headline(result(verdict("error"))) == ("bad", "1 verdict could not be decided")
     assert headline(result(verdict("stale"))) == ("odd", "A baseline is out of date")
     assert headline(result(verdict("new"))) == ("odd", "mine breaks 1 law")
     assert headline(result(verdict("expected"))) == ("odd", "mine breaks 1 law")
@@ -195,10 +195,10 @@ def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() 
         found = overview.headline(made, tallies, standings(made, count_verdicts(made)))
         return found.tone, found.text
 
-    assert headline(kills=[killed]) == ("good", "1 of 1 known-bad subject failed by their law")
-    assert headline(kills=[killed, living]) == ("bad", "1 of 2 known-bad subjects failed by their law")
+    assert headline(kills=[killed]) == ("good", "1 of 1 known-bad subject fail the law written for them")
+    assert headline(kills=[killed, living]) == ("bad", "1 of 2 known-bad subjects fail the law written for them")
     both = headline(result(verdict()), kills=[killed, living])
-    assert both == ("bad", "1 known-bad subject not failed by the law that is there for it")
+    assert both == ("bad", "1 known-bad subject survived the law written for it")
     assert headline(result(verdict()), kills=[killed]) == ("good", "mine keeps every law that it claims")
     assert headline(result(verdict("fail")), kills=[living]) == ("bad", "mine breaks 1 law")
 
@@ -244,7 +244,7 @@ def test_evidence_is_grouped_by_where_it_comes_from_the_best_first() -> None:
     group = found[1].groups[0]
     assert (group.models, group.dates, group.age) == ("gpt, gpt-2", "2025-12-30 to 2026-01-01", "3 days")
     assert found[3].groups[0].age == "recorded after the run"
-    assert "No provider did." in found[1].means
+    assert "No provider answered." in found[1].means
 
 
 def test_what_changed_stands_before_the_evidence_regressions_first() -> None:
@@ -252,7 +252,7 @@ def test_what_changed_stands_before_the_evidence_regressions_first() -> None:
     after = run(result(verdict("fail")), result(verdict(), scenario="mended"))
     text = Read(page(after, before=before)).text
     assert "1 regression, 1 fix since the run of 2025-12-31T00:00:00+00:00" in text
-    order = ["mine breaks 1 law", "Regressions", "Fixes", "Where the evidence comes from", "Laws and subjects"]
+    order = ["mine breaks 1 law", "Regressions", "Fixes", "Origin of the evidence", "Laws and subjects"]
     assert sorted(order, key=text.index) == order
     assert "#case=mine/one-call/openai.chat/plain/all" in page(after, before=before)
 
@@ -286,7 +286,7 @@ def test_the_kill_matrix_names_who_is_alive_and_which_law_nobody_needs() -> None
     made = run(result(verdict(), verdict("pass", "stop")))
     dead = Kill("swaps", "order", "It swaps calls.", {"order": 3, "stop": 1})
     text = Read(page(replace(made, kills=[dead]))).text
-    assert "1 of 1 were failed by the law that is there for them. No known-bad subject needs: stop ." in text
+    assert "1 of 1 fail the law written for them. Laws that no known-bad subject needs: stop ." in text
     text = Read(page(replace(made, kills=[dead, Kill("stays", "stop", "It stays.")]))).text
     assert "alive: stays" in text
     assert "Kill matrix" not in Read(page(made)).text
@@ -322,7 +322,7 @@ def test_results_of_what_the_run_does_not_name_are_shown_too() -> None:
 def test_the_large_run_is_a_page_below_5_mb() -> None:
     text = formats.render("html", Report(made_run()))
     assert len(text) < LIMIT
-    assert b"To keep this page small, the traffic of what passed is left out" in text
+    assert b"To keep this page small, the traffic of passed cases is left out" in text
 
 
 def test_what_passed_is_cut_before_what_failed() -> None:
@@ -331,7 +331,9 @@ def test_what_passed_is_cut_before_what_failed() -> None:
     whole = embed.embedded(made, tables)
     assert whole.shortened == []
     cut = embed.embedded(made, tables, room=len(whole.data) - 1)
-    assert cut.shortened == ["To keep this page small, the traffic of what passed is cut to 300 characters an answer."]
+    assert cut.shortened == [
+        "To keep this page small, the traffic of passed cases is cut to 300 characters per answer."
+    ]
     data = json.loads(cut.data)
     lengths = {tuple(row[:3]): len(data["texts"][row[4]]) for row in data["traffic"]}
     broken = embed.broken(tables)

@@ -116,7 +116,7 @@ def test_an_audit_of_nothing_says_so(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row("{}", wire="google", provider="google"))
     text = Read(audit_page.render(audited(path)).decode()).text
     assert "Nothing was audited" in text
-    assert "1 exchange of wires that are not known yet" in text
+    assert "1 exchange of unknown wires" in text
 
 
 @pytest.mark.thorough(keep=1)

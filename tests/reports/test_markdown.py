@@ -127,7 +127,7 @@ def test_new_and_vanished_scenarios_other_versions_and_other_evidence_are_told()
     page = read(Report(after, before))
     assert ["new", "mine", "later", "1"] in page.rows
     assert ["vanished", "mine", "gone", "1"] in page.rows
-    assert ["other evidence", "a.yaml: emulated 2026-01-01 openai 1 -> live 2026-01-01 openai 1"] in page.rows
+    assert ["changed evidence", "a.yaml: emulated 2026-01-01 openai 1 -> live 2026-01-01 openai 1"] in page.rows
     assert "mine 1.0 -> 2.0" in page.codes
 
 
@@ -143,8 +143,8 @@ def test_evidence_is_told_with_what_its_origin_means_the_best_first() -> None:
         """
 Evidence, recorded `2026-01-02`, through `openai 1`:
 
-- 1 `live`. The provider itself answered, and it was recorded.
-- 2 `emulated`. Our own servers answered after the provider's format. No provider did.
+- 1 `live`. Recorded from the provider itself.
+- 2 `emulated`. Recorded from our own servers, which emulate the provider's format. No provider answered.
 - 1 `dreamt`.
 """
         in text
@@ -194,7 +194,7 @@ def test_holes_in_the_kill_matrix_are_told() -> None:
     laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
     kills = [Kill("swaps", "order", "It swaps.", {"order": 1}), Kill("lies", "stop", "It lies.", {})]
     page = read(Report(Run("1", "2026-01-02", {}, [], laws, [], [], kills=kills)))
-    assert "1 of 2 known-bad subjects are failed by the law named for them; 1 of 2 laws needed." in page.text
+    assert "1 of 2 known-bad subjects fail the law written for them; 1 of 2 laws needed." in page.text
     assert ["❌ alive", "lies", "It lies."] in page.rows
     assert ["❌ idle", "stop", "Stop."] in page.rows
 
@@ -205,7 +205,7 @@ def test_a_table_takes_no_more_than_its_share_and_counts_the_rest() -> None:
     text = page.written("Look elsewhere.").decode()
     assert 900 < taken <= 1_000
     shown = text.count("| x")
-    assert text.endswith(f"**Left out, to fit:** {100 - shown} rows. Look elsewhere.\n")
+    assert text.endswith(f"**Left out for size:** {100 - shown} rows. Look elsewhere.\n")
     assert len(text.split("**Left")[0].encode()) == taken
 
 
@@ -213,7 +213,7 @@ def test_a_paragraph_that_does_not_fit_is_counted() -> None:
     page = markdown_budget.MarkdownPage(2_000)
     page.add("y" * 400)
     page.add("z" * 400)
-    assert page.written("").decode() == f"{'y' * 400}\n\n**Left out, to fit:** 1 paragraphs. \n"
+    assert page.written("").decode() == f"{'y' * 400}\n\n**Left out for size:** 1 paragraphs. \n"
 
 
 @pytest.mark.thorough
@@ -221,7 +221,7 @@ def test_what_does_not_fit_is_counted() -> None:
     made = large(subjects=3)
     page = read(Report(made, run()))
     shown = sum(row[0] in "❗❌♻️" for row in page.rows if len(row) == 4 and row[1].startswith("scenario"))
-    left = re.search(r"Left out, to fit:.*?([\d,]+) failures", page.text)
+    left = re.search(r"Left out for size:.*?([\d,]+) failures", page.text)
     assert left is not None
     assert shown > 0
     assert int(left[1].replace(",", "")) + shown == made.count("fail", "error", "stale")
@@ -234,4 +234,4 @@ def test_a_page_of_nothing_but_long_names_still_fits() -> None:
     before = run(*(result(verdict("pass", place), scenario=place, surface=place) for place in places))
     page = read(Report(replace(made, environment=dict.fromkeys(places, long)), before))
     assert cut(long, 240) in page.codes
-    assert "Left out, to fit:" in page.text
+    assert "Left out for size:" in page.text

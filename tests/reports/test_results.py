@@ -57,7 +57,7 @@ def test_results_keep_to_the_published_schema(make: object) -> None:
         (b"[]", "Expected `object`, got `array`"),
         (b"{}", "missing required field `format`"),
         (b'{"format": "toolparity-results/1", "date": "\\ud83d"}', "missing required field `toolparity`"),
-        (b'{"format": "toolparity-results/2"}', "toolparity-results/2"),
+        (b'{"format": "toolparity-results/3"}', "toolparity-results/3"),
         (b'{"toolparity": "\\ud83d', "Invalid .*escape"),
         (b'{"format": "toolparity-results/1", "x": ' + b"[" * 100_000, "nested too deep"),
         (results.write(golden()).replace(b"3.11.7", b"\xff\xfe", 1), "can't decode byte 0xff"),
@@ -68,6 +68,22 @@ def test_results_keep_to_the_published_schema(make: object) -> None:
 def test_what_is_no_run_is_an_error_of_one_kind(data: bytes, told: str) -> None:
     with pytest.raises(msgspec.DecodeError, match=told):
         results.read(data)
+
+
+def test_results_of_format_1_are_read() -> None:
+    """It has ``told`` in place of ``rounds``."""
+    made = golden()
+    assert any(one.rounds for one in made.results)
+    plain = json.loads(results.write(made))
+    plain["format"] = "toolparity-results/1"
+    for one in plain["results"]:
+        if "rounds" in one:
+            one["told"] = one.pop("rounds")
+    assert results.read(json.dumps(plain).encode()) == made
+    with pytest.raises(msgspec.DecodeError, match=r"Expected `array`, got `int` - at `\$.results`"):
+        results.read(
+            b'{"format": "toolparity-results/1", "toolparity": "1", "date": "", "environment": {}, "results": 1}'
+        )
 
 
 def test_what_reports_know_by_name_is_what_the_suite_and_the_cassettes_have() -> None:

@@ -83,7 +83,7 @@ def test_scenarios_that_are_not_all_well_are_shown_by_surface_the_worst_first() 
     text = told(made)
     found = rows(text)
     start = found.index(["scenario", "openai.chat", "xai.grpc"])
-    assert text.splitlines()[start - 1] == "mine 1.0: 2 scenarios of 3 not all well"
+    assert text.splitlines()[start - 1] == "mine 1.0: 2 scenarios of 3 with problems"
     assert found[start + 2 : start + 5] == [
         ["broken", "·", "fail", "1/2"],
         ["known", "expected", "1/1", "pass"],
@@ -92,7 +92,7 @@ def test_scenarios_that_are_not_all_well_are_shown_by_surface_the_worst_first() 
 
 
 def test_the_legend_explains_what_is_seen_and_only_where_there_is_something_to_explain() -> None:
-    assert "expected  The subject breaks the law, as the baseline says." in told(run(result(verdict("expected"))))
+    assert "expected  The subject breaks the law, as the baseline expects." in told(run(result(verdict("expected"))))
     assert "The subject keeps the law." not in told(run(result(verdict("pass"))))
 
 
@@ -171,7 +171,7 @@ def test_tables_fit_the_width() -> None:
 
 def test_a_long_list_of_scenarios_is_cut_and_counted() -> None:
     made = run(*(result(verdict("fail"), scenario=f"s{n}") for n in range(40)))
-    assert "and 15 more scenarios; the page has them all: --html FILE" in told(made)
+    assert "and 15 more scenarios; the HTML page lists all of them: --html FILE" in told(made)
 
 
 def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_tells_the_holes() -> None:
@@ -189,8 +189,8 @@ def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_tells_the_holes()
         "lies 1 [0]",
         "",
         "ALIVE lies stop does not fail it: It lies.",
-        "IDLE stop no known-bad subject is failed by this law",
-        "1 of 2 known-bad subjects failed by their law; 1 of 2 laws needed",
+        "IDLE stop no known-bad subject needs this law",
+        "1 of 2 known-bad subjects fail the law written for them; 1 of 2 laws are needed",
     ]
     both = told(replace(run(result(verdict())), kills=kills, laws=laws))
     assert "[4]" in both

@@ -44,9 +44,9 @@ function verdictsOf(bundle) {
   return found.sort((one, other) => one.law - other.law);
 }
 
-/** What the subject said, round by round. */
-function toldOf(bundle) {
-  return DATA.told[DATA.bundles[bundle][0]].map((row) => {
+/** The output of the subject by round. */
+function reportsOf(bundle) {
+  return DATA.rounds[DATA.bundles[bundle][0]].map((row) => {
     const lists = [0, 1, 2, 3, 4].map((at) => (row[at] || []).map((number) => TEXTS[number]));
     const [calls, dropped, rejected, warnings, findings] = lists;
     return { calls, dropped, rejected, warnings, findings, stop: TEXTS[row[5] || 0], error: TEXTS[row[6] || 0] };

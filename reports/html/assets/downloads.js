@@ -1,5 +1,5 @@
 "use strict";
-// What the page holds, as files: put together when somebody asks for one.
+// Downloads of the data of the page, assembled on request.
 
 function download(kind) {
   if (kind === "json") save("results.json", "application/json", [JSON.stringify(results()), "\n"]);
@@ -14,7 +14,7 @@ function* everything() {
   }
 }
 
-/** The run in the format of the results, but for each case's own seconds. */
+/** The run in the results format, without the duration of each case. */
 function results() {
   const rows = [];
   for (const [subject, place, bundle] of everything()) {
@@ -24,8 +24,8 @@ function results() {
       outcome: OUTCOMES[outcome],
       ...filled({ reason, round: round < 0 ? "" : round, expected, got }),
     }));
-    const told = toldOf(bundle).map(filled);
-    rows.push({ subject: own, scenario, surface, mode, policy, verdicts, told, called: DATA.called[subject] });
+    const rounds = reportsOf(bundle).map(filled);
+    rows.push({ subject: own, scenario, surface, mode, policy, verdicts, rounds, called: DATA.called[subject] });
   }
   const traffic = DATA.traffic.map((row) => {
     const rounds = [];
@@ -51,7 +51,7 @@ function results() {
   };
 }
 
-/** Without what is empty. */
+/** The members that are not empty. */
 function filled(members) {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== "" && value.length !== 0));
 }
@@ -68,7 +68,7 @@ function csv(cases) {
   return lines;
 }
 
-/** A field of a table; one that a spreadsheet would take for a formula is kept a text. */
+/** A CSV field; one that a spreadsheet would evaluate as a formula is marked as text. */
 function field(text) {
   const safe = /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
   return /[",\r\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;

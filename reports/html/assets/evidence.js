@@ -1,5 +1,5 @@
 "use strict";
-// The evidence of one case, in a panel: what stood on the wire, what it means, what the subject made of it, and the rule.
+// The evidence of one case, in a panel: the wire, the canonical blocks, the output of the subject, and the rule.
 
 function drawEvidence(state) {
   const [subject, place] = state.case;
@@ -22,7 +22,7 @@ function drawEvidence(state) {
   body.scrollTop = 0;
 }
 
-/** A case in which nothing was judged is not one in which everything is well. */
+/** Distinguishes a case without a broken law from a case in which no law was judged. */
 function wellOf(verdicts) {
   const judged = verdicts.some((one) => OUTCOMES[one.outcome] !== "unsupported");
   return judged ? "No law is broken in this case." : "No law was judged in this case: the subject claims none that applies.";
@@ -63,7 +63,7 @@ function headOf(state, subject, place, verdicts) {
   );
 }
 
-/** To the cells before and after this one, among those that the filters leave. */
+/** Links to the previous and the next cell that match the filters. */
 function stepsOf(state, subject, place) {
   const { cells, columns, bySubject } = PAGE.grid;
   const order = [];
@@ -111,8 +111,8 @@ function siblingsOf(state, subject, place) {
   return h(
     "details",
     { class: "siblings", open: order.length * rows.size > 1 },
-    h("summary", {}, "This scenario elsewhere"),
-    h("div", { class: "wide", role: "region", tabindex: "0", "aria-label": "This scenario elsewhere" },
+    h("summary", {}, "This scenario on other surfaces"),
+    h("div", { class: "wide", role: "region", tabindex: "0", "aria-label": "This scenario on other surfaces" },
       h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "surface"), head)), h("tbody", {}, body))),
   );
 }
@@ -125,7 +125,7 @@ function brokenOf(one) {
     { class: `broken ${name}` },
     h("h3", {}, mark(name), " ", shown(DATA.laws[one.law]), h("span", { class: "level" }, ` ${DATA.marks[name][1]}`)),
     sentence ? h("p", { class: "rule" }, h("span", {}, level === "should" ? "The rule (should): " : "The rule: "), shown(sentence)) : null,
-    h("p", { class: "reason" }, shown(one.reason || "no reason told"), one.round > 0 ? ` (round ${one.round + 1})` : ""),
+    h("p", { class: "reason" }, shown(one.reason || "no reason given"), one.round > 0 ? ` (round ${one.round + 1})` : ""),
     one.expected || one.got
       ? h(
           "div",
@@ -149,9 +149,9 @@ function keptOf(kept) {
 }
 
 function roundsOf(bundle, place, broken) {
-  const told = toldOf(bundle);
+  const reports = reportsOf(bundle);
   const { rounds } = trafficOf(place);
-  const most = Math.max(told.length, rounds.length);
+  const most = Math.max(reports.length, rounds.length);
   const made = [];
   for (let at = 0; at < most; at++) {
     const seen = rounds[at];
@@ -166,7 +166,7 @@ function roundsOf(bundle, place, broken) {
           h("div", {}, h("h4", {}, "On the wire", seen ? sizeOf(seen) : ""), seen?.excerpt ? block(seen.excerpt, "On the wire") : missing()),
           h("div", {}, h("h4", {}, "Canonical blocks"), seen?.blocks ? block(indented(seen.blocks), "Canonical blocks") : missing()),
         ),
-        told[at] ? saidOf(told[at]) : null,
+        reports[at] ? reportRows(reports[at]) : null,
       ),
     );
   }
@@ -179,23 +179,23 @@ function sizeOf(seen) {
 }
 
 function missing() {
-  return h("p", { class: "quiet" }, "Not kept in this page.");
+  return h("p", { class: "quiet" }, "Left out of this page.");
 }
 
-function saidOf(told) {
+function reportRows(report) {
   const rows = [
-    ["calls", told.calls],
-    ["dropped", told.dropped],
-    ["rejected", told.rejected],
-    ["warnings", told.warnings],
-    ["findings", told.findings],
-    ["stop", told.stop ? [told.stop] : []],
-    ["declined to read", told.error ? [told.error] : []],
+    ["calls", report.calls],
+    ["dropped", report.dropped],
+    ["rejected", report.rejected],
+    ["warnings", report.warnings],
+    ["findings", report.findings],
+    ["stop", report.stop ? [report.stop] : []],
+    ["refused to read", report.error ? [report.error] : []],
   ].filter(([name, texts]) => texts.length || name === "calls");
   return h(
     "div",
     {},
-    h("h4", {}, "What the subject made of it"),
+    h("h4", {}, "Output of the subject"),
     h(
       "dl",
       { class: "said" },
@@ -215,14 +215,14 @@ function factsOf(subject, place) {
   return h(
     "section",
     { class: "facts" },
-    h("h3", {}, "Run it again"),
+    h("h3", {}, "Repeat this case"),
     h("div", { class: "command" }, block(command, "The command"), copy),
-    source ? h("h3", {}, "Where it comes from") : null,
+    source ? h("h3", {}, "Origin") : null,
     source
       ? h("p", {}, h("b", {}, shown(source.origin)), ": ", h("code", {}, shown(source.path)),
           ...[source.date.slice(0, 10), source.model, source.sdk].filter(Boolean).map((text) => [", ", shown(text)]).flat())
       : null,
-    guards.length ? h("h3", {}, "Failures in the field that it guards against") : null,
+    guards.length ? h("h3", {}, "Known failures that it guards against") : null,
     guards.length
       ? h("ul", { class: "guards" }, guards.map((id) => h("li", {}, h("a", { href: `#q=${encoded(id)}`, title: "All scenarios that guard against it" }, shown(id)))))
       : null,
@@ -239,7 +239,7 @@ async function copied(button, command) {
   }
 }
 
-/** Text as it stands, scrolled where it is wide; the keyboard reaches it. */
+/** Preformatted text that scrolls if it is wide; the keyboard reaches it. */
 function block(text, label) {
   return h("pre", { tabindex: "0", role: "region", "aria-label": label }, shown(text, "\n\t"));
 }

@@ -28,9 +28,9 @@ function judged(state) {
 /** For each bundle, whether anything in it says these words. */
 function saying(words) {
   const texts = TEXTS.map((text) => text.toLowerCase().includes(words));
-  const told = DATA.told.map((rounds) => rounds.some((row) => row.flat().some((number) => texts[number])));
+  const reports = DATA.rounds.map((rounds) => rounds.some((row) => row.flat().some((number) => texts[number])));
   const verdicts = DATA.verdicts.map(([, , reason, , expected, got]) => texts[reason] || texts[expected] || texts[got]);
-  return DATA.bundles.map(([own, , ...worded]) => told[own] || worded.some((number) => verdicts[number]));
+  return DATA.bundles.map(([own, , ...worded]) => reports[own] || worded.some((number) => verdicts[number]));
 }
 
 /** For each scenario, whether its name, title or one of the failures it guards against says these words. */

@@ -8,7 +8,7 @@ const SIGNS = new Map(
   ]),
 );
 
-/** The sign of an outcome, with its name for those who do not see it. Copied: the grid has thousands. */
+/** The sign of an outcome, with its name for screen readers. Cloned, because the grid has thousands. */
 function mark(name) {
   return SIGNS.get(name).cloneNode(true);
 }
@@ -28,13 +28,13 @@ function drawGrid(grid) {
   });
   const table = h("table", { class: bySubject && columns.length > 6 ? "many" : "" }, h("thead", {}, head), body);
   const host = document.getElementById("grid");
-  host.replaceChildren(rows ? table : h("p", { class: "quiet" }, "No case is left by these filters."));
+  host.replaceChildren(rows ? table : h("p", { class: "quiet" }, "No case matches these filters."));
   const first = host.querySelector("td a");
   if (first) first.tabIndex = 0;
   return rows;
 }
 
-/** Null where nothing in it is left by the filters. */
+/** Null if no case of the row matches the filters. */
 function rowOf(grid, scenario, names) {
   const { columns, cells } = grid;
   const from = scenario * columns.length;

@@ -30,7 +30,7 @@ function drawReasons(grid) {
   drawList("reasons", rows, ["", "law", "reason", "cases"], "Nothing is broken here.", (row) => [
     h("td", {}, mark(OUTCOMES[row.outcome])),
     h("th", { scope: "row" }, shown(DATA.laws[row.law])),
-    h("td", { class: "words" }, opener(grid.state, row.first, TEXTS[row.reason] || "no reason told")),
+    h("td", { class: "words" }, opener(grid.state, row.first, TEXTS[row.reason] || "no reason given")),
     h("td", { class: "number" }, row.cases.toLocaleString("en")),
   ]);
 }

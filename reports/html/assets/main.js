@@ -1,5 +1,5 @@
 "use strict";
-// One way round: the address says what is filtered and open; controls and links change the address; the page is drawn.
+// One direction: the address holds the filters and the open case; controls and links change it; the page is redrawn.
 
 const PAGE = { grid: null, drawn: null, open: "" };
 
@@ -11,7 +11,7 @@ function draw(state) {
     const rows = drawGrid(PAGE.grid);
     const { matches, cases, subjects } = PAGE.grid;
     const whom = subjects.length === 1 ? DATA.subjects[subjects[0]] : counted(subjects.length, "subject");
-    document.getElementById("told").replaceChildren(
+    document.getElementById("filter-count").replaceChildren(
       `${counted(rows, "scenario")}, ${matches.toLocaleString("en")} of ${counted(cases, "case")} of `,
       shown(whom),
     );
@@ -41,7 +41,7 @@ function makeForm() {
   for (const [name, values] of Object.entries(FILTERS)) {
     const select = form.elements[name];
     const words = name === "verdict" ? (value) => DATA.marks[value][1] : (value) => value;
-    if (name === "subject") select.append(h("option", { value: ALL }, "all together"));
+    if (name === "subject") select.append(h("option", { value: ALL }, "all subjects"));
     else if (name !== "by") select.append(h("option", { value: "" }, "any"));
     for (const value of values) {
       const option = h("option", {}, plain(words(value)));
@@ -64,12 +64,12 @@ function makeForm() {
 function formState(form) {
   const state = { case: null };
   for (const name of [...Object.keys(FILTERS), "q"]) state[name] = form.elements[name].value;
-  // The subject that is shown anyway need not stand in the address.
+  // The default subject is left out of the address.
   if (subjectsOf({ ...state, subject: "" }).join() === subjectsOf(state).join()) state.subject = "";
   return state;
 }
 
-/** To a state, without a step in the browser's history. */
+/** Go to a state without adding it to the browser's history. */
 function go(state) {
   history.replaceState(null, "", hashOf(state));
   draw(readState());
@@ -102,7 +102,7 @@ function start() {
   const panel = document.getElementById("evidence");
   panel.addEventListener("close", () => {
     const state = readState();
-    // The event comes late: by now the address may have gone on to another case, or that one may be open.
+    // The event comes late: by now the address may name another case, or the panel of this one may be open.
     if (panel.open || state.case?.join() !== PAGE.open) return;
     go({ ...state, case: null });
     const focus = document.activeElement;
@@ -116,7 +116,7 @@ function start() {
   }
 }
 
-/** Where a panel was opened by its address, the focus goes to the cell of its case. */
+/** Move the focus to the cell of the case if its panel was opened by the address. */
 function focusOn([subject, place]) {
   const { columns, bySubject } = PAGE.grid;
   const column = columns.indexOf(bySubject ? subject : SURFACE[place]);

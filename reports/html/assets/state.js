@@ -1,5 +1,5 @@
 "use strict";
-// What is filtered and which case is open, as it stands behind the # of the address.
+// The filters and the open case, as the fragment of the address holds them.
 
 const FILTERS = {
   subject: DATA.subjects,
@@ -11,7 +11,7 @@ const FILTERS = {
   by: ["wire", "subject"],
 };
 
-/** The first subject is shown where none is asked for: of several together one sees little. */
+/** The first subject is the default: several together show little. */
 const ALL = "*";
 
 function readState() {

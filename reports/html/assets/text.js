@@ -1,7 +1,7 @@
 "use strict";
 // Elements are made here, and only here; words only ever become text, never markup.
 
-// What reports/shown.py spells out: controls, marks of direction, odd blanks, half pairs, what is no character.
+// What reports/escape.py escapes: control characters, direction marks, unusual spaces, lone surrogates and noncharacters.
 const HIDDEN = /[^\P{C}]|[^\P{Z} ]/gu;
 const NAMED = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
@@ -16,7 +16,7 @@ function plain(text) {
   return text.replace(HIDDEN, spelled);
 }
 
-/** For people: what is hidden is spelled out and looks so, and the direction of the words stays their own. */
+/** For display: invisible characters as styled escapes, isolated from the surrounding text direction. */
 function shown(text, keep = "") {
   const made = document.createElement("bdi");
   let at = 0;
