@@ -1,6 +1,8 @@
-"""Conversion of scanner steps into canonical blocks."""
+"""Conversion of scan events into canonical blocks."""
 
 from __future__ import annotations
+
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -20,7 +22,7 @@ from .scan_events import (
 )
 
 #: Finding codes that explain why the markup of a call is unreliable.
-_WHY = ("markup-malformed", "markup-ambiguous")
+_EXPLAINED = ("markup-malformed", "markup-ambiguous")
 _Entry = TextFragment | ReasoningFragment | ReasoningEnded | CallEnded
 
 
@@ -30,89 +32,80 @@ class BlockBuilder:
     def __init__(self) -> None:
         self.over: CallOverLimit | None = None
         self._entries: list[_Entry] = []
-        self._since = 0  # index of the first entry that may still turn out to be reasoning
-        self._notes: list[tuple[int, FindingReported]] = []
+        self._revisable_from = 0  # index of the first entry that may still turn out to be reasoning
+        self._findings: list[tuple[int, FindingReported]] = []
         self._doubts: dict[int, str] = {}
 
-    def take(self, steps: list[ScanEvent]) -> None:
-        """Process the next steps of the text."""
+    def take(self, events: list[ScanEvent]) -> None:
+        """Process the next events of the text."""
         entries = self._entries
-        for step in steps:
-            if isinstance(step, (TextFragment, ReasoningFragment, CallEnded)):
-                entries.append(step)
-            elif isinstance(step, ReasoningEnded):
-                entries.append(step)
-                self._since = len(entries)
-            elif isinstance(step, RevisedToReasoning):
-                del entries[self._since :]
-                self._doubts = {place: why for place, why in self._doubts.items() if place < self._since}
-                entries += [ReasoningFragment(step.text), ReasoningEnded()]
-                self._since = len(entries)
-            elif isinstance(step, FindingReported):
-                self._notes.append((len(entries), step))
-            elif isinstance(step, CallsDoubted):
-                calls = [n for n in range(self._since, len(entries)) if isinstance(entries[n], CallEnded)]
-                for n in calls if step.calls is None else calls[-step.calls :]:
-                    self._doubts.setdefault(n, step.message)
-            elif isinstance(step, CallOverLimit):
-                self.over = step
+        for event in events:
+            if isinstance(event, (TextFragment, ReasoningFragment, CallEnded)):
+                entries.append(event)
+            elif isinstance(event, ReasoningEnded):
+                entries.append(event)
+                self._revisable_from = len(entries)
+            elif isinstance(event, RevisedToReasoning):
+                del entries[self._revisable_from :]
+                self._doubts = {index: why for index, why in self._doubts.items() if index < self._revisable_from}
+                entries += [ReasoningFragment(event.text), ReasoningEnded()]
+                self._revisable_from = len(entries)
+            elif isinstance(event, FindingReported):
+                self._findings.append((len(entries), event))
+            elif isinstance(event, CallsDoubted):
+                calls = [n for n in range(self._revisable_from, len(entries)) if isinstance(entries[n], CallEnded)]
+                for n in calls if event.calls is None else calls[-event.calls :]:
+                    self._doubts.setdefault(n, event.message)
+            elif isinstance(event, CallOverLimit):
+                self.over = event
 
     @property
     def calls(self) -> int:
         """The number of calls, regardless of status."""
-        return len(self.said)
+        return len(self.names_and_arguments)
 
     @property
-    def said(self) -> list[tuple[str, str]]:
+    def names_and_arguments(self) -> list[tuple[str, str]]:
         """The name and argument text of each call."""
         return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, CallEnded)]
 
-    def build(self, site: CallBuilder, context: Context, first: int, cut: bool) -> list[Block]:
+    def build(self, builder: CallBuilder, context: Context, first: int, cut: bool) -> list[Block]:
         """Return the blocks. ``first``: index of the first block in its choice. ``cut``: the response was truncated."""
         blocks: list[Block] = []
-        words: list[str] = []
-        thought: list[str] = []
-        for place, entry in enumerate(self._entries):
-            if not isinstance(entry, TextFragment) and words:
-                blocks.append(Text("".join(words)))
-                words = []
-            if not isinstance(entry, ReasoningFragment) and thought:
-                if not (text := "".join(thought)).isspace():
-                    blocks.append(Reasoning(text))
-                thought = []
-            if isinstance(entry, TextFragment):
-                words.append(entry.text)
-            elif isinstance(entry, ReasoningFragment):
-                thought.append(entry.text)
-            elif isinstance(entry, CallEnded):
-                blocks.append(self._call(entry, place, site, context, first + len(blocks), cut))
-        if words:
-            blocks.append(Text("".join(words)))
-        if thought and not (text := "".join(thought)).isspace():
-            blocks.append(Reasoning(text))
-        for at, note in self._notes:
+        for kind, group in groupby(enumerate(self._entries), lambda entry: type(entry[1])):
+            text = ""
+            for index, entry in group:
+                if isinstance(entry, CallEnded):
+                    blocks.append(self._call(entry, index, builder, context, first + len(blocks), cut))
+                elif not isinstance(entry, ReasoningEnded):
+                    text += entry.text
+            if kind is TextFragment:
+                blocks.append(Text(text))
+            elif kind is ReasoningFragment and not text.isspace():
+                blocks.append(Reasoning(text))
+        for at, note in self._findings:
             if at >= len(self._entries) or not isinstance(self._entries[at], CallEnded):
-                context.find(note.code, note.message, site.choice)
+                context.find(note.code, note.message, builder.choice)
         return blocks
 
     def _call(
-        self, ended: CallEnded, place: int, site: CallBuilder, context: Context, block: int, cut: bool
+        self, ended: CallEnded, index: int, builder: CallBuilder, context: Context, block: int, cut: bool
     ) -> ToolCall:
-        choice = site.choice
-        notes = [note for at, note in self._notes if at == place]
+        choice = builder.choice
+        notes = [note for at, note in self._findings if at == index]
         for note in notes:
             context.find(note.code, note.message, choice, block)
-        doubt = self._doubts.get(place)
+        doubt = self._doubts.get(index)
         if doubt is not None:
             context.find("markup-ambiguous", f"{ended.name}: {doubt}", choice, block)
         status = "invalid" if doubt is not None else ended.status
         if ended.unclosed:
-            context.find("closer-missing", f"{ended.name or 'a call'} is not closed", choice, block)
+            context.find("closer-missing", f"{ended.name or 'a call'} has no closing tag", choice, block)
         if status == "complete" and cut and (ended.unclosed or ended.endless):
             status = "truncated"
-        if status == "invalid" and doubt is None and not any(note.code in _WHY for note in notes):
+        if status == "invalid" and doubt is None and not any(note.code in _EXPLAINED for note in notes):
             context.find("markup-malformed", f"{ended.name or 'a call'}: {ended.text[:80]!r}", choice, block)
         if ended.respelled and status == "complete":
-            context.find("arguments-respelled", f"the parameters of {ended.name} are tags", choice, block)
-        call = site.build(block, ended.id, ended.name or None, ended.text, cut=status == "truncated")
+            context.find("arguments-respelled", f"the parameters of {ended.name} are tags, not JSON", choice, block)
+        call = builder.build(block, ended.id, ended.name or None, ended.text, cut=status == "truncated")
         return replace(call, status="invalid", arguments=None) if status == "invalid" else call

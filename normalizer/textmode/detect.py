@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from .. import json_codec
 from ..findings import Finding, finding
 from ..model import Reasoning, Response, Text
-from .block_builder import BlockBuilder
 from .dialects import DIALECTS
 from .parsers.coercion import ToolSchemas
 from .scanner import Scanner
@@ -72,20 +71,20 @@ def detect(text: str) -> list[Leak]:
     """Return the first sign of each dialect whose markup a text contains outside code."""
     if _HINTS.search(text) is None:
         return []
-    code = [found.span() for found in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
+    code = [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
     leaks: dict[str, Leak] = {}
-    for found in _SIGN.finditer(text):
-        name = (found.lastgroup or "").replace("_", "-")
+    for match in _SIGN.finditer(text):
+        name = (match.lastgroup or "").replace("_", "-")
         if name == "bare-json" and not _is_calls(text):
             continue
-        if name not in leaks and not _within(found.start(), code) and not _told(name, text, found.start()):
-            leaks[name] = Leak(name, found.start(), found.group())
-    for found in _ESCAPED.finditer(text):
-        name = _OF_ESCAPED.get(found["name"][:4], "invoke")
-        name = "hermes" if found["name"] == "tool_call" else name
-        name = "invoke" if "function_calls" in found["name"] else name
-        if name not in leaks and not _within(found.start(), code):
-            leaks[name] = Leak(name, found.start(), found.group(), True)
+        if name not in leaks and not _within(match.start(), code) and not _ends_reasoning(name, text, match.start()):
+            leaks[name] = Leak(name, match.start(), match.group())
+    for match in _ESCAPED.finditer(text):
+        name = _OF_ESCAPED.get(match["name"][:4], "invoke")
+        name = "hermes" if match["name"] == "tool_call" else name
+        name = "invoke" if "function_calls" in match["name"] else name
+        if name not in leaks and not _within(match.start(), code):
+            leaks[name] = Leak(name, match.start(), match.group(), True)
     return [leak for name, leak in leaks.items() if not (_SHARED.get(name, set()) & leaks.keys())]
 
 
@@ -105,11 +104,11 @@ def _is_calls(text: str) -> bool:
     )
 
 
-def _within(place: int, spans: Iterable[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in spans)
+def _within(index: int, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= index < end for start, end in spans)
 
 
-def _told(name: str, text: str, at: int) -> bool:
+def _ends_reasoning(name: str, text: str, at: int) -> bool:
     """Return whether the sign ends reasoning that begins in the text."""
     return name == "thinking" and ("<think>" in text[:at] or "<thinking>" in text[:at])
 
@@ -119,17 +118,16 @@ def report(response: Response) -> Response:
 
     Return the same object if there is nothing to report. The blocks do not change; `read_response` extracts calls.
     """
-    found: list[Finding] = []
-    for choice, place, block in response.walk():
+    findings: list[Finding] = []
+    for choice, index, block in response.walk():
         if isinstance(block, Text):
             for leak in detect(block.text):
-                spelled = f"{leak.text!r}{', escaped' if leak.escaped else ''}"
-                found.append(finding("leaked-markup", f"{leak.dialect}: {spelled}", choice.index, place))
+                message = f"{leak.dialect}: {leak.text!r}{', escaped' if leak.escaped else ''}"
+                findings.append(finding("leaked-markup", message, choice.index, index))
         elif isinstance(block, Reasoning) and not choice.calls and _HINTS.search(block.text):
-            scanner, made = Scanner(tuple(DIALECTS.values()), ToolSchemas(None)), BlockBuilder()
-            made.take(scanner.feed(block.text))
-            made.take(scanner.finish())
-            if made.calls and scanner.dialect is not None:
-                told = f"{made.calls} in the dialect {scanner.dialect.name}"
-                found.append(finding("call-in-reasoning", told, choice.index, place))
-    return replace(response).with_findings([*response.findings, *found]) if found else response
+            scanner = Scanner(tuple(DIALECTS.values()), ToolSchemas(None))
+            calls = scanner.scan(block.text).calls
+            if calls and scanner.dialect is not None:
+                message = f"{calls} in the dialect {scanner.dialect.name}"
+                findings.append(finding("call-in-reasoning", message, choice.index, index))
+    return replace(response).with_findings([*response.findings, *findings]) if findings else response

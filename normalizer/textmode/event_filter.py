@@ -31,7 +31,7 @@ class EventFilter:
         self._next = 0
         self._kind = ""  # type of the open block, "" for none
         self._key = 0
-        self._since: list[int] = []  # keys of blocks that may still turn out to be reasoning
+        self._revisable_keys: list[int] = []  # keys of blocks that may still turn out to be reasoning
         self._count = 0
         self._native = False
         self._over = False
@@ -53,25 +53,25 @@ class EventFilter:
             self._count = scanner.before
             scanner = self._begin_text(event.key)
         if isinstance(event, (BlockDelta, BlockReset)):
-            return self._heard(scanner, scanner.feed(event.text), out)
+            return self._process(scanner, scanner.feed(event.text), out)
         del self._scanners[event.key]
-        return self._ended(scanner, out)
+        return self._finish_text(scanner, out)
 
     def finish(self, out: list[Event]) -> CallOverLimit | None:
         """Flush the pending texts into ``out`` at the end of the choice; return a call that exceeds the limit."""
         over = None
         while self._scanners and not self._native:
-            over = over or self._ended(self._scanners.pop(next(iter(self._scanners))), out)
+            over = over or self._finish_text(self._scanners.pop(next(iter(self._scanners))), out)
         return over
 
-    def _ended(self, scanner: Scanner, out: list[Event]) -> CallOverLimit | None:
-        over = self._heard(scanner, scanner.finish(self._settings.stop_sequences), out)
+    def _finish_text(self, scanner: Scanner, out: list[Event]) -> CallOverLimit | None:
+        over = self._process(scanner, scanner.finish(self._settings.stop_sequences), out)
         self._close(out)
-        self._since.clear()
+        self._revisable_keys.clear()
         return over
 
-    def _heard(self, scanner: Scanner, steps: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
-        over = self._tell(steps, out)
+    def _process(self, scanner: Scanner, events: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
+        over = self._emit(events, out)
         self._count = scanner.count
         if scanner.dialect is not None:
             self._dialects = (scanner.dialect,)
@@ -88,7 +88,7 @@ class EventFilter:
         if isinstance(event, BlockStart) and event.block == "tool_call" and not self._native:
             self._native = True  # a native call: later text is not scanned
             for scanner in self._scanners.values():
-                self._tell(scanner.finish(), out)
+                self._emit(scanner.finish(), out)
             self._close(out)
         if key is None:
             key = self._keys[event.key] = self._next
@@ -105,37 +105,33 @@ class EventFilter:
         else:
             out.append(BlockStop(self._choice, key))
 
-    def _tell(self, steps: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
-        for step in steps:
-            if isinstance(step, TextFragment):
-                self._open("text", out)
-                out.append(BlockDelta(self._choice, self._key, step.text))
-            elif isinstance(step, ReasoningFragment):
+    def _emit(self, events: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
+        for event in events:
+            if isinstance(event, (TextFragment, ReasoningFragment)):
+                self._open("text" if isinstance(event, TextFragment) else "reasoning", out)
+                out.append(BlockDelta(self._choice, self._key, event.text))
+            elif isinstance(event, ReasoningEnded):
+                self._close(out)
+                self._revisable_keys.clear()
+            elif isinstance(event, CallStarted):
+                self._open("tool_call", out, event)
+            elif isinstance(event, ArgumentsFragment):
+                out.append(BlockDelta(self._choice, self._key, event.text))
+            elif isinstance(event, CallEnded):
+                if event.corrected:
+                    self._reset(event.text, out)
+                self._close(out)
+            elif isinstance(event, RevisedToReasoning):
+                self._close(out)
+                out.extend(BlockReset(self._choice, key, "") for key in self._revisable_keys)
                 self._open("reasoning", out)
-                out.append(BlockDelta(self._choice, self._key, step.text))
-            elif isinstance(step, ReasoningEnded):
+                out.append(BlockDelta(self._choice, self._key, event.text))
                 self._close(out)
-                self._since.clear()
-            elif isinstance(step, CallStarted):
-                self._open("tool_call", out, step)
-            elif isinstance(step, ArgumentsFragment):
-                out.append(BlockDelta(self._choice, self._key, step.text))
-            elif isinstance(step, CallEnded):
-                if step.corrected:
-                    self._reset(step.text, out)
-                self._close(out)
-            elif isinstance(step, RevisedToReasoning):
-                self._close(out)
-                out.extend(BlockReset(self._choice, key, "") for key in self._since)
-                self._since.clear()
-                self._open("reasoning", out)
-                out.append(BlockDelta(self._choice, self._key, step.text))
-                self._close(out)
-                self._since.clear()
-            elif isinstance(step, CallOverLimit):
+                self._revisable_keys.clear()
+            elif isinstance(event, CallOverLimit):
                 self._close(out)
                 self._over = True
-                return step
+                return event
         return None
 
     def _open(self, kind: str, out: list[Event], call: CallStarted | None = None) -> None:
@@ -144,7 +140,7 @@ class EventFilter:
         self._close(out)
         self._kind, self._key = kind, self._next
         self._next += 1
-        self._since.append(self._key)
+        self._revisable_keys.append(self._key)
         named = (call.id, call.name) if call is not None else (None, None)
         out.append(BlockStart(self._choice, self._key, kind, *named))
 

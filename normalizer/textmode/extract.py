@@ -15,7 +15,6 @@ from ..model import Block, Choice, Policy, Reasoning, Response, Stop, Text, Tool
 from ..wires.call_builder import CallBuilder
 from ..wires.decode_context import Context, Declared
 from ..wires.stop_reason import CUTS
-from .block_builder import BlockBuilder
 from .detect import detect
 from .dialect import TextDialect
 from .dialects import DIALECTS, dialect_of
@@ -51,7 +50,7 @@ def settings_of(
     Raises UnknownDialect, PolicyError for an invalid limit, and MalformedBody for values that are not tools.
     """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise PolicyError(f"a limit of {limit!r}", hint="give a number of calls, 0 or more, or None")
+        raise PolicyError(f"limit must be >= 0 or None, got {limit!r}", hint="pass a number of calls or None")
     dialects = tuple(DIALECTS.values()) if dialect is None else (dialect_of(dialect),)
     return ExtractionSettings(dialects, tool_schemas(tools), limit, tuple(stop_sequences), thinking, reasoning)
 
@@ -94,23 +93,22 @@ def read_response(
     return read_with(response, settings_of(dialect, tools, limit, stop_sequences, thinking, reasoning))
 
 
-def read_with(response: Response, how: ExtractionSettings, headers: Any = None) -> Response:
+def read_with(response: Response, settings: ExtractionSettings, headers: Any = None) -> Response:
     """Implement `read_response`. ``headers``: the HTTP headers; ``extra["rate_limit"]`` keeps the rate limits."""
     if any(choice.calls for choice in response.choices):
         return response
-    found = list(response.findings)
-    before = len(found)
-    context = Context(response.wire, response.provider, Declared(how.tools.names), None, found)
-    readings = [_Reading(response, choice, how, context) for choice in response.choices]
-    choices = [reading.choice for reading in readings]
-    over = [reading.over for reading in readings if reading.over is not None]
-    kept = rate_limits(headers)
-    if not any(map(is_not, choices, response.choices)) and len(found) == before and not (over or kept):
+    findings = list(response.findings)
+    context = Context(response.wire, response.provider, Declared(settings.tools.names), None, findings)
+    extractions = [_Extraction(response, choice, settings, context) for choice in response.choices]
+    choices = [extraction.choice for extraction in extractions]
+    over = any(extraction.over for extraction in extractions)
+    limits = rate_limits(headers)
+    unchanged = not any(map(is_not, choices, response.choices)) and len(findings) == len(response.findings)
+    if unchanged and not over and not limits:
         return response
-    extra = {**response.extra, "rate_limit": kept} if kept else response.extra
-    complete = response.complete or bool(over)
-    made = replace(response, choices=choices, complete=complete, extra=extra)
-    return made.with_findings(found)
+    extra = {**response.extra, "rate_limit": limits} if limits else response.extra
+    changed = replace(response, choices=choices, complete=response.complete or over, extra=extra)
+    return changed.with_findings(findings)
 
 
 def rate_limits(headers: Any) -> dict[str, str]:
@@ -121,100 +119,98 @@ def rate_limits(headers: Any) -> dict[str, str]:
     }
 
 
-class _Reading:
+class _Extraction:
     """The extraction of calls from one choice."""
 
-    def __init__(self, response: Response, choice: Choice, how: ExtractionSettings, context: Context) -> None:
+    def __init__(self, response: Response, choice: Choice, settings: ExtractionSettings, context: Context) -> None:
         self.over: CallOverLimit | None = None
         self._response = response
-        self._how = how
+        self._settings = settings
         self._context = context
-        self._site = CallBuilder.of(context, choice.index, response.id)
+        self._builder = CallBuilder.of(context, choice.index, response.id)
         self._count = 0
         self._dialect = ""
-        self._dialects: Sequence[TextDialect] = how.dialects
-        self._read: list[dict[str, Any]] = []
+        self._dialects: Sequence[TextDialect] = settings.dialects
+        self._sources: list[dict[str, Any]] = []
         self._cut = choice.stop.reason in CUTS or not response.complete
         self._blocks: list[Block] = []
         self.choice = self._choice(choice)
 
     def _choice(self, choice: Choice) -> Choice:
-        texts = [place for place, block in enumerate(choice.blocks) if isinstance(block, Text)]
-        for place, block in enumerate(choice.blocks):
+        texts = [index for index, block in enumerate(choice.blocks) if isinstance(block, Text)]
+        for index, block in enumerate(choice.blocks):
             if isinstance(block, Text):
-                self._text(block, last=place == texts[-1], stop=choice.stop)
+                self._text(block, last=index == texts[-1], stop=choice.stop)
                 if self.over is not None:
                     break
             else:
                 self._blocks.append(block)
-        self._look_into_reasoning(choice)
-        self._look_for_leaks(choice)
+        self._scan_reasoning(choice)
+        self._report_leaks(choice)
         return self._finished(choice)
 
     def _text(self, block: Text, last: bool, stop: Stop) -> None:
-        how = self._how
-        scanner = Scanner(self._dialects, how.tools, how.limit, self._count, how.thinking and not self._blocks)
-        made = BlockBuilder()
-        made.take(scanner.feed(block.text))
-        closers = how.stop_sequences if last and stop.reason in ("end_turn", "stop_sequence", "unknown") else ()
-        made.take(scanner.finish(closers))
-        self._count, self.over = scanner.count, made.over
+        settings = self._settings
+        scanner = Scanner(
+            self._dialects, settings.tools, settings.limit, self._count, settings.thinking and not self._blocks
+        )
+        closers = settings.stop_sequences if last and stop.reason in ("end_turn", "stop_sequence", "unknown") else ()
+        built = scanner.scan(block.text, closers)
+        self._count, self.over = scanner.count, built.over
         if scanner.dialect is not None:
             self._dialect, self._dialects = scanner.dialect.name, (scanner.dialect,)
         first = len(self._blocks)
-        blocks = made.build(self._site, self._context, first, self._cut and made.over is None)
-        if not scanner.marked and made.over is None:
+        blocks = built.build(self._builder, self._context, first, self._cut and built.over is None)
+        if not scanner.marked and built.over is None:
             self._blocks.append(block)
             return
         self._blocks += blocks
         if scanner.broke_off:  # the kept part of the text is not valid in the dialect
             return
-        source = block if made.over is None else replace(block, text=block.text[: scanner.taken].rstrip())
-        self._read.append({"at": first, "count": len(blocks), "text": msgspec.to_builtins(source)})
+        source = block if built.over is None else replace(block, text=block.text[: scanner.taken].rstrip())
+        self._sources.append({"at": first, "count": len(blocks), "text": msgspec.to_builtins(source)})
 
-    def _look_into_reasoning(self, choice: Choice) -> None:
+    def _scan_reasoning(self, choice: Choice) -> None:
         """Report calls in reasoning blocks, and extract them if requested and there are no other calls (TXT-08)."""
-        for place, block in enumerate(list(self._blocks)):
+        for index, block in enumerate(list(self._blocks)):
             if not isinstance(block, Reasoning) or not any(h in block.text for d in self._dialects for h in d.heads):
                 continue
-            scanner = Scanner(self._dialects, self._how.tools, self._how.limit)
-            made = BlockBuilder()
-            made.take(scanner.feed(block.text))
-            made.take(scanner.finish())
-            if not made.calls:
+            scanner = Scanner(self._dialects, self._settings.tools, self._settings.limit)
+            built = scanner.scan(block.text)
+            if not built.calls:
                 continue
             name = scanner.dialect.name if scanner.dialect is not None else ""
-            self._context.find("call-in-reasoning", f"{made.calls} in the dialect {name}", choice.index, place)
-            if self._how.reasoning == "read" and not self._site.seen:
+            self._context.find("call-in-reasoning", f"{built.calls} in the dialect {name}", choice.index, index)
+            if self._settings.reasoning == "read" and not self._builder.seen:
                 self._dialect = name
-                built = made.build(self._site, self._context, len(self._blocks), self._cut)
-                self._blocks += [one for one in built if isinstance(one, ToolCall)]
+                blocks = built.build(self._builder, self._context, len(self._blocks), self._cut)
+                self._blocks += [call for call in blocks if isinstance(call, ToolCall)]
 
-    def _look_for_leaks(self, choice: Choice) -> None:
+    def _report_leaks(self, choice: Choice) -> None:
         """Report markup of dialects that are not being read; it stays text."""
-        for place, block in enumerate(self._blocks):
+        for index, block in enumerate(self._blocks):
             if isinstance(block, Text):
                 for leak in detect(block.text):
-                    if leak.dialect not in ("thinking", *(one.name for one in self._dialects)):
-                        self._context.find("leaked-markup", f"{leak.dialect}: {leak.text!r}", choice.index, place)
+                    if leak.dialect not in ("thinking", *(dialect.name for dialect in self._dialects)):
+                        self._context.find("leaked-markup", f"{leak.dialect}: {leak.text!r}", choice.index, index)
 
     def _finished(self, choice: Choice) -> Choice:
-        calls, stop = len(self._site.seen), choice.stop
+        calls, stop = len(self._builder.seen), choice.stop
         find = self._context.find
         if self.over is not None:
-            told = f"{self.over.name or 'a tool'} (#{self.over.number})"
-            find("tool-limit", f"ended where {told} began", choice.index)
-            find("dropped-call", f"{told}: the limit is {self._how.limit}", choice.index)
+            call = f"{self.over.name or 'a tool'} (#{self.over.number})"
+            find("tool-limit", f"ended where {call} began", choice.index)
+            find("dropped-call", f"{call}: the limit is {self._settings.limit}", choice.index)
             self._log(calls)
             stop = Stop("tool_calls" if calls else "end_turn")
         elif calls and stop.reason in ("end_turn", "unknown", "stop_sequence"):
             stop = Stop("tool_calls", stop.raw)
         if calls:
-            say = f"{calls} in the dialect {self._dialect}; the wire says {choice.stop.raw!r}"
-            find("call-in-text", say, choice.index)
-        if not self._read and stop == choice.stop and len(self._blocks) == len(choice.blocks):
+            message = f"{calls} in the dialect {self._dialect}; the wire's stop reason is {choice.stop.raw!r}"
+            find("call-in-text", message, choice.index)
+        if not self._sources and stop == choice.stop and len(self._blocks) == len(choice.blocks):
             return choice
-        extra = {**choice.extra, "text_mode": {"dialect": self._dialect, "read": self._read}}
+        extra = {**choice.extra, "text_mode": {"dialect": self._dialect, "read": self._sources}}
         return Choice(choice.index, self._blocks, stop, extra)
 
     def _log(self, calls: int) -> None:
@@ -228,6 +224,6 @@ class _Reading:
             calls + 1,
             calls,
             over.name or f"tool #{over.number}",
-            self._how.limit,
+            self._settings.limit,
             extra={"total": calls + 1, "processing": kept, "dropped": [{"id": None, "name": over.name or None}]},
         )

@@ -44,8 +44,8 @@ class Markdown:
         """Whether a line begins here, with an indentation of at most three spaces."""
         return self._lead is not None and len(self._lead) <= 3 and not self._lead.strip(" ")
 
-    def say(self, words: str) -> None:
-        """Process text without the marks that `run` processes."""
+    def add_text(self, words: str) -> None:
+        """Process text without the marks that `add_marks` processes."""
         self.last = words[-1]
         line = words.rfind("\n")
         if line >= 0:
@@ -58,11 +58,11 @@ class Markdown:
         """Process something other than text, after which text continues in the middle of a line."""
         self._lead, self.last = None, ""
 
-    def run(self, buf: str, at: int, final: bool) -> int | None:
+    def add_marks(self, buf: str, at: int, final: bool) -> int | None:
         """Process the marks at an index and return the index after them; None if the next chunk decides."""
-        found = _RUN.match(buf, at)
-        assert found is not None
-        end, size, mark = found.end(), found.end() - at, buf[at]
+        match = _RUN.match(buf, at)
+        assert match is not None
+        end, size, mark = match.end(), match.end() - at, buf[at]
         if end == len(buf) and size < LONGEST_RUN and not final:
             return None
         if self.fenced and self._opened and mark == "`" == self._fence[0]:  # not a fence: backquotes follow on its line
@@ -83,10 +83,10 @@ class Markdown:
         """Return whether these marks close the fence, which they only do alone on their line; None if undecided."""
         if mark != self._fence[0] or size < self._fence[1] or self._lead is None or self._lead.strip(" \t>"):
             return False
-        blank = _BLANK.match(buf, end)
-        assert blank is not None
-        if blank.end() - end > LONGEST_GAP:
+        rest = _BLANK.match(buf, end)
+        assert rest is not None
+        if rest.end() - end > LONGEST_GAP:
             return False
-        if blank.end() == len(buf):
+        if rest.end() == len(buf):
             return True if final else None
-        return buf[blank.end()] in "\r\n"
+        return buf[rest.end()] in "\r\n"

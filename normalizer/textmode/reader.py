@@ -140,7 +140,7 @@ class TextMode(Struct, frozen=True):
         """
         history = as_text(request.messages, self.dialect, tools=request.tools)
         for loss in history.losses:
-            _log.warning("turn %s, block %s is not said as it was: %s", loss.turn, loss.block, loss.message)
+            _log.warning("message %s, block %s cannot be written unchanged: %s", loss.turn, loss.block, loss.message)
         hosted = [tool for tool in request.tools if tool.kind == "hosted"]
         return replace(request, messages=history.messages, tools=hosted, tool_choice=None, parallel=None)
 

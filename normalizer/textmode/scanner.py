@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from .block_builder import BlockBuilder
 from .dialect import TextDialect
 from .markdown import Markdown
 from .parsers.call_parser import CallParser
@@ -85,13 +86,20 @@ class Scanner:
             self._reasoning_end, self.marked = _CLOSE[0], True
 
     def _prepare_search(self) -> None:
-        known = self._dialects
-        heads = [head for dialect in known for head in dialect.heads]
-        ends = [text for dialect in known for text in (*dialect.ends, *dialect.tails)]
-        strays = [tag.head for dialect in known for tag in dialect.strays]
+        dialects = self._dialects
+        heads = [head for dialect in dialects for head in dialect.heads]
+        ends = [text for dialect in dialects for text in (*dialect.ends, *dialect.tails)]
+        strays = [tag.head for dialect in dialects for tag in dialect.strays]
         self._heads = frozenset(heads)
         self._text_finder = finder(*heads, *ends, *strays, *_OPEN, *_CLOSE, "`", "~~~")
         self._reasoning_finders = {close: finder(close, *heads) for close in _CLOSE}
+
+    def scan(self, text: str, closers: Iterable[str] = ()) -> BlockBuilder:
+        """Process a complete text and return the builder of its blocks. ``closers``: see `finish`."""
+        builder = BlockBuilder()
+        builder.take(self.feed(text))
+        builder.take(self.finish(closers))
+        return builder
 
     def feed(self, text: str) -> list[ScanEvent]:
         """Process the next chunk and return the events that it completes."""
@@ -148,20 +156,20 @@ class Scanner:
     # text
 
     def _scan_text(self, buf: str, at: int, final: bool) -> int | None:
-        place, found = self._text_finder.find(buf, at, final)
-        if place > at:
-            self._add_text(buf[at:place])
-            return place
+        position, found = self._text_finder.find(buf, at, final)
+        if position > at:
+            self._add_text(buf[at:position])
+            return position
         if not found:
             return None
         if found in ("`", "~~~"):
             return self._scan_code(buf, at, final)
         if found in self._heads:
-            hit, dialect = self._match_opening(buf, at, final)
-            if hit is HOLD:
+            match, dialect = self._match_opening(buf, at, final)
+            if match is HOLD:
                 return None
-            if isinstance(hit, TagMatch) and dialect is not None:
-                return self._begin_parser(buf, at, hit, dialect, final)
+            if isinstance(match, TagMatch) and dialect is not None:
+                return self._begin_parser(buf, at, match, dialect, final)
         if not self._markdown.quoting:
             if found in _OPEN and (self._markdown.at_start or self._after_markup):
                 self._add_markup(buf[at : at + len(found)])
@@ -178,21 +186,21 @@ class Scanner:
 
     def _match_opening(self, buf: str, at: int, final: bool) -> tuple[TagMatch | Hold | None, TextDialect | None]:
         for dialect in self._dialects:
-            hit = dialect.opening(buf, at, final)
-            if hit is not None:
-                return hit, dialect
+            match = dialect.opening(buf, at, final)
+            if match is not None:
+                return match, dialect
         return None, None
 
-    def _begin_parser(self, buf: str, at: int, hit: TagMatch, dialect: TextDialect, final: bool) -> int | None:
-        example = self._is_example(buf, hit.end, final)
+    def _begin_parser(self, buf: str, at: int, match: TagMatch, dialect: TextDialect, final: bool) -> int | None:
+        example = self._is_example(buf, match.end, final)
         if example is None:
             return None
         if example:
             self._report_once("markup-in-code", f"a call in the dialect {dialect.name} is in code; it stays text")
-            self._add_text(buf[at : hit.end])
-            return hit.end
+            self._add_text(buf[at : match.end])
+            return match.end
         if self.limit is not None and self.count >= self.limit:
-            self.admit(hit.name)
+            self.admit(match.name)
             return at
         if self.dialect is None:
             self.dialect = dialect
@@ -200,18 +208,18 @@ class Scanner:
             self._prepare_search()
             self.report("dialect-detected", f"the first call is written in the dialect {dialect.name}")
         if not dialect.several:
-            self.admit(hit.name)
+            self.admit(match.name)
         before_backquote = self._calls_begun if self._markdown.last == "`" else None
-        self._add_markup(buf[at : hit.end])
+        self._add_markup(buf[at : match.end])
         self._calls_before_backquote = before_backquote
         if self._markdown.span and self._calls_before_span is None:
             self._calls_before_span = self._calls_begun
-        self._in_section = self._in_section or hit.wrapped
-        self._tag = buf[at : hit.end]
-        self._parser = dialect.parser(self, hit, self.tools)
+        self._in_section = self._in_section or match.wrapped
+        self._tag = buf[at : match.end]
+        self._parser = dialect.parser(self, match, self.tools)
         if self._parser.done:
             self._leave_parser()
-        return hit.end
+        return match.end
 
     def _is_example(self, buf: str, end: int, final: bool) -> bool | None:
         """Return whether the opening tag that ends at an index is in code; None if the next chunk decides."""
@@ -240,10 +248,10 @@ class Scanner:
                 self._add_markup(buf[at:tail])
                 return tail
             for tag in dialect.strays:
-                hit = tag.match(buf, at, final)
-                if isinstance(hit, TagMatch):
-                    return self._stray_tag(buf, at, hit.end, dialect)
-                if hit is HOLD:
+                match = tag.match(buf, at, final)
+                if isinstance(match, TagMatch):
+                    return self._stray_tag(buf, at, match.end, dialect)
+                if match is HOLD:
                     return HOLD
         return None
 
@@ -260,7 +268,7 @@ class Scanner:
     def _add_text(self, text: str) -> None:
         if not text:
             return
-        self._markdown.say(text)
+        self._markdown.add_text(text)
         self._calls_before_backquote = None
         if not self._markdown.span:
             self._calls_before_span = None
@@ -289,7 +297,7 @@ class Scanner:
 
     def _scan_code(self, buf: str, at: int, final: bool) -> int | None:
         before_span, before_backquote = self._calls_before_span, self._calls_before_backquote
-        end = self._markdown.run(buf, at, final)
+        end = self._markdown.add_marks(buf, at, final)
         if end is None:
             return None
         span_ended = before_span is not None and not self._markdown.span
@@ -304,10 +312,10 @@ class Scanner:
     # reasoning
 
     def _scan_reasoning(self, buf: str, at: int, final: bool) -> int | None:
-        place, found = self._reasoning_finders[self._reasoning_end].find(buf, at, final)
-        if place > at:
-            self._events.append(ReasoningFragment(buf[at:place]))
-            return place
+        position, found = self._reasoning_finders[self._reasoning_end].find(buf, at, final)
+        if position > at:
+            self._events.append(ReasoningFragment(buf[at:position]))
+            return position
         if not found:
             return None
         if found == self._reasoning_end:
@@ -315,14 +323,14 @@ class Scanner:
             self._reasoning_end = ""
             self._start_over()
             return at + len(found)
-        hit, dialect = self._match_opening(buf, at, final)
-        if hit is HOLD:
+        match, dialect = self._match_opening(buf, at, final)
+        if match is HOLD:
             return None
         end = at + 1
-        if isinstance(hit, TagMatch) and dialect is not None:
-            end = hit.end
+        if isinstance(match, TagMatch) and dialect is not None:
+            end = match.end
             self._report_once(
-                "call-in-reasoning", f"a call{_named(hit.name)} in the dialect {dialect.name} is in reasoning"
+                "call-in-reasoning", f"a call{_named(match.name)} in the dialect {dialect.name} is in reasoning"
             )
         self._events.append(ReasoningFragment(buf[at:end]))
         return end
@@ -381,7 +389,7 @@ class Scanner:
     def withdraw(self, text: str) -> None:
         self.count -= 1
         self._report_once("stray-markup", f"no call follows {self._tag}")
-        self._markdown.say(self._tag + text)
+        self._markdown.add_text(self._tag + text)
         self._pending.append(self._tag + text)
         self._flush()
 

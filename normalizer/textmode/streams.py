@@ -23,7 +23,7 @@ _log = logging.getLogger("toolparity")
 
 
 def read_stream(
-    pieces: Iterable[Any],
+    chunks: Iterable[Any],
     reader: TextReader,
     *,
     close: Callable[[], object] | None = None,
@@ -34,15 +34,15 @@ def read_stream(
     ``close``: called when the tool limit ends the response or an exception is raised; by default ``pieces.close``, if
     it exists. ``on_event``: called with each event. It may raise, for example UserCancelled; the exception propagates.
     """
-    closing = close if close is not None else getattr(pieces, "close", None)
+    closing = close if close is not None else getattr(chunks, "close", None)
     try:
-        for piece in pieces:
-            _tell(reader.feed(piece), on_event)
+        for chunk in chunks:
+            _emit(reader.feed(chunk), on_event)
     except ToolLimitReached as reached:
         _close(closing)
         if reached is not reader.reached:
             raise
-        _tell(reached.events, on_event)
+        _emit(reached.events, on_event)
     except BaseException:
         _close(closing)
         raise
@@ -50,7 +50,7 @@ def read_stream(
 
 
 async def aread_stream(
-    pieces: AsyncIterable[Any],
+    chunks: AsyncIterable[Any],
     reader: TextReader,
     *,
     close: Callable[[], object | Awaitable[object]] | None = None,
@@ -59,22 +59,22 @@ async def aread_stream(
     """Do the same as `read_stream` for an asynchronous iterable. ``close`` may be a coroutine function."""
     closing = close
     for name in ("aclose", "close"):
-        closing = closing if closing is not None else getattr(pieces, name, None)
+        closing = closing if closing is not None else getattr(chunks, name, None)
     try:
-        async for piece in pieces:
-            _tell(reader.feed(piece), on_event)
+        async for chunk in chunks:
+            _emit(reader.feed(chunk), on_event)
     except ToolLimitReached as reached:
         await _aclose(closing)
         if reached is not reader.reached:
             raise
-        _tell(reached.events, on_event)
+        _emit(reached.events, on_event)
     except BaseException:
         await _aclose(closing)
         raise
     return reader.finish()
 
 
-def _tell(events: Iterable[Any], on_event: Callable[[Event], object] | None) -> None:
+def _emit(events: Iterable[Any], on_event: Callable[[Event], object] | None) -> None:
     if on_event is not None:
         for event in events:
             on_event(event)

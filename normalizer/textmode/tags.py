@@ -61,10 +61,10 @@ class Tag(Struct, frozen=True):
         if end < 0:
             waiting = len(buf) - start < LONGEST_TAG and not final
             return HOLD if waiting and not set(self.never) & set(buf[start:]) else None
-        found = self.inner.fullmatch(buf, start, end)
-        if found is None:
+        match = self.inner.fullmatch(buf, start, end)
+        if match is None:
             return None
-        return TagMatch(end + len(self.close), found[1], (found[2] or "") if self.inner.groups > 1 else "")
+        return TagMatch(end + len(self.close), match[1], (match[2] or "") if self.inner.groups > 1 else "")
 
 
 def literal(text: str, buf: str, at: int, final: bool) -> bool | Hold:
@@ -76,19 +76,19 @@ def literal(text: str, buf: str, at: int, final: bool) -> bool | Hold:
 
 def any_literal(texts: tuple[str, ...], buf: str, at: int, final: bool) -> int | Hold | None:
     """Return the index after the first of the strings that is at an index; None if none is."""
-    held = False
+    undecided = False
     for text in texts:
-        found = literal(text, buf, at, final)
-        if found is True:
+        match = literal(text, buf, at, final)
+        if match is True:
             return at + len(text)
-        held = held or found is HOLD
-    return HOLD if held else None
+        undecided = undecided or match is HOLD
+    return HOLD if undecided else None
 
 
 def after_space(buf: str, at: int) -> int:
     """Return the index of the first character from ``at`` on that is not white space."""
-    found = _SPACE.match(buf, at)
-    return at if found is None else found.end()
+    match = _SPACE.match(buf, at)
+    return at if match is None else match.end()
 
 
 def after_gap(buf: str, at: int, final: bool) -> int | Hold | None:
@@ -110,14 +110,14 @@ class Finder:
 
     def find(self, buf: str, at: int, final: bool) -> tuple[int, str]:
         """Return index and string of the first match; else the index up to which no match can begin, and ""."""
-        found = self._search(buf, at)
-        if found is not None:
-            return found.start(), found.group()
+        match = self._search(buf, at)
+        if match is not None:
+            return match.start(), match.group()
         size = len(buf)
         if not final:
-            for place in range(max(at, size - self._most), size):
-                if buf[place:] in self._beginnings:
-                    return place, ""
+            for start in range(max(at, size - self._most), size):
+                if buf[start:] in self._beginnings:
+                    return start, ""
         return size, ""
 
 

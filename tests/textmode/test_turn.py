@@ -173,4 +173,4 @@ def test_what_cannot_be_told_is_logged(caplog: pytest.LogCaptureFixture) -> None
     counting = Counting(look=lambda **_: "a</result:look>b")
     turn, _, _ = turn_of("openai.chat", TextMode("tool-xml"), written("tool-xml", LOOK), "Done.", counting=counting)
     at_once(turn.run("Go."))
-    assert "the result of look holds what ends one in the dialect tool-xml" in caplog.text
+    assert "the result of look contains a closing tag of the dialect tool-xml" in caplog.text

@@ -16,7 +16,7 @@ from ...errors import MalformedBody
 from ...repair import referenced
 
 #: Spellings of JSON's literals by models; those of Python come from chat templates that print values with Python.
-_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_LITERALS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 #: Python type -> type name in JSON Schema.
 _KINDS: dict[type, str] = {
     str: "string",
@@ -40,13 +40,13 @@ class ToolSchemas:
     def properties(self, tool: str) -> dict[str, Any] | None:
         """Return the schemas of a tool's parameters by name; None if they are unknown."""
         schema = self._schemas.get(tool)
-        given = schema.get("properties") if isinstance(schema, dict) else None
-        return given if isinstance(given, dict) else None
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        return properties if isinstance(properties, dict) else None
 
     def takes(self, tool: str, parameter: str) -> bool:
         """Return whether a tool accepts a parameter of this name. A tool without declared parameters accepts any."""
-        given = self.properties(tool)
-        if not given or parameter in given or self.plural(tool, parameter) != parameter:
+        properties = self.properties(tool)
+        if not properties or parameter in properties or self.plural(tool, parameter) != parameter:
             return True
         return self._schemas[tool].get("additionalProperties") not in (None, False)
 
@@ -55,8 +55,8 @@ class ToolSchemas:
 
         Return the name itself if there is no such list.
         """
-        given = self.properties(tool)
-        if given is None or parameter in given or "array" not in self.kinds(tool, parameter + "s"):
+        properties = self.properties(tool)
+        if properties is None or parameter in properties or "array" not in self.kinds(tool, parameter + "s"):
             return parameter
         return parameter + "s"
 
@@ -77,25 +77,25 @@ class ToolSchemas:
         return next((part["items"] for part in parts_of(schema, root) if "items" in part), None), root
 
 
-def tool_schemas(given: Any) -> ToolSchemas:
+def tool_schemas(source: Any) -> ToolSchemas:
     """Return the tools from a caller's argument: a request of any wire (parsed or canonical), definitions, or names.
 
     Raises MalformedBody for a value that is not a tool.
     """
-    if given is None:
+    if source is None:
         return ToolSchemas(None)
-    if isinstance(given, ToolSchemas):
-        return given
-    if isinstance(given, (bytes, str)):
-        given = _decoded(given)
-    if isinstance(given, Request):
-        given = given.tools
-    if isinstance(given, dict):
-        members = (given.get("tools"), given.get("functions"))
-        given = [tool for member in members if isinstance(member, list) for tool in member]
-    elif hasattr(given, "ListFields"):
-        given = [tool.function for tool in given.tools]
-    return ToolSchemas(dict(_defined(given)))
+    if isinstance(source, ToolSchemas):
+        return source
+    if isinstance(source, (bytes, str)):
+        source = _decoded(source)
+    if isinstance(source, Request):
+        source = source.tools
+    if isinstance(source, dict):
+        members = (source.get("tools"), source.get("functions"))
+        source = [tool for member in members if isinstance(member, list) for tool in member]
+    elif hasattr(source, "ListFields"):
+        source = [tool.function for tool in source.tools]
+    return ToolSchemas(dict(_defined(source)))
 
 
 def _decoded(text: bytes | str) -> Any:
@@ -106,16 +106,16 @@ def _decoded(text: bytes | str) -> Any:
         raise MalformedBody(f"the tools are not JSON: {error}", body=text, hint=hint) from None
 
 
-def _defined(given: Any) -> Iterable[tuple[str, dict[str, Any]]]:
-    for tool in given if isinstance(given, Iterable) else (given,):
+def _defined(source: Any) -> Iterable[tuple[str, dict[str, Any]]]:
+    for tool in source if isinstance(source, Iterable) else (source,):
         if isinstance(tool, str):
             yield tool, {}
         elif isinstance(tool, Tool):
             yield tool.name, tool.parameters or {}
         elif isinstance(tool, dict):
             function = tool.get("function")
-            inner = function if isinstance(function, dict) else tool
-            name, schema = inner.get("name"), inner.get("parameters", inner.get("input_schema"))
+            definition = function if isinstance(function, dict) else tool
+            name, schema = definition.get("name"), definition.get("parameters", definition.get("input_schema"))
             if isinstance(name, str):
                 yield name, schema if isinstance(schema, dict) else {}
         elif hasattr(tool, "parameters") and isinstance(getattr(tool, "name", None), str):  # xAI's protobuf function
@@ -123,7 +123,7 @@ def _defined(given: Any) -> Iterable[tuple[str, dict[str, Any]]]:
             yield tool.name, schema if isinstance(schema, dict) else {}
         else:
             raise MalformedBody(
-                f"a {type(tool).__name__} declares no tool",
+                f"not a tool definition: {type(tool).__name__}",
                 body=tool,
                 hint="pass a request, a list of tools, or the names of the tools",
             )
@@ -134,14 +134,14 @@ def parts_of(schema: Any, root: Any) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     pending = [schema]
     while pending and len(parts) < 100:
-        one = pending.pop()
-        if not isinstance(one, dict):
+        part = pending.pop()
+        if not isinstance(part, dict):
             continue
-        parts.append(one)
-        pending.append(referenced(one.get("$ref"), root))
-        for among in ("anyOf", "oneOf", "allOf"):
-            if isinstance(one.get(among), list):
-                pending.extend(one[among])
+        parts.append(part)
+        pending.append(referenced(part.get("$ref"), root))
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            if isinstance(part.get(keyword), list):
+                pending.extend(part[keyword])
     return parts
 
 
@@ -149,12 +149,12 @@ def kinds_of(schema: Any, root: Any) -> set[str]:
     """Return the types that a schema states, or those of the values in ``const`` or ``enum``."""
     kinds: set[str] = set()
     for part in parts_of(schema, root):
-        given = part.get("type")
-        listed = [part["const"]] if "const" in part else part.get("enum")
-        if isinstance(given, (str, list)):
-            kinds.update([given] if isinstance(given, str) else (kind for kind in given if isinstance(kind, str)))
-        elif isinstance(listed, list):
-            kinds.update(_KINDS[type(one)] for one in listed if type(one) in _KINDS)
+        declared = part.get("type")
+        values = [part["const"]] if "const" in part else part.get("enum")
+        if isinstance(declared, (str, list)):
+            kinds.update([declared] if isinstance(declared, str) else (kind for kind in declared if type(kind) is str))
+        elif isinstance(values, list):
+            kinds.update(_KINDS[type(value)] for value in values if type(value) in _KINDS)
     return kinds
 
 
@@ -171,7 +171,7 @@ def value_of(
         return _list(tools, tool, parameter, texts, kinds)
     if len(texts) > 1:
         if kinds:
-            return texts, [("markup-ambiguous", "it stands there more than once, and takes one value")]
+            return texts, [("markup-ambiguous", "it occurs more than once, but takes one value")]
         return texts, []
     (text,) = texts
     if not kinds:
@@ -181,34 +181,28 @@ def value_of(
 
 def _list(tools: ToolSchemas, tool: str, parameter: str, texts: list[str], kinds: set[str]) -> tuple[Any, Problems]:
     if len(texts) == 1:
-        found, trouble = _json(texts[0], kinds)
-        if not trouble:
-            return found, []
-        if texts[0].lstrip().startswith("["):
-            return found, trouble
-    schema, root = tools.item(tool, parameter)
-    inner = kinds_of(schema, root)
-    made, troubles = [], []
-    for text in texts:
-        value, trouble = (text, []) if not inner or "string" in inner else _json(text, inner)
-        made.append(value)
-        troubles += trouble
-    return made, troubles
+        value, problems = _json(texts[0], kinds)
+        if not problems or texts[0].lstrip().startswith("["):
+            return value, problems
+    item_kinds = kinds_of(*tools.item(tool, parameter))
+    if not item_kinds or "string" in item_kinds:
+        return texts, []
+    items = [_json(text, item_kinds) for text in texts]
+    return [value for value, _ in items], [problem for _, problems in items for problem in problems]
 
 
 def _json(text: str, kinds: set[str]) -> tuple[Any, Problems]:
     """Parse a text as a JSON value of one of the types (of any type, if none is given); keep the text on failure."""
     stripped = text.strip()
-    if stripped in _WORDS:
-        value: Any = _WORDS[stripped]
-    else:
-        try:
-            value = json_codec.decode(stripped)
-        except (ValueError, RecursionError):
-            return text, [("parameter-mistyped", f"{text[:80]!r} is no {_named(kinds)}")]
-    if overflows(value) or (kinds and not _fits(value, kinds)):
-        return text, [("parameter-mistyped", f"{text[:80]!r} is no {_named(kinds)}")]
-    return value, []
+    try:
+        value = _LITERALS[stripped] if stripped in _LITERALS else json_codec.decode(stripped)
+        valid = not overflows(value) and (not kinds or _fits(value, kinds))
+    except (ValueError, RecursionError):
+        valid = False
+    if valid:
+        return value, []
+    expected = " or ".join(sorted(kinds)) or "JSON"
+    return text, [("parameter-mistyped", f"expected {expected}, got {text[:80]!r}")]
 
 
 def _fits(value: Any, kinds: set[str]) -> bool:
@@ -219,7 +213,3 @@ def _fits(value: Any, kinds: set[str]) -> bool:
     if isinstance(value, float):
         return "number" in kinds or ("integer" in kinds and value.is_integer())
     return _KINDS[type(value)] in kinds
-
-
-def _named(kinds: set[str]) -> str:
-    return " or ".join(sorted(kinds)) or "JSON"

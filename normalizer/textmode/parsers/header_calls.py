@@ -21,11 +21,13 @@ class HeaderCall:
     (DeepSeek V3).
     """
 
-    def __init__(self, sink: CallSink, separator: str, closer: str, read: Header, named_after: bool = False) -> None:
+    def __init__(
+        self, sink: CallSink, separator: str, closer: str, parse_header: Header, named_after: bool = False
+    ) -> None:
         self._sink = sink
         self._separator = separator
         self._closer = closer
-        self._read = read
+        self._parse_header = parse_header
         self._named_after = named_after
         self._phase = "header"
         self._name = ""
@@ -37,7 +39,7 @@ class HeaderCall:
         if separator:
             self._find = finder(separator, closer)
         else:  # the opening tag contained the header
-            self._name, self._id = read("")
+            self._name, self._id = parse_header("")
             self._phase = "arguments"
             sink.begin_call(self._name, self._id)
 
@@ -50,20 +52,20 @@ class HeaderCall:
         return at
 
     def _in_header(self, buf: str, at: int, final: bool) -> int | None:
-        place, found = self._find.find(buf, at, final)
-        if not found and place - at <= LONGEST_TAG and not final:
+        position, found = self._find.find(buf, at, final)
+        if not found and position - at <= LONGEST_TAG and not final:
             return None
-        if found != self._separator or place - at > LONGEST_TAG:  # no tool name: keep the text unchanged
+        if found != self._separator or position - at > LONGEST_TAG:  # no tool name: keep the text unchanged
             self._sink.begin_call(None, None)
             self._phase, self._broken = "junk", True
             return at
-        self._name, self._id = self._read(buf[at:place].strip())
+        self._name, self._id = self._parse_header(buf[at:position].strip())
         self._phase = "arguments"
         if self._named_after:
             self._phase = "line"
         else:
             self._sink.begin_call(self._name, self._id)
-        return place + len(found)
+        return position + len(found)
 
     def _in_line(self, buf: str, at: int, final: bool) -> int | None:
         """Parse the text after DeepSeek's separator: the arguments, or the tool name before a fence."""
@@ -77,7 +79,7 @@ class HeaderCall:
         if buf[at] == "`":  # the header is the name
             self._phase = "fence"
         elif buf[at] not in "{[" and end >= 0 and "<" not in buf[at:end]:
-            self._name, self._id = self._read(buf[at:end].strip())
+            self._name, self._id = self._parse_header(buf[at:end].strip())
             self._phase, at = "fence", end
         self._sink.begin_call(self._name, self._id)
         return at
@@ -125,19 +127,19 @@ class HeaderCall:
             ahead = HOLD if isinstance(fence, Hold) else after_gap(buf, ahead + 3, final) if fence else ahead
         if isinstance(ahead, int):
             closed = literal(self._closer, buf, ahead, final)
-            left = LEFT_OVER.match(buf, ahead)
+            surplus = LEFT_OVER.match(buf, ahead)
             if closed is HOLD:
                 return None
             if closed:
                 self._end()
                 return ahead + len(self._closer)
-            if left is not None:
-                after = literal(self._closer, buf, left.end(), final)
-                if after is HOLD or (left.end() == len(buf) and not final):
+            if surplus is not None:
+                after = literal(self._closer, buf, surplus.end(), final)
+                if after is HOLD or (surplus.end() == len(buf) and not final):
                     return None
                 if after:
                     self._broken = True
-                    return left.end()
+                    return surplus.end()
         if ahead is HOLD:
             return None
         self._end(unclosed=True)
@@ -145,15 +147,15 @@ class HeaderCall:
 
     def _in_junk(self, buf: str, at: int, final: bool) -> int | None:
         """Keep text in place of the arguments, up to the closing tag, as the argument text."""
-        place, found = finder(self._closer).find(buf, at, final) if self._closer else (len(buf), "")
-        self._text.append(buf[at:place])
+        position, found = finder(self._closer).find(buf, at, final) if self._closer else (len(buf), "")
+        self._text.append(buf[at:position])
         if found:
             self._end()
-            return place + len(found)
-        return place if place > at else None
+            return position + len(found)
+        return position if position > at else None
 
     def _end(self, unclosed: bool = False) -> None:
-        corrected = self._phase == "junk"  # junk was not reported as fragments
+        corrected = self._phase == "junk"  # text in place of the arguments was not reported as fragments
         ended = CallEnded(self._name, self._id, "".join(self._text).strip(), unclosed=unclosed, corrected=corrected)
         self._sink.end_call(as_invalid(ended) if self._broken else ended)
         self.done = True

@@ -27,7 +27,7 @@ class JsonCalls:
         self._object: CallObject | None = None
         self._ended: CallEnded | None = None
         self._junk: list[str] = []
-        self._wrong = finder(closer, opening or closer) if closer else None
+        self._junk_end = finder(closer, opening or closer) if closer else None
         self.done = False
 
     def feed(self, buf: str, at: int, final: bool) -> int:
@@ -101,14 +101,14 @@ class JsonCalls:
                 self._sink.end_call(CallEnded("", None, "", "invalid"))
             self._flush(unclosed=False)
             return at + len(self._closer)
-        left = LEFT_OVER.match(buf, at)
-        if left is not None and self._ended is not None:
-            after = literal(self._closer, buf, left.end(), final)
-            if left.end() == len(buf) or after is HOLD:
+        surplus = LEFT_OVER.match(buf, at)
+        if surplus is not None and self._ended is not None:
+            after = literal(self._closer, buf, surplus.end(), final)
+            if surplus.end() == len(buf) or after is HOLD:
                 return None if not final else self._unclosed()
             if after:
                 self._ended = as_invalid(self._ended)
-                return left.end()
+                return surplus.end()
         if self._ended is None:  # no JSON
             if not self._sink.admit(""):
                 self.done = True
@@ -122,48 +122,48 @@ class JsonCalls:
 
     def _unclosed(self) -> int:
         self.done = True
-        self._flush(unclosed=self._lacks)
+        self._flush(unclosed=self._is_unclosed)
         return -1
 
     @property
-    def _lacks(self) -> bool:
+    def _is_unclosed(self) -> bool:
         """Whether a missing closing tag or bracket makes the last call unclosed."""
         return bool(self._closer) or (self._listed and self._phase != "tail")
 
     def _skip_junk(self, buf: str, at: int, final: bool) -> int:
-        assert self._wrong is not None
-        place, found = self._wrong.find(buf, at, final)
-        self._junk.append(buf[at:place])
+        assert self._junk_end is not None
+        position, found = self._junk_end.find(buf, at, final)
+        self._junk.append(buf[at:position])
         if not found:
-            return place
+            return position
         self.done = True
         if found != self._closer:
             self._sink.withdraw("".join(self._junk))
-            return place
+            return position
         if self._opening:
             self._sink.begin_call(None, None)
         self._sink.end_call(CallEnded("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
-        return place + len(found)
+        return position + len(found)
 
     def _finish_object(self) -> None:
-        given = self._object
-        assert given is not None
+        call = self._object
+        assert call is not None
         self._phase, self._object = "behind" if self._listed else "tail", None
-        ended = CallEnded(given.name or "", given.id, given.text)
-        self._ended = as_invalid(ended) if given.broken else ended
+        ended = CallEnded(call.name or "", call.id, call.text)
+        self._ended = as_invalid(ended) if call.broken else ended
 
     def _flush(self, unclosed: bool) -> None:
         if self._ended is not None:
-            made, self._ended = self._ended, None
+            ended, self._ended = self._ended, None
             if unclosed:
-                made = replace(made, unclosed=True)
-            self._sink.end_call(made)
+                ended = replace(ended, unclosed=True)
+            self._sink.end_call(ended)
 
     def finish(self) -> None:
         if self._object is not None:
-            given = self._object
-            given.begin()
-            self._sink.end_call(CallEnded(given.name or "", given.id, given.text, "truncated", unclosed=True))
+            call = self._object
+            call.begin()
+            self._sink.end_call(CallEnded(call.name or "", call.id, call.text, "truncated", unclosed=True))
         elif self._phase == "junk" and self._opening:
             self._sink.withdraw("".join(self._junk))
         elif self._phase == "junk":
@@ -172,7 +172,7 @@ class JsonCalls:
             self._sink.begin_call(None, None)
             self._sink.end_call(CallEnded("", None, "", "truncated", unclosed=True))
         else:
-            self._flush(unclosed=self._lacks)
+            self._flush(unclosed=self._is_unclosed)
         self.done = True
 
     def awaits(self, tag: str, held: str) -> bool:

@@ -15,9 +15,9 @@ from .call_parser import CallSink
 
 _IN_STRING = re.compile(r'["\\]')
 _SCALAR_END = re.compile(r"[,\]}\s;<]")
-NAMES = ("name",)
-ARGUMENTS = ("arguments", "parameters")
-IDS = ("id", "call_id")
+_NAMES = ("name",)
+_ARGUMENTS = ("arguments", "parameters")
+_IDS = ("id", "call_id")
 _LONGEST_KEY = 4096
 
 
@@ -36,10 +36,6 @@ class JsonScanner:
         self.done = False
         self.broken = False
 
-    @property
-    def in_string(self) -> bool:
-        return self._string
-
     def feed(self, buf: str, at: int, final: bool = False) -> int:
         """Consume the text of the value and return the index after it."""
         size = len(buf)
@@ -52,37 +48,37 @@ class JsonScanner:
             if self._string:
                 at = self._in_string(buf, at)
             elif self.compound:
-                found = self._search(buf, at)
-                if found is None:
+                match = self._search(buf, at)
+                if match is None:
                     return size
-                at = found.start()
+                at = match.start()
                 if self._closer and buf[at] == self._closer[0]:
-                    ends = literal(self._closer, buf, at, final)
-                    if ends is HOLD:
+                    closed = literal(self._closer, buf, at, final)
+                    if closed is HOLD:
                         return at
-                    if ends:
+                    if closed:
                         self.done = self.broken = True
                         return at
                 at = self._bracket(buf, at)
             else:
-                found = _SCALAR_END.search(buf, at)
-                self.done = found is not None
-                at = size if found is None else found.start()
+                match = _SCALAR_END.search(buf, at)
+                self.done = match is not None
+                at = size if match is None else match.start()
         return at
 
     def _in_string(self, buf: str, at: int) -> int:
         if self._escaped:
             self._escaped = False
             return at + 1
-        found = _IN_STRING.search(buf, at)
-        if found is None:
+        match = _IN_STRING.search(buf, at)
+        if match is None:
             return len(buf)
-        if found.group() == "\\":
+        if match.group() == "\\":
             self._escaped = True
         else:
             self._string = False
             self.done = not self.compound
-        return found.end()
+        return match.end()
 
     def _bracket(self, buf: str, at: int) -> int:
         char = buf[at]
@@ -112,7 +108,7 @@ class CallObject:
         self._member = ""
         self._taken: list[str] = []
         self._arguments: list[str] = []
-        self._seen: set[str] = set()
+        self._seen: set[tuple[str, ...]] = set()
         self._began = False
         self.name: str | None = None
         self.id: str | None = None
@@ -123,17 +119,13 @@ class CallObject:
     def text(self) -> str:
         return "".join(self._arguments).rstrip()
 
-    @property
-    def in_string(self) -> bool:
-        return self._value is not None and self._value.in_string
-
     def feed(self, buf: str, at: int, final: bool) -> int:
         """Consume the text of the object and return the index after it."""
         size = len(buf)
         while at < size and not self.done:
             if self._value is not None:
                 new = self._value.feed(buf, at, final)
-                self._take(buf[at:new])
+                self._add_text(buf[at:new])
                 if not self._value.done:
                     return new
                 at = new
@@ -162,11 +154,11 @@ class CallObject:
         elif phase == "comma" and char == ",":
             self._phase = "more"
         else:
-            self._rest()
+            self._skip_rest()
             return at
         return at + 1
 
-    def _rest(self) -> None:
+    def _skip_rest(self) -> None:
         """Mark the object as broken and skip the rest of it."""
         self.broken = True
         self._phase, self._member, self._value = "rest", "", JsonScanner(self._closer, depth=1)
@@ -174,11 +166,11 @@ class CallObject:
     def _begin_value(self) -> None:
         member = self._member
         self._taken = []
-        meaning = next((kind for kind in (NAMES, ARGUMENTS, IDS) if member in kind), None)
-        if meaning is not None and meaning is not IDS:
-            self.broken = self.broken or meaning[0] in self._seen
-            self._seen.add(meaning[0])
-        if member in ARGUMENTS:
+        for names in (_NAMES, _ARGUMENTS):
+            if member in names:
+                self.broken = self.broken or names in self._seen
+                self._seen.add(names)
+        if member in _ARGUMENTS:
             self.begin()
 
     def begin(self) -> None:
@@ -187,13 +179,13 @@ class CallObject:
             self._began = True
             self._sink.begin_call(self.name, self.id)
 
-    def _take(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if self._key is not None:
             self._key.append(text)
-        elif self._phase == "comma" and self._member in ARGUMENTS:
+        elif self._phase == "comma" and self._member in _ARGUMENTS:
             self._arguments.append(text)
             self._sink.add_arguments(text)
-        elif self._phase == "comma" and self._member in NAMES + IDS:
+        elif self._phase == "comma" and self._member in _NAMES + _IDS:
             self._taken.append(text)
 
     def _finish_value(self, broken: bool) -> None:
@@ -201,20 +193,20 @@ class CallObject:
         if broken or self._phase == "rest":
             self._end(broken=True)
         elif self._key is not None:
-            key = _text("".join(self._key)[:_LONGEST_KEY])
+            key = _decoded("".join(self._key)[:_LONGEST_KEY])
             self._member = key if isinstance(key, str) else ""
             self.broken = self.broken or not isinstance(key, str)
             self._key = None
-        elif self._member in NAMES + IDS:
-            said = _text("".join(self._taken).strip())
-            if self._member in NAMES:
-                self.broken = self.broken or not isinstance(said, str)
-            if isinstance(said, str):
-                if self._member in NAMES:
-                    self.name = said
+        elif self._member in _NAMES + _IDS:
+            value = _decoded("".join(self._taken).strip())
+            if self._member in _NAMES:
+                self.broken = self.broken or not isinstance(value, str)
+            if isinstance(value, str):
+                if self._member in _NAMES:
+                    self.name = value
                     self.begin()
                 else:
-                    self.id = self.id or said
+                    self.id = self.id or value
 
     def _end(self, broken: bool = False) -> None:
         self.done = True
@@ -222,8 +214,8 @@ class CallObject:
         self.begin()
 
 
-def _text(spelled: str) -> Any:
+def _decoded(text: str) -> Any:
     try:
-        return json_codec.decode(spelled)
+        return json_codec.decode(text)
     except ValueError:
         return None

@@ -33,12 +33,12 @@ class PythonCall:
                 self._escaped = False
                 at += 1
                 continue
-            found = _QUOTE_OR_PAREN.search(buf, at)
-            if found is None:
+            match = _QUOTE_OR_PAREN.search(buf, at)
+            if match is None:
                 at = len(buf)
                 break
-            at = found.end()
-            char = found.group()
+            at = match.end()
+            char = match.group()
             if char == "\\":
                 self._escaped = bool(self._quote)
             elif self._quote:
@@ -50,12 +50,12 @@ class PythonCall:
         self._text.append(buf[start:at])
         if not self._depth:
             self.done = True
-            written = "".join(self._text)[:-1]
-            given = keyword_arguments(written)
-            if given is None:
-                self._sink.end_call(CallEnded(self._name, None, written, "invalid", corrected=True))
+            source = "".join(self._text)[:-1]
+            arguments = keyword_arguments(source)
+            if arguments is None:
+                self._sink.end_call(CallEnded(self._name, None, source, "invalid", corrected=True))
             else:
-                text = json_codec.text(given)
+                text = json_codec.text(arguments)
                 self._sink.add_arguments(text)
                 self._sink.end_call(CallEnded(self._name, None, text, respelled=True))
         return at
@@ -70,16 +70,16 @@ class PythonCall:
         return False
 
 
-def keyword_arguments(written: str) -> dict[str, Any] | None:
+def keyword_arguments(source: str) -> dict[str, Any] | None:
     """Return the keyword arguments of a Python call; None unless all are JSON-serializable literals."""
     try:
-        call = ast.parse(f"f({written})", mode="eval").body
+        call = ast.parse(f"f({source})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             return None
-        given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
-        if len(given) < len(call.keywords):
+        arguments = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
+        if len(arguments) < len(call.keywords):
             return None
-        made = json_codec.decode(json_codec.encode(given))
+        decoded = json_codec.decode(json_codec.encode(arguments))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
-    return made if isinstance(made, dict) else None
+    return decoded if isinstance(decoded, dict) else None

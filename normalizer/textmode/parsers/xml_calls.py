@@ -80,16 +80,16 @@ class XmlCall:
         self._between = finder(grammar.parameter.head, grammar.call.head, *self._ends, *self._closers, *self._opens)
         self._phase = "between"
         self._raw: list[str] = []
-        self._given: dict[str, list[str]] = {}
+        self._values: dict[str, list[str]] = {}
         self._plain: dict[str, bool] = {}
-        self._shown: list[str] = []
-        self._trouble: list[tuple[str, str]] = []
+        self._preview_text: list[str] = []
+        self._problems: list[tuple[str, str]] = []
         self._json: JsonScanner | None = None
         # the open parameter
         self._key = ""
         self._value: list[str] = []
         self._nested = 0
-        self._inside: list[str] = []
+        self._tags_inside: list[str] = []
         self._find: Finder | None = None
         self._preview = False
         self._first = False
@@ -114,12 +114,12 @@ class XmlCall:
         ahead = after_space(buf, at)
         if ahead > at:
             return ahead
-        hit = self._grammar.parameter.match(buf, at, final)
-        if isinstance(hit, TagMatch):
-            self._open(hit)
-            return hit.end
+        match = self._grammar.parameter.match(buf, at, final)
+        if isinstance(match, TagMatch):
+            self._open(match)
+            return match.end
         end = self._call_end(buf, at, final)
-        if hit is HOLD or end is HOLD:
+        if match is HOLD or end is HOLD:
             return None
         if isinstance(end, int):
             self._end()
@@ -128,10 +128,12 @@ class XmlCall:
         if another is HOLD:
             return None
         if another:
-            self._sink.doubt_later_calls(f"it begins where {self._name} is not closed, and may be its text")
+            self._sink.doubt_later_calls(
+                f"it begins inside {self._name}, which has no closing tag, and may be its text"
+            )
             self._end(unclosed=True)
             return at
-        if self._grammar.json and buf[at] == "{" and not self._given and not self._trouble:
+        if self._grammar.json and buf[at] == "{" and not self._values and not self._problems:
             self._phase, self._json = "json", JsonScanner(self._ends[0])
             return at
         return self._stray(buf, at, final)
@@ -140,10 +142,10 @@ class XmlCall:
         """Return whether another call begins at an index."""
         grammar = self._grammar
         call = grammar.call.match(buf, at, final)
-        outer = any_literal(self._opens, buf, at, final)
-        return (
-            True if isinstance(call, TagMatch) or isinstance(outer, int) else HOLD if HOLD in (call, outer) else False
-        )
+        section = any_literal(self._opens, buf, at, final)
+        if isinstance(call, TagMatch) or isinstance(section, int):
+            return True
+        return HOLD if HOLD in (call, section) else False
 
     def _stray(self, buf: str, at: int, final: bool) -> int | None:
         """Process text in place of a parameter, which makes the call unreliable.
@@ -153,13 +155,15 @@ class XmlCall:
         closer = any_literal(self._closers, buf, at, final)
         if closer is HOLD:
             return None
-        if not self._trouble or self._trouble[-1][0] != "markup-malformed":
-            self._trouble.append(("markup-malformed", "words stand between its parameters"))
+        if not self._problems or self._problems[-1][0] != "markup-malformed":
+            self._problems.append(("markup-malformed", "text between its parameters"))
         if isinstance(closer, int):
-            self._sink.doubt_earlier_calls(f"{buf[at:closer]} closes nothing in a later call: it may have ended there")
+            self._sink.doubt_earlier_calls(
+                f"{buf[at:closer]} in a later call closes nothing: this call may have ended there"
+            )
             return closer
-        place, _ = self._between.find(buf, at + 1, final)
-        return place if place > at else None
+        position, _ = self._between.find(buf, at + 1, final)
+        return position if position > at else None
 
     def _call_end(self, buf: str, at: int, final: bool) -> int | Hold | None:
         """Return the index after the closing tag of the call at an index; None if there is none."""
@@ -185,10 +189,10 @@ class XmlCall:
             self._value.append(buf[at:new])
             self._sink.add_arguments(buf[at:new])
         if self._json.done:
-            self._phase = "behind"
+            self._phase = "after_json"
         return new if new > at or self._json.done else None
 
-    def _in_behind(self, buf: str, at: int, final: bool) -> int | None:
+    def _in_after_json(self, buf: str, at: int, final: bool) -> int | None:
         """Parse the text after the JSON that replaces all parameters, up to the end of the call."""
         ahead = after_space(buf, at)
         if ahead > at:
@@ -198,7 +202,7 @@ class XmlCall:
             return None
         if isinstance(end, int):
             text = "".join(self._value)
-            bad = bool(self._trouble) or (self._json is not None and self._json.broken)
+            bad = bool(self._problems) or (self._json is not None and self._json.broken)
             self._sink.end_call(CallEnded(self._name, None, text, "invalid" if bad else "complete"))
             self.done = True
             return end
@@ -206,32 +210,32 @@ class XmlCall:
 
     # inside a value
 
-    def _open(self, hit: TagMatch) -> None:
-        self._key, self._value, self._nested, self._inside = hit.name, [], 0, []
-        if hit.more:
-            self._plain[hit.name] = hit.more == "true"
-        closers = self._grammar.closers(hit.name)
+    def _open(self, match: TagMatch) -> None:
+        self._key, self._value, self._nested, self._tags_inside = match.name, [], 0, []
+        if match.more:
+            self._plain[match.name] = match.more == "true"
+        closers = self._grammar.closers(match.name)
         self._find = finder(self._grammar.parameter.head, *closers)
         self._phase = "value"
         self._begin_preview()
 
     def _in_value(self, buf: str, at: int, final: bool) -> int | None:
         assert self._find is not None
-        place, found = self._find.find(buf, at, final)
-        if place > at:
-            self._keep(buf[at:place])
-            return place
+        position, found = self._find.find(buf, at, final)
+        if position > at:
+            self._keep(buf[at:position])
+            return position
         if not found:
             return None
         if found == self._grammar.parameter.head:
-            hit = self._grammar.parameter.match(buf, at, final)
-            if hit is HOLD:
+            match = self._grammar.parameter.match(buf, at, final)
+            if match is HOLD:
                 return None
-            if isinstance(hit, TagMatch):
-                self._inside.append(hit.name)
-                if not self._grammar.named_closers or hit.name == self._key:
+            if isinstance(match, TagMatch):
+                self._tags_inside.append(match.name)
+                if not self._grammar.named_closers or match.name == self._key:
                     self._nested += 1
-            end = hit.end if isinstance(hit, TagMatch) else at + len(found)
+            end = match.end if isinstance(match, TagMatch) else at + len(found)
             self._keep(buf[at:end])
             return end
         end = at + len(found)
@@ -247,7 +251,7 @@ class XmlCall:
             self._phase = "between"
         else:
             self._keep(found)
-            self._inside.append(found)
+            self._tags_inside.append(found)
         return end
 
     def _follows(self, buf: str, at: int, final: bool) -> bool | Hold:
@@ -257,15 +261,15 @@ class XmlCall:
             return HOLD if ahead is HOLD else False
         if ahead == len(buf):
             return True
-        hit = self._grammar.parameter.match(buf, ahead, final)
+        match = self._grammar.parameter.match(buf, ahead, final)
         end = self._call_end(buf, ahead, final)
-        if hit is HOLD or end is HOLD:
+        if match is HOLD or end is HOLD:
             return HOLD
-        if isinstance(hit, TagMatch) and not self._tools.takes(self._name, hit.name):
-            self._trouble.append(
-                ("markup-ambiguous", f"{hit.name!r}, which it does not declare, may be text of {self._key!r}")
+        if isinstance(match, TagMatch) and not self._tools.takes(self._name, match.name):
+            self._problems.append(
+                ("markup-ambiguous", f"{match.name!r}, which the tool does not declare, may be text of {self._key!r}")
             )
-        if isinstance(hit, TagMatch) or isinstance(end, int):
+        if isinstance(match, TagMatch) or isinstance(end, int):
             return True
         return self._another(buf, ahead, final)
 
@@ -281,30 +285,28 @@ class XmlCall:
             if text.endswith("\n"):  # a line break before a closing tag is layout
                 text, self._newline = text[:-1], True
         if text:
-            self._show(json_codec.text(text)[1:-1])
+            self._add_preview(json_codec.text(text)[1:-1])
 
     def _begin_preview(self) -> None:
-        head = "{" if not self._shown else ","
+        head = "{" if not self._preview_text else ","
         self._preview = self._tools.is_text(self._name, self._key) and self._plain.get(self._key, True)
-        self._show(f"{head}{json_codec.text(self._key)}:" + ('"' if self._preview else ""))
+        self._add_preview(f"{head}{json_codec.text(self._key)}:" + ('"' if self._preview else ""))
         self._first, self._newline = True, False
 
-    def _show(self, text: str) -> None:
-        self._shown.append(text)
+    def _add_preview(self, text: str) -> None:
+        self._preview_text.append(text)
         self._sink.add_arguments(text)
 
     def _close(self) -> None:
         text = without_layout("".join(self._value), self._grammar.layout)
-        self._given.setdefault(self._key, []).append(text)
-        if self._inside:
-            self._sink.report(
-                "markup-ambiguous", f"{self._key!r} of {self._name} holds tags; they were taken as its text"
-            )
+        self._values.setdefault(self._key, []).append(text)
+        if self._tags_inside:
+            self._sink.report("markup-ambiguous", f"{self._key!r} of {self._name} contains tags; they are its text")
         if self._preview:
-            self._show('"')
+            self._add_preview('"')
         else:
             value, _ = value_of(self._tools, self._name, self._key, [text], self._plain.get(self._key))
-            self._show(json_codec.text(value))
+            self._add_preview(json_codec.text(value))
         self._find = None
 
     # the end
@@ -312,26 +314,26 @@ class XmlCall:
     def _end(self, unclosed: bool = False) -> None:
         """Report the call, which is complete except perhaps for its closing tag."""
         arguments: dict[str, object] = {}
-        given: dict[str, list[str]] = {}
-        for key, texts in self._given.items():
-            given.setdefault(self._tools.plural(self._name, key), []).extend(texts)
-        for name, texts in given.items():
-            value, trouble = value_of(self._tools, self._name, name, texts, self._plain.get(name))
+        values: dict[str, list[str]] = {}
+        for key, texts in self._values.items():
+            values.setdefault(self._tools.plural(self._name, key), []).extend(texts)
+        for name, texts in values.items():
+            value, problems = value_of(self._tools, self._name, name, texts, self._plain.get(name))
             arguments[name] = value
-            for code, message in trouble:
-                told = f"{name!r} of {self._name}: {message}"
+            for code, problem in problems:
+                message = f"{name!r} of {self._name}: {problem}"
                 if code == "markup-ambiguous":
-                    self._trouble.append((code, told))
+                    self._problems.append((code, message))
                 else:
-                    self._sink.report(code, told)
+                    self._sink.report(code, message)
         self.done = True
-        if self._trouble:
+        if self._problems:
             self._broken("invalid", unclosed)
             return
         text = json_codec.text(arguments)
         status: CallStatus = "truncated" if unclosed else "complete"
-        if not self._shown or "".join(self._shown) + "}" != text:
-            if self._shown:
+        if not self._preview_text or "".join(self._preview_text) + "}" != text:
+            if self._preview_text:
                 self._sink.end_call(CallEnded(self._name, None, text, status, True, unclosed, corrected=True))
                 return
             self._sink.add_arguments(text)
@@ -340,7 +342,7 @@ class XmlCall:
         self._sink.end_call(CallEnded(self._name, None, text, status, True, unclosed))
 
     def _broken(self, status: CallStatus, unclosed: bool) -> None:
-        for code, message in dict.fromkeys(self._trouble):
+        for code, message in dict.fromkeys(self._problems):
             self._sink.report(code, f"{self._name}: {message}")
         raw = "".join(self._raw)
         self._sink.end_call(CallEnded(self._name, None, raw, status, unclosed=unclosed, corrected=True))
@@ -349,16 +351,18 @@ class XmlCall:
         self.done = True
         if self._phase == "value":
             value = "".join(self._value)
-            inside = ", ".join(dict.fromkeys([*self._inside, *(end for end in self._ends if end in value)]))
-            if inside:
-                self._trouble.append(("markup-malformed", f"{self._key!r} does not end; inside it stand {inside}"))
+            tags_inside = ", ".join(dict.fromkeys([*self._tags_inside, *(end for end in self._ends if end in value)]))
+            if tags_inside:
+                self._problems.append(
+                    ("markup-malformed", f"{self._key!r} has no closing tag and contains {tags_inside}")
+                )
                 self._broken("invalid", True)
             else:
                 self._broken("truncated", True)
-        elif self._phase == "between" and self._given and not self._trouble:
+        elif self._phase == "between" and self._values and not self._problems:
             self._end(unclosed=True)
         else:
-            self._broken("invalid" if self._trouble else "truncated", True)
+            self._broken("invalid" if self._problems else "truncated", True)
 
     def awaits(self, tag: str, held: str) -> bool:
         if self._phase == "value":  # its closing tag may have arrived: the text after it decides
@@ -369,18 +373,20 @@ class XmlCall:
         return tag in self._ends or (self._grammar.shell is not None and tag == self._grammar.shell[1])
 
 
-_BEFORE = re.compile(r"\r?\n")
-_BEHIND = re.compile(r"\r?\n[ \t]*\Z")
+_BREAK_AT_START = re.compile(r"\r?\n")
+_BREAK_AT_END = re.compile(r"\r?\n[ \t]*\Z")
 
 
 def without_layout(text: str, layout: str) -> str:
     """Return a value without the line breaks that separate it from its tags, by the grammar's ``layout``."""
     if layout == "none":
         return text
-    before = _BEFORE.match(text)
-    start = before.end() if before is not None else 0
+    first = _BREAK_AT_START.match(text)
+    start = first.end() if first is not None else 0
     end = text.rfind("\n", start)
-    behind = _BEHIND.search(text, end - (1 if end > start and text[end - 1] == "\r" else 0)) if end >= 0 else None
-    if layout == "pair" and (before is None or behind is None):
+    if end > start and text[end - 1] == "\r":
+        end -= 1
+    last = _BREAK_AT_END.search(text, end) if end >= 0 else None
+    if layout == "pair" and (first is None or last is None):
         return text
-    return text[start : behind.start() if behind is not None else len(text)]
+    return text[start : last.start() if last is not None else len(text)]
