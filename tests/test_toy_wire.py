@@ -209,3 +209,16 @@ def test_its_cassettes_are_normalized_and_audited(site: Path, recorded: Path) ->
     audit = json.loads(run(site, "-m", "toolparity", "audit", str(recorded), "--json"))
     assert list(audit["wires"]) == ["toy.chat"]
     assert audit["wires"]["toy.chat"]["undecoded"] == 0
+
+
+def test_the_suite_checks_it_and_reports_it(site: Path, recorded: Path, tmp_path: Path) -> None:
+    results, page = tmp_path / "run.json", tmp_path / "page.html"
+    scenarios = [option for id in SCENARIOS for option in ("--scenario", id)]
+    outputs = ("--json", str(results), "--html", str(page))
+    run(site, "-m", "toolparity", "check", "--wire", "toy.chat", "--unreleased", *scenarios, *outputs)
+    verdicts = [verdict for result in json.loads(results.read_bytes())["results"] for verdict in result["verdicts"]]
+    assert {verdict["outcome"] for verdict in verdicts} == {"pass"}
+    laws = {name for verdict in verdicts for name in verdict.values()}
+    assert {"conservation", "stream-parity", "any-split", "answered", "replay", "handoff", "usage"} <= laws
+    assert "toy.chat" in page.read_text()
+    assert "through `toy-wire 1.0`" in run(site, "-m", "toolparity", "report", str(results), "--markdown", "-")
