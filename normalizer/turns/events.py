@@ -21,8 +21,8 @@ class TurnBlock(Struct, frozen=True, gc=False):
     approval_request, approval_response or opaque. ``text_content``: the text of thinking, text and refusal.
     ``content``: all other data as JSON, None if there is none. For example:
 
-    thinking: {signature}; tool_use: {tool_use_id, tool_name, input}, where input is JSON null if the arguments are not a
-    JSON object (``arguments_text`` and ``status`` then describe them); tool_result: {tool_use_id, content, is_error}.
+    thinking: {signature}; tool_use: {tool_use_id, tool_name, input}, where input is JSON null if the arguments are not
+    a JSON object (``arguments_text`` and ``status`` then describe them); tool_result: {tool_use_id, content, is_error}.
     """
 
     sequence: int

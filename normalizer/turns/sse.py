@@ -15,12 +15,15 @@ or repeated, because the log stores every event before the stream sends it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .. import json_codec
 from .events import TurnEvent
+
+if TYPE_CHECKING:
+    from .log import Page
 
 #: Headers of the response. They disable caches, and buffering in proxies.
 HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
@@ -31,32 +34,10 @@ POLL = 0.5
 _COMMENT = b":\n\n"
 
 
-class SourceEvent(Protocol):
-    """An event as a log stores it. ``data``: its JSON."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def data(self) -> str: ...
-
-
-class SourcePage(Protocol):
-    """Some events in order. ``seq``: the number of the turn's next event. ``over``: the turn has ended."""
-
-    @property
-    def events(self) -> Sequence[SourceEvent]: ...
-    @property
-    def seq(self) -> int: ...
-    @property
-    def over(self) -> bool: ...
-
-
 class EventSource(Protocol):
     """The interface of a log that the stream needs. `log.Log` implements it."""
 
-    async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> SourcePage:
+    async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> Page:
         """Return up to ``limit`` events with numbers above ``after``."""
 
     def listen(self, turn: str) -> AbstractContextManager[asyncio.Event]:
