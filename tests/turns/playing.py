@@ -147,11 +147,11 @@ class Counting:
         return [name for name, _ in self.ran]
 
 
-# what is told
+# events
 
 
 class Told(Observer):
-    """Keeps what it is told, the states as JSON, as a log would."""
+    """Keeps the events, and the states as JSON, as a log does."""
 
     def __init__(self) -> None:
         self.events: list[TurnEvent] = []
@@ -193,7 +193,7 @@ async def play(turn: Turn, message: str | None = "Go.") -> list[TurnEvent]:
 
 
 def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
-    """The conversation can go on, on its own wire and on every other one."""
+    """The conversation can continue, on its own wire and on every other one."""
     request: Request = turn.outcome.next("And now?")
     for wire in wires:
         own = wire == turn.provider.wire

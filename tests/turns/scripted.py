@@ -1,5 +1,5 @@
-"""Scripts of the library, played as turns: providers that answer from cassettes, and what is the same of a turn whoever
-answers.
+"""Scripts of the library, played as turns: providers that answer from cassettes, and the parts of a turn that are equal
+whichever provider answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from toolparity.normalizer.turns.events import (
 
 
 class CassetteOver(Exception):
-    """The script ends before the turn does: with a call that was cut, which the turn wants to go on from."""
+    """The script ends before the turn does: with a truncated call after which the turn asks again."""
 
 
 class Recorded:
@@ -62,7 +62,7 @@ def _plain(body: Any) -> Any:
 
 
 def _without_count(body: Any) -> Any:
-    """xAI's SDK always says how many answers it wants, which nobody asked it to."""
+    """xAI's SDK always sends the number of answers, without being asked to."""
     return {name: value for name, value in body.items() if (name, value) != ("n", 1)}
 
 
@@ -70,9 +70,9 @@ _BLOCKS = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, TurnBlockRevised, Tur
 
 
 def skeleton(events: Iterable[TurnEvent]) -> list[dict[str, Any]]:
-    """What a turn told, but for what is each provider's own: ids, figures of tokens, thinking (not all show it), in
-    what pieces words come, and when it is known that a block is whole. The blocks of an answer stand in their order,
-    each with what was shown of it and what was kept; of an answer that broke off, with what was shown.
+    """The events of a turn without the parts that differ by provider: ids, usage, thinking (not all show it),
+    the chunks of texts, and when a block is complete. The blocks of an answer are in order, each with its shown and its
+    stored content; those of an answer that broke off have only the shown content.
     """
     events = list(events)
     ids: dict[str, str] = {}

@@ -191,7 +191,7 @@ def test_a_turn_that_waits_can_be_cancelled_and_every_call_is_answered() -> None
 
 
 class Mcp:
-    """Asks whether it may call a server, beside a call of ours, and answers when it was told."""
+    """Requests approval for a server call beside a client call, and answers after the decision."""
 
     wire, name, model = "openai.responses", "openai", "gpt-5-mini"
 

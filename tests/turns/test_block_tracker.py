@@ -201,7 +201,7 @@ def test_arguments_that_are_no_object_are_kept_as_they_came() -> None:
 
 
 class Reading(Emulated):
-    """Reads its answers itself: what it gives is no bytes of the wire, but canonical events, and the answer so far.
+    """Reads its answers itself: it yields canonical events and the answer so far, instead of bytes of the wire.
 
     ``breaks``: at the first block that stops.
     """

@@ -20,7 +20,7 @@ TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")]
 
 
 def places(wire: str) -> int:
-    """How many events a whole turn tells."""
+    """The number of events of a whole turn."""
     return len(at_once(playing.play(Turn(Emulated(wire, TWO), Counting().tools()))))
 
 
@@ -77,7 +77,7 @@ def test_wherever_the_task_is_cancelled_the_history_is_legal_and_the_task_ends(w
 
 
 def test_what_has_returned_is_kept_though_its_reader_went_before_it_was_told() -> None:
-    """Nobody need guess whether a call took effect that has its result."""
+    """It is certain that a call with a result took effect."""
     counting = Counting()
     turn = Turn(Emulated("openai.chat", TWO), counting.tools())
 

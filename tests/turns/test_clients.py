@@ -1,4 +1,4 @@
-"""Provider clients over the official SDKs: what is sent is what was written, what comes is what stood on the wire."""
+"""Provider clients over the official SDKs: they send the written body and yield the chunks of the wire."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_connection_that_breaks_is_told(wire: str) -> None:
         response, raised = at_once(listen(provider, body_with_tool(provider)))
     assert not response.complete
     assert response.text
-    if wire == "xai.grpc":  # gRPC ends every call with a status, also one of its own
+    if wire == "xai.grpc":  # gRPC ends every call with a status, also an invented one
         assert raised is None
         assert response.error is not None
         assert response.error.retryable
@@ -295,7 +295,7 @@ def test_a_message_is_sent_as_it_was_written() -> None:
     with serving(recorder.app, recorder) as servers:
         provider = reach(servers, "xai.grpc")
         body = body_with_tool(provider)
-        # arguments that are no JSON: the SDK's own chat would not send them
+        # invalid JSON as arguments: the SDK's own chat would not send them
         wrong = chat_pb2.ToolCall(id="1", function=chat_pb2.FunctionCall(name="look", arguments='{"a'))
         body.messages.append(chat_pb2.Message(role="ROLE_ASSISTANT", tool_calls=[wrong]))
         at_once(_first(provider, body))

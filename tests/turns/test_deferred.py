@@ -93,7 +93,7 @@ def test_results_are_given_one_by_one_in_other_processes(wire: str) -> None:
     assert turn.outcome.text == "Done."
     assert counting.names == ["look"]
     handed = [event.call_id for event in only(log.events, told.ResultNeeded)]
-    assert handed == [first.id, second.id]  # once each: whoever runs what is handed out runs nothing twice
+    assert handed == [first.id, second.id]  # once each, so that no worker runs a call twice
     assert [event.seq for event in log.events] == list(range(len(log.events)))
     playing.assert_legal(turn)
 
@@ -401,7 +401,7 @@ def test_a_result_that_comes_with_the_cancelling_changes_nothing() -> None:
 
 
 def test_a_result_that_was_given_counts_though_the_program_is_interrupted_before_it_is_taken() -> None:
-    """Ctrl-C while the log is still writing that the turn goes on."""
+    """Ctrl-C while the log still writes that the turn is resumed."""
     turn, _, _ = waiting()
     first, _ = turn.outcome.waiting
 

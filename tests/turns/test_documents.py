@@ -210,7 +210,7 @@ def test_003_round_and_conversation_state_tracking(wire: str) -> None:
     assert [one.name for one in first.tool_results] == ["look", "count"]
     assert [type(one).__name__ for one in first.ai_response_content] == ["Text", "ToolCall", "ToolCall"]
     assert (first.termination_reason, second.termination_reason) == (None, "natural_completion")
-    if wire != "openai.chat":  # whose streams tell the figures only where they are asked to
+    if wire != "openai.chat":  # whose streams report the usage only on request
         assert first.usage is not None
         assert second.usage is not None
         assert first.usage.input_tokens is not None
@@ -281,7 +281,7 @@ def test_004_tool_result_propagation() -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_004_tool_execution_fails(wire: str) -> None:
-    """004, Tool Execution Fails: a tool_result block all the same, marked as an error, and the model goes on."""
+    """004, Tool Execution Fails: a tool_result block all the same, marked as an error, and the model continues."""
 
     def missing(**_: Any) -> Any:
         raise FileNotFoundError("File not found: /path/to/file.txt")
@@ -298,7 +298,7 @@ def test_004_tool_execution_fails(wire: str) -> None:
 
 
 def test_004_tool_timeout() -> None:
-    """004, Tool Timeout: the work is ended, and the model is told after how long. 30 seconds are the default."""
+    """004, Tool Timeout: the work ends, and the result states the timeout. 30 seconds are the default."""
     ended: list[str] = []
 
     async def hang() -> None:

@@ -279,7 +279,7 @@ def test_settings_that_cannot_be_are_refused_before_anybody_is_asked(settings: d
 
 def test_a_budget_that_cannot_be_kept_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="toolparity"):
-        turn, _, _ = run("openai.chat", TWO, budget=10)  # streamed without figures: nobody asked for them
+        turn, _, _ = run("openai.chat", TWO, budget=10)  # streamed without usage: the request did not ask for it
     assert turn.outcome.termination == "natural_completion"
     assert "the budget of turn turn-1 is not enforced" in caplog.text
 

@@ -103,7 +103,7 @@ def test_batch_02_a_tool_that_is_not_parallel_is_a_barrier_in_the_order_of_the_c
 
 
 def test_name_06_an_unknown_tool_is_answered_with_the_known_ones_and_its_siblings_run() -> None:
-    """004, 3. Executor Calls Tool: where nobody knows the tool, that is the result."""
+    """004, 3. Executor Calls Tool: the result of a call of an unknown tool says so."""
     found = ran([asked("fly"), asked("go")], tool(lambda: "went", "go"), tool(lambda: "", "stop"))
     assert texts(found) == [
         ("unknown_tool", "No tool is called 'fly'. Known tools: go, stop."),

@@ -97,7 +97,7 @@ def test_a_provider_that_fails_in_any_round_ends_the_turn_and_nothing_of_that_ro
     assert turn.outcome.error is not None
     assert (turn.outcome.error.type, turn.outcome.error.message) == ("ConnectionError", "gone")
     assert len(counting.ran) == 2 * number
-    assert ("look ran" in turn.outcome.text) == bool(number)  # what is known is told
+    assert ("look ran" in turn.outcome.text) == bool(number)  # the text contains the known results
     assert isinstance(events[-1], told.TurnFailed)
     started = [(e.round, e.sequence) for e in only(events, told.TurnBlockStart)]
     stopped = [(e.round, e.block.sequence) for e in only(events, told.TurnBlockStop)]

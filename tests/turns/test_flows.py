@@ -99,7 +99,7 @@ def points(text: str) -> dict[str, set[Any]]:
 
 
 def _bare(heading: str) -> str:
-    """Without what stands in brackets or comes after a colon."""
+    """Without the parts in brackets or after a colon."""
     return re.sub(r"\s*[(:].*", "", heading)
 
 

@@ -1,4 +1,4 @@
-"""What is given up: calls that nobody wants any more, and threads and tasks that do not end."""
+"""Abandoned work: cancelled calls, and threads and tasks that do not end."""
 
 from __future__ import annotations
 

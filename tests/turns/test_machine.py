@@ -162,7 +162,7 @@ def test_a_batch_that_stops_skips_what_waits_as_well() -> None:
     results = driven.state.rounds[0].tool_results
     assert [result.is_error for result in results] == [True, True, True]
     assert "look (c0), before it, failed" in str(results[1].parts)
-    assert driven.state.phase == "asking"  # the model is told, and may go on
+    assert driven.state.phase == "asking"  # the model gets the error and may continue
 
 
 def test_while_something_runs_nobody_waits() -> None:
@@ -182,7 +182,7 @@ def test_a_call_that_is_run_elsewhere_is_handed_out_kept_and_waited_for() -> Non
     assert needed.key == driven.state.rounds[0].calls[1].key
     assert next(e for e in reversed(made) if isinstance(e, Save)).state.rounds[0].calls[1].status == "waiting_result"
     for wrong in (inputs.CallStarting("c1"), done("c1")):
-        assert driven.tell(wrong) == []  # nobody here runs it
+        assert driven.tell(wrong) == []  # it does not run here
     made = driven.tell(inputs.CallStarting("c0"), done("c0"))
     assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c1"]]
     assert made[-3].event == told.TurnWaiting(driven.state.seq - 1, ["c1"], ["c1"])

@@ -1,4 +1,4 @@
-"""What tools do, and what becomes of it: one result with a known end for every call."""
+"""Results of tools: one result with a known outcome for every call."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_most_of_the_library_is_common() -> None:
 @pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("id", COMMON)
 def test_a_recorded_script_tells_the_same_whatever_the_wire(id: str) -> None:
-    """000, Why This Matters; 003, Testing Approach: the same events and rows, whoever answers."""
+    """000, Why This Matters; 003, Testing Approach: the same events and rows with every provider."""
     told = {wire: recorded(id, wire)[0] for wire in WIRES}
     assert told["openai.chat"] == told["openai.responses"] == told["anthropic.messages"] == told["xai.grpc"]
     assert ended(told["openai.chat"])[0] in ("turn_complete", "turn_failed")
@@ -140,7 +140,7 @@ ELSEWHERE = [
 
 
 async def run_elsewhere(id: str, wire: str, observer: Observer, policy: str) -> Turn:
-    """The first turn of a script, its tools run by somebody else who has each result when all others wait."""
+    """The first turn of a script, its tools run elsewhere, and each result comes when all others wait."""
     provider, script = Recorded(id, wire), scripts()[id]
     own = ScriptedTools(script)
     tools = [replace(tool, function=None) for tool in own.tools.values()]

@@ -1,6 +1,6 @@
-"""The state of a turn is enough to go on with it elsewhere: nothing is run twice, nothing is left unanswered.
+"""The state of a turn is enough to resume it elsewhere: no call runs twice, and each has a result.
 
-The program is ended at every place where the state is kept, and at every event between: the turn goes on in a new one
+The program ends at every point where the state is saved, and at every event between: the turn resumes in a new one
 from the JSON that was kept last.
 """
 
@@ -34,7 +34,7 @@ class Killed(BaseException):
 
 
 class Dies(Told):
-    """Ends the program at the n-th thing that it is told; what came before is kept."""
+    """Ends the program at the n-th notification; the earlier ones are kept."""
 
     def __init__(self, at: int) -> None:
         super().__init__()

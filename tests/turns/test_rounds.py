@@ -189,7 +189,7 @@ def test_what_is_sent_may_be_made_of_the_whole_request() -> None:
 
 
 def test_an_answer_may_be_read_by_whoever_reads_calls_out_of_text() -> None:
-    """The reader ends the answer at its limit; the turn takes that as whole, and what was told up to there is shown."""
+    """The reader ends the answer at its limit; the turn treats it as complete, and the text up to there is shown."""
     from toolparity.normalizer.errors import ToolLimitReached
     from toolparity.normalizer.events import BlockStart
 

@@ -1,4 +1,4 @@
-"""Tools: declared once, checked when they are declared, told to the model as every wire takes them."""
+"""Tools: declared once, checked at their declaration, and defined for the model in the form of each wire."""
 
 from __future__ import annotations
 

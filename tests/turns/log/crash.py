@@ -1,4 +1,4 @@
-"""A process that runs turns in children of its own, and lets each be killed (SIGKILL) at the point that is wanted.
+"""A process that runs turns in child processes, and kills each (SIGKILL) at a given point.
 
     python -m tests.turns.log.crash < jobs > reports        # one JSON object a line
 
@@ -88,7 +88,7 @@ class Slow(Emulated):
 
 
 def tools(side: Path, point: Callable[[], None]) -> Tools:
-    """They leave a line in the file: whoever reads it knows how often each call was run, whatever the log says."""
+    """Each run leaves a line in a file, which shows how often each call ran, independently of the log."""
 
     def done(name: str) -> str:
         point()

@@ -1,4 +1,4 @@
-"""What the tests of the log share: a clock that goes when it is told to, turns that are written down."""
+"""Helpers for the tests of the log: a clock that the test sets, and logged turns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
 
 
 def rows(url: URL, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-    """What a statement gives, asked by somebody who knows nothing of the log."""
+    """The rows of a statement, from a connection apart from the log."""
     engine = make_engine(url)
     try:
         with engine.begin() as connection:
@@ -87,7 +87,7 @@ class Dies(Observer):
 
 
 async def killed(log: Log, steps: int, played: Any = TWO_ROUNDS, **options: Any) -> str | None:
-    """The id of a turn that was killed after so many steps; null where it was over before."""
+    """The id of a turn that was killed after so many steps, None if the turn was over before."""
     dies = Dies(log, steps)
     counting = options.pop("counting", None) or Counting()
     tools = counting.tools(**options.pop("tools", {}))

@@ -36,7 +36,7 @@ Run = Callable[[Job], Report]
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
-    """Does a job in a process of its own."""
+    """Does a job in a separate process."""
     root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "tests.turns.log.crash"]
     with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -84,7 +84,7 @@ def assert_readable(log: Log, id: str) -> StoredTurn | None:
 
 
 def assert_replays(log: Log, id: str) -> None:
-    """Run again, it tells what stands in the log: what happened before it was killed, and after."""
+    """A replay yields the events in the log, from before and after the process was killed."""
     again = replay(asyncio.run(log.recording(id)))
     assert again.difference is None
     assert again.events == [row.event for row in asyncio.run(log.events(id)).events]

@@ -1,4 +1,4 @@
-"""One runner a turn: nobody writes or runs a turn that somebody else runs."""
+"""One runner per turn: no process writes or runs a turn that another one runs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_of_many_that_want_a_turn_one_gets_it(url: URL, clock: Clock) -> None:
 
 
 def test_who_was_overtaken_writes_nothing_and_starts_nothing(log: Log, clock: Clock) -> None:
-    """A process that stood still for so long that another took its turn."""
+    """A process that was suspended for so long that another one took its turn."""
     counting = Counting()
 
     async def overtaken(slow: LogObserver) -> None:

@@ -232,7 +232,7 @@ def test_a_database_of_a_later_version_is_refused_and_left_alone(url: URL) -> No
 
 
 def opened_at_once(urls: Sequence[URL]) -> list[BaseException]:
-    """Opens logs in threads of their own, and runs a turn in each. Gives what went wrong."""
+    """Open logs in separate threads and run a turn in each. Return the errors."""
     together = threading.Barrier(len(urls))
     failed: list[BaseException] = []
 
@@ -253,7 +253,7 @@ def opened_at_once(urls: Sequence[URL]) -> list[BaseException]:
 
 
 def test_many_that_open_an_empty_database_at_once_all_get_it(url: URL) -> None:
-    """With connections of their own, as processes have them."""
+    """With separate connections, as processes have them."""
     assert opened_at_once([url] * 6) == []
     assert rows(url, "SELECT count(*) FROM turns") == [(6,)]
     assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(LATEST,)]
@@ -268,7 +268,7 @@ def test_many_databases_can_be_opened_at_once(tmp_path: Path) -> None:
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(url: URL) -> None:
-    rows(url, "CREATE TABLE calls (mine TEXT)")  # somebody else's
+    rows(url, "CREATE TABLE calls (mine TEXT)")  # of another program
     with pytest.raises(LogFailed, match="calls"):
         Log(url)
     made = make_engine(url)

@@ -45,7 +45,7 @@ async def told(log: Log, id: str) -> list[TurnEvent]:
 
 
 async def assert_replays(log: Log, id: str) -> Replayed:
-    """Run again, it tells what it told, and what was kept last was kept."""
+    """A replay yields the same events and the last stored state."""
     again = replay(await log.recording(id))
     assert again.difference is None
     assert again.events == await told(log, id)
@@ -184,7 +184,7 @@ LIMITED = '{"/settings/max_rounds":7}'
     ],
 )
 def test_a_state_that_somebody_put_in_its_place_is_found(log: Log, url: URL, put: str, place: str) -> None:
-    """It was gone on with, but it is not where the turn had come to."""
+    """The turn was resumed from it, but it is not the state that the turn had reached."""
 
     async def run() -> None:
         id = await killed(log, 12)
@@ -202,7 +202,7 @@ def test_a_state_that_somebody_put_in_its_place_is_found(log: Log, url: URL, put
 
 
 def test_the_pieces_of_an_answer_are_written_once(log: Log, url: URL) -> None:
-    """A step that its event tells word for word has no row of its own."""
+    """A step whose event contains the whole input has no row."""
 
     async def run() -> None:
         counts = []
@@ -220,7 +220,7 @@ def test_the_pieces_of_an_answer_are_written_once(log: Log, url: URL) -> None:
 
 
 def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Log) -> None:
-    """A call that a denial kept from running is said to start all the same, and the next thing told is a block."""
+    """A denied call has a starting input all the same, and the next event is a block."""
     request = Request("openai.chat", "m", [User([TextPart("Go.")])], provider="openai")
     state = TurnState("turn", "openai.chat", request)
     called = ToolCall("c0", "look", {}, "{}", "complete")

@@ -172,7 +172,7 @@ def test_a_result_from_elsewhere_is_given_in_another_process(url: URL, clock: Cl
         handed: list[str] = []
         while True:
             with Log(url, clock=clock) as log:  # another process each time
-                assert await log.left() == []  # nobody has to be told: it waits, for somebody who is told
+                assert await log.left() == []  # it waits for a decision
                 waiting = await log.turns("waiting")
                 if not waiting:
                     break

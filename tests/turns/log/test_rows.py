@@ -1,5 +1,5 @@
-"""What stands in the tables, as document 004 shows it (TurnBlock Sequence with Tools, Multiple Tool Calls, Tool
-Execution Phases), and that it is exactly what was told.
+"""The content of the tables, as document 004 shows it (TurnBlock Sequence with Tools, Multiple Tool Calls, Tool
+Execution Phases), and that it equals the events.
 """
 
 from __future__ import annotations

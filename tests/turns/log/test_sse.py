@@ -1,4 +1,4 @@
-"""Server-sent events from the log: told as they are written, resumed where a connection dropped."""
+"""Server-sent events from the log: sent as they are written, resumed after a dropped connection."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_reader_follows_a_turn_while_it_runs(log: Log) -> None:
 
 
 class Written:
-    """A log in which an event is written just after somebody looked."""
+    """A log in which an event is written just after a read."""
 
     def __init__(self) -> None:
         self.bell = asyncio.Event()

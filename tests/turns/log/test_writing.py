@@ -1,4 +1,4 @@
-"""When something is written: before anybody sees it, before anything is run; and that it is all or nothing."""
+"""The order of writes: before a consumer sees an event, before a call runs; and each write is all or nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_event_stands_in_the_log_before_anybody_sees_it(log: Log) -> None:
 
 
 def test_a_block_is_persisted_the_moment_it_stops(log: Log) -> None:
-    """004, Complete Tool Call Cycle, 2. Executor Persists Tool Request: in the database before anybody sees the end."""
+    """004, Complete Tool Call Cycle, 2. Executor Persists Tool Request: stored before a reader sees the end."""
 
     async def run() -> None:
         stopped = []
@@ -133,7 +133,7 @@ def test_events_have_to_follow_each_other(log: Log) -> None:
 
 
 def test_after_a_step_that_could_not_be_written_none_is(log: Log) -> None:
-    """The database failed once, and whoever drives the turn did not stop."""
+    """The database failed once, and the driver of the turn did not stop."""
     broken = [1]
 
     def fails(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
@@ -206,7 +206,7 @@ def test_turns_that_wait_for_a_decision_say_so(log: Log) -> None:
         made = await recorded(log, script([call("post")], [Say("Done.")]), **options)
         kept = await log.turn(made.state.id)
         assert (kept.status, [c.status for c in kept.calls]) == ("waiting", ["waiting_approval"])
-        assert await log.left() == []  # nobody has to be told: it waits
+        assert await log.left() == []  # it waits for a decision
         async with log.take(made.state.id) as recorder:
             later = turn(recorder, script([call("post")], [Say("Done.")]), **options)
             later.decide(recorder.state.waiting[0].id, True)

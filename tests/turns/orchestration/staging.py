@@ -54,7 +54,7 @@ class Sequenced(Emulated):
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -73,7 +73,7 @@ class Clock:
 
 
 def directed(coordinator: Coordinator, message: str | None = "Go.") -> list[TurnEvent]:
-    """All that a directed turn tells, and that it ends as every one has to: in words, answered, going on legally."""
+    """All events of an orchestrated turn, which must end with a text, a result for each call, and a legal history."""
 
     async def listen() -> list[TurnEvent]:
         return [told async for told in coordinator.stream(message)]

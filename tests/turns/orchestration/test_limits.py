@@ -191,7 +191,7 @@ def test_where_nothing_is_allowed_the_model_answers_at_once(limits: Limits) -> N
 
 
 def test_tokens_that_nobody_tells_are_counted_in_what_was_asked_and_what_was_answered() -> None:
-    """Chat Completions tells no usage of a stream unless it is asked to."""
+    """Chat Completions reports no usage of a stream unless the request asks for it."""
     plain = Coordinator(Sequenced("openai.chat", LONG), Counting().tools())
     directed(plain)
     assert plain.orchestrated.outcome.usage is None

@@ -1,4 +1,4 @@
-"""A directed turn in the turn log: what was void is not in it, and a reader sees the same as whoever listened."""
+"""An orchestrated turn in the turn log: void blocks are not in it, and a reader sees the same as a listener."""
 
 from __future__ import annotations
 

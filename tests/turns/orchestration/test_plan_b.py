@@ -60,7 +60,7 @@ def test_003_core_architectural_philosophy(wire: str) -> None:
     assert messages(heard) == PIPELINE
     short = directed(Coordinator(Sequenced(wire, script([Say("At once.")])), Counting().tools()))
     assert messages(short) == ["reasoning", "final_response"]
-    # A phase is told before the events that it consists of.
+    # A phase comes before its events.
     order = [one.note if isinstance(one, told.Noted) else type(one) for one in heard]
     assert order[:3] == [told.TurnStarted, told.RoundStarted, "reasoning"]  # but for the first, which begins the turn
     second = order.index(told.RoundStarted, 2)
@@ -81,7 +81,7 @@ def test_003_alternative_api_call_loop_structure() -> None:
     assert [one.last for one in reasoned] == [False, False, True]
     # Reasoning Engine: a question each, the context whole in every one.
     assert len(provider.bodies) == 3
-    # Tool Execution Dispatcher: what was asked for was run, and told by call.
+    # Tool Execution Dispatcher: the calls ran, and are reported one by one.
     executed = spoken(heard, ToolExecutionPhase)
     assert [[name for _, name in one.calls] for one in executed] == [["look"], ["look"]]
     # Context Synthesizer: what was found is there by call.
@@ -124,7 +124,7 @@ def test_003_error_handling_strategy() -> None:
         coordinator = Coordinator(provider, Counting(look=_finds).tools())
         heard = directed(coordinator)
         levels[name] = [one.level for one in coordinator.orchestrated.recoveries]
-        # User Feedback Loop: whoever reads the answer sees that something was recovered from.
+        # User Feedback Loop: the answer shows that the turn recovered from a failure.
         assert ("Note: this answer may be incomplete" in coordinator.orchestrated.text) == bool(failing)
         assert spoken(heard, Recovery) == coordinator.orchestrated.recoveries
         [final] = spoken(heard, FinalPhase)
@@ -200,7 +200,7 @@ def test_003_context_compression_testing() -> None:
 def test_003_comparative_quality_testing(wire: str) -> None:
     """003, Testing Approach: the same question in one round, in several, and in several with a briefing.
 
-    The scripted model answers what it is scripted to: what is compared is what each way put before it.
+    The scripted model always gives its scripted answers: the test compares the requests of each way.
     """
     long = {name: text + " More." * 2000 for name, text in COURSES.items()}
     tools = Counting(look=lambda course: long[course]).tools()
@@ -221,7 +221,7 @@ def test_003_comparative_quality_testing(wire: str) -> None:
 
 
 def test_003_key_differentiators() -> None:
-    """003, Key Differentiators from Linear Approaches: whoever hears a phase decides on the next one."""
+    """003, Key Differentiators from Linear Approaches: a listener of a phase decides on the next one."""
     heard: list[str] = []
     lasts: list[bool] = []
 
@@ -245,7 +245,7 @@ def test_003_key_differentiators() -> None:
 
 
 def test_a_directed_turn_is_the_same_turn() -> None:
-    """What is directed by nobody tells what `Turn` tells, event by event."""
+    """A coordinator that never intervenes yields the events of a `Turn`, one by one."""
     from tests.turns.playing import at_once, play
     from toolparity.normalizer.turns.turn import Turn
 

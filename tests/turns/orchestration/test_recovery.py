@@ -242,7 +242,7 @@ def test_what_an_answer_that_broke_had_cost_is_in_the_sum(wire: str) -> None:
         return usage.input_tokens or 0, usage.output_tokens or 0
 
     whole = cost()
-    broken = cost(fails={1: RuntimeError("gone")}, after=1000)  # at its very end: all of it was told
+    broken = cost(fails={1: RuntimeError("gone")}, after=1000)  # at its very end: all of it was shown
     assert broken[0] > whole[0]
     assert broken[1] > whole[1]
 

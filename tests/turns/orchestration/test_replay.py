@@ -1,4 +1,4 @@
-"""A recorded turn is run again: the same events and states, and the first difference is told where it is."""
+"""The replay of a recording: the same events and states, and the path of the first difference."""
 
 from __future__ import annotations
 
