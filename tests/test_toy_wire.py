@@ -27,7 +27,7 @@ BODY: dict[str, Any] = {
     "toy_reply": "r1",
     "model": "toy-1",
     "steps": [{"text": "Let me see."}, {"fn": "weather", "ref": "c1", "args": '{"city":"Porto"}'}],
-    "end": "tool_calls",
+    "end": "calls",
     "spent": {"in": 5, "out": 7},
 }
 EVENTS = (
@@ -37,7 +37,7 @@ EVENTS = (
     {"toy_event": "call", "fn": "weather", "ref": "c1"},
     {"toy_event": "args", "add": '{"city":'},
     {"toy_event": "args", "add": '"Porto"}'},
-    {"toy_event": "end", "why": "tool_calls", "spent": {"in": 5, "out": 7}},
+    {"toy_event": "end", "why": "calls", "spent": {"in": 5, "out": 7}},
 )
 STREAM = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in EVENTS)
 REQUEST: dict[str, Any] = {

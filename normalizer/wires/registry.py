@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, cast
 from msgspec import Struct
 
 from ..errors import UnknownWire
-from ..model import Response, Wire
+from ..model import Response, StopReason, Wire
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -107,6 +107,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     arrives separately, as in gRPC; such a wire is not JSON and is never detected from bytes). ``many_providers``:
     providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
     names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text.
+    ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
     for an answer and for the list of models. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
@@ -130,6 +131,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     many_providers: bool = False
     models: str = ""
     parsed_arguments: bool = False
+    stop_words: Mapping[str, StopReason] = {}
     base_path: str = ""
     path: str = ""
     models_path: str = ""

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ..model import Choice, Stop, StopReason
 from .call_builder import CallBuilder
+from .registry import spec
 from .stop_words import is_listed
 
 #: Reasons that mean a natural end or nothing at all. `settle` then decides by the blocks of the response.
@@ -45,7 +46,7 @@ def settle(
     elif reason is None:
         context.find("stop-missing", "", choice)
         reason = "unknown"
-    elif reason == "unknown" or not (raw is None or is_listed(raw)):
+    elif reason == "unknown" or not (raw is None or is_listed(raw) or raw in spec(context.wire).stop_words):
         context.find("stop-unknown", f"stop reason {raw!r}", choice)
     elif calls and reason == "end_turn":
         context.find("stop-disagrees", f"stop reason {raw!r} with {calls} client calls", choice)

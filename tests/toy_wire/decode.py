@@ -12,7 +12,7 @@ from toolparity.normalizer.wires.decode_context import Context
 from toolparity.normalizer.wires.error_response import response_without_output
 from toolparity.normalizer.wires.stop_reason import settle
 
-ENDS: dict[str, StopReason] = {"stop": "end_turn", "tool_calls": "tool_calls", "length": "max_tokens"}
+from .spec import SPEC
 
 
 def decode(data: bytes, context: Context) -> Response:
@@ -37,9 +37,9 @@ def response_of(body: dict[str, Any], context: Context, *, complete: bool = True
         if "text" in step:
             blocks.append(Text(step["text"]))
             continue
-        cut = number == len(body["steps"]) - 1 and (word == "length" or not complete)
+        cut = number == len(body["steps"]) - 1 and (word == "cut" or not complete)
         blocks.append(builder.build(number, step.get("ref"), step.get("fn"), step.get("args", ""), cut=cut))
-    stop = settle(builder, ENDS.get(word, "unknown") if word else None, word)
+    stop = settle(builder, reason_of(word) if word else None, word)
     response = Response(
         context.wire,
         context.provider,
@@ -50,6 +50,11 @@ def response_of(body: dict[str, Any], context: Context, *, complete: bool = True
         complete=complete,
     )
     return response.with_findings(context.findings)
+
+
+def reason_of(word: str) -> StopReason:
+    """Return the stop reason that a word means."""
+    return SPEC.stop_words.get(word, "unknown")
 
 
 def usage_of(spent: dict[str, int] | None) -> Usage | None:

@@ -59,7 +59,7 @@ def _step(play: Play, number: int, part: Any) -> dict[str, Any] | None:
 
 
 def _end(play: Play) -> str:
-    return play.round.ending or ("tool_calls" if play.calls else "stop")
+    return "cut" if play.round.ending == "length" else "calls" if play.calls else "done"
 
 
 def _spent(play: Play) -> dict[str, int]:

@@ -40,7 +40,7 @@ def _add(messages: list[Message], entry: dict[str, Any], provider: str | None) -
     match entry["by"]:
         case "model":
             context = Context("toy.chat", provider, findings=[])
-            messages.append(Assistant(response_of({"end": "stop", **entry}, context)))
+            messages.append(Assistant(response_of({"end": "done", **entry}, context)))
         case "tool":
             result = ToolResult(entry["ref"], [TextPart(entry["output"])], entry.get("failed", False))
             if messages and isinstance(messages[-1], ToolResults):

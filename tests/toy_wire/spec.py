@@ -39,6 +39,7 @@ SPEC = WireSpec(
     models_path="/models",
     hosts=("api.toy.example",),
     addresses=(r"/replies$",),
+    stop_words={"done": "end_turn", "calls": "tool_calls", "cut": "max_tokens"},
     sdk="toy-wire",
     sdk_modules=(f"{__package__}.sdk",),
     sdk_bytes=sdk_bytes,

@@ -13,7 +13,7 @@ from toolparity.normalizer.wires.decode_context import Context
 from toolparity.normalizer.wires.stop_reason import failed
 from toolparity.normalizer.wires.stream_base import StreamBase
 
-from .decode import ENDS, response_of, usage_of
+from .decode import reason_of, response_of, usage_of
 
 
 class Stream(StreamBase):
@@ -45,7 +45,7 @@ class Stream(StreamBase):
             case "end":
                 self._ended = True
                 self._reply |= {"end": event["why"], "spent": event["spent"]}
-                out.append(ChoiceStop(0, Stop(ENDS.get(event["why"], "unknown"), event["why"])))
+                out.append(ChoiceStop(0, Stop(reason_of(event["why"]), event["why"])))
                 if (usage := usage_of(event["spent"])) is not None:
                     out.append(UsageUpdate(usage))
             case _:
