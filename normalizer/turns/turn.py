@@ -274,8 +274,11 @@ class Turn:
 
     async def _process(self, input: Input) -> list[TurnEvent]:
         """Process one input and return its events. Schedule a retry instead where the backoff allows one."""
-        if isinstance(input, ResultSupplied):
-            self._supplied.discard(input.call_id)
+        if isinstance(input, (CallDecided, ResultSupplied)):
+            if isinstance(input, ResultSupplied):
+                self._supplied.discard(input.call_id)
+            if is_invalid(self.state, input):  # an earlier one counted, or the turn was cancelled
+                return []
         elif isinstance(input, (AnswerReceived, AnswerFailed)):
             self._performer.model_call = None
             retry = self._retries.after(self.state, input)
@@ -286,13 +289,13 @@ class Turn:
                 usage = input.response.usage if input.response is not None else None
                 self._post_later(seconds, [Retry(usage)])
                 return events
-        if is_invalid(self.state, input):
-            return []
         return await self._process_directed(input)
 
     async def _process_directed(self, input: Input) -> list[TurnEvent]:
         """Process the inputs that the ``direct`` middleware returns. A retry waits as long as the provider demands."""
-        inputs = [input] if self._direct is None else await self._direct(self.state, input)
+        if self._direct is None:
+            return await self._step(input)
+        inputs = await self._direct(self.state, input)
         delay = input.retry_after if isinstance(input, (AnswerReceived, AnswerFailed)) else None
         retries = [at for at, directed in enumerate(inputs) if delay and isinstance(directed, Retry)]
         now, later = (inputs[: retries[0]], inputs[retries[0] :]) if retries else (inputs, [])
