@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..findings import Finding, finding
+from ..model import Choice, Error, Response, Usage
 from .schema import UNFIT, Note, Reader, S
 
 #: Maximum number of findings of one code. If there are more, the last one counts the rest.
@@ -75,6 +76,22 @@ class Context(Struct, gc=False):
             self.find_once(note.kind, f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}")
         notes.clear()
 
+    def response(
+        self,
+        id: str | None,
+        model: str | None,
+        choices: list[Choice],
+        usage: Usage | None = None,
+        error: Error | None = None,
+        complete: bool = True,
+        extra: dict[str, Any] | None = None,
+    ) -> Response:
+        """Return the response with the findings of this decoding."""
+        response = Response(
+            self.wire, self.provider, id, model, choices, usage, error, complete, {} if extra is None else extra
+        )
+        return response.with_findings(self.findings) if self.findings else response
+
 
 _INDEXES = r"\[\d+\]"
 
@@ -95,12 +112,3 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
         except UnicodeDecodeError as error:
             context.find("corrupt-text", f"the body is not UTF-8 at byte {error.start}: replaced by U+FFFD")
     return body
-
-
-def first_int(figures: dict[str, Any], *names: str) -> int | None:
-    """Return the first of the named usage figures that is an int, or None."""
-    for name in names:
-        value = figures.get(name)
-        if type(value) is int:
-            return value
-    return None

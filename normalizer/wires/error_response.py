@@ -77,5 +77,4 @@ def error_response(context: Context, raw: Any, *, id: str | None = None, model: 
     rejected = raw.get("error") if isinstance(raw, dict) else None
     if isinstance(rejected, dict) and rejected.get("failed_generation") is not None:
         context.find("provider-rejected-call", "failed_generation contains the model's text")
-    response = Response(context.wire, context.provider, id, model, [], None, error)
-    return response.with_findings(context.findings)
+    return context.response(id, model, [], None, error)

@@ -7,11 +7,12 @@ from typing import Any
 from .. import json_codec
 from ..errors import MalformedBody
 from ..events import Event, StreamError
-from ..model import Error
+from ..model import Choice, Error, Response, Usage
 from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
 from .error_response import error_of
 from .schema import Note
+from .stop_reason import failed
 
 
 class StreamBase:
@@ -69,6 +70,24 @@ class StreamBase:
     def failure(self) -> Error | None:
         """The last error of the stream, or None."""
         return self._error
+
+    def _report_incomplete(self, complete: bool) -> None:
+        """Report a stream without its terminal event, unless an error ended it (TERM-01)."""
+        if not complete and self._error is None:
+            self._context.find("stream-incomplete")
+
+    def _response(
+        self,
+        id: str | None,
+        model: str | None,
+        choices: list[Choice],
+        usage: Usage | None,
+        complete: bool,
+        extra: dict[str, Any],
+    ) -> Response:
+        if self._error is not None:
+            choices = failed(choices)
+        return self._context.response(id, model, choices, usage, self._error, complete, extra)
 
     def fail(self, raw: Any, out: list[Event]) -> None:
         """Record a stream error. ``raw``: the error as the provider or the framing reports it."""

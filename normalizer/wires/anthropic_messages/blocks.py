@@ -15,8 +15,8 @@ from ...model import (
     Usage,
 )
 from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
-from ..decode_context import first_int
 from ..schema import Unknown, Wire, exact_text, raw_object
+from ..usage import first_int
 from .schema import (
     RESULTS,
     Compaction,

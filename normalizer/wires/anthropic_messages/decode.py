@@ -40,15 +40,4 @@ def decode(data: bytes, context: Context) -> Response:
         if block is not None:
             blocks.append(block)
     choice = Choice(0, blocks, settle(builder, reason, raw))
-    response = Response(
-        context.wire,
-        context.provider,
-        message.id,
-        message.model,
-        [choice],
-        usage(message.usage),
-        None,
-        True,
-        carry_message(message),
-    )
-    return response.with_findings(context.findings) if context.findings else response
+    return context.response(message.id, message.model, [choice], usage(message.usage), extra=carry_message(message))

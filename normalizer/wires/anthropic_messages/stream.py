@@ -15,7 +15,7 @@ from ...model import Block, Choice, Response, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Unknown, Wire, run_reader
-from ..stop_reason import CUTS, failed, settle
+from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
 from ..stream_base import StreamBase
 from .blocks import convert, usage
@@ -234,8 +234,7 @@ class Stream(StreamBase):
         """Return the response. It is incomplete after an error, or without a message_stop event (TERM-01)."""
         context = self._context
         complete = self._ended and self._error is None
-        if not complete and self._error is None:
-            context.find("stream-incomplete")
+        self._report_incomplete(complete)
         raw = self._stop
         reason = reason_of(raw) if raw else None
         builder = CallBuilder.of(context, 0, self._message.id)
@@ -248,17 +247,9 @@ class Stream(StreamBase):
                 built.append((one, block))
         blocks = self._without_doubt(built)
         choices = [Choice(0, blocks, settle(builder, reason, raw))]
-        return Response(
-            context.wire,
-            context.provider,
-            self._message.id,
-            self._message.model,
-            (choices if self._error is None else failed(choices)) if blocks or complete or self._stop else [],
-            usage(self._usage),
-            self._error,
-            complete,
-            self._extra,
-        ).with_findings(context.findings)
+        if not (blocks or complete or self._stop):
+            choices = []
+        return self._response(self._message.id, self._message.model, choices, usage(self._usage), complete, self._extra)
 
     def _without_doubt(self, built: list[tuple[BlockState, Block]]) -> list[Block]:
         """Return the blocks, and mark calls that may lack their arguments as truncated, so that they do not run."""

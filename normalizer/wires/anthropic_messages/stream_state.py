@@ -41,7 +41,7 @@ _TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
 NO_INPUT = frozenset(("", "{}", "null"))
 
 
-class BlockState:
+class BlockState(Struct, eq=False):
     """A content block of a stream in progress.
 
     ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a start event.
@@ -49,31 +49,26 @@ class BlockState:
     block whose call this block's start event repeats.
     """
 
-    __slots__ = (
-        *("before", "block", "doubtful", "first", "implied", "index", "key", "members", "parts", "piece"),
-        *("signature", "stopped", "takes"),
-    )
+    block: Any
+    index: int
+    key: int
+    before: BlockState | None = None
+    implied: bool = False
+    first: BlockState | None = None
+    doubtful: bool = False
+    stopped: bool = False
+    takes: str | None = None
+    piece: type[Struct] | None = None
+    parts: list[str] = []
+    signature: list[str] = []
+    members: dict[str, list[Any]] = {}  # fragments of other members than the block's main text
 
-    def __init__(
-        self, block: Wire, index: int, key: int, before: BlockState | None = None, implied: bool = False
-    ) -> None:
-        self.index = index
-        self.key = key
-        self.before = before
-        self.first: BlockState | None = None
-        self.implied = implied
-        self.doubtful = False
-        self.parts: list[str] = []
-        self.signature: list[str] = []
-        self.members: dict[str, list[Any]] = {}  # fragments of other members than the block's main text
-        self.stopped = False
-        self.become(block)
+    def __post_init__(self) -> None:
+        self.become(self.block)
 
     def become(self, block: Wire) -> None:
         """Use the block of a start event."""
-        self.block: Any = block
-        self.takes: str | None
-        self.piece: type[Struct] | None
+        self.block = block
         self.takes, self.piece = _TAKES.get(type(block), (None, None))
 
     def fits(self, member: str) -> bool:

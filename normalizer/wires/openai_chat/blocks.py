@@ -24,10 +24,11 @@ from ...model import (
     Usage,
 )
 from ..call_builder import CallBuilder
-from ..decode_context import Context, first_int
+from ..decode_context import Context
 from ..misplaced import mark_misplaced
 from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
+from ..usage import UsageMembers, read_usage
 from .routing import Doubts
 from .schema import Body, Call, ChatMessage, Function, beside
 
@@ -312,48 +313,17 @@ def usage_beside(body: Body) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+_USAGE = UsageMembers(
+    ("prompt_tokens", "input_tokens"),
+    ("completion_tokens", "output_tokens"),
+    "prompt_tokens_details",
+    "completion_tokens_details",
+    cached=("prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens"),
+    written=("cache_creation_input_tokens",),
+    reasoning=("reasoning_tokens",),
+)
+
+
 def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Return the canonical usage; None if there is none.
-
-    xAI's REST API leaves reasoning out of `completion_tokens`. This shows in `total_tokens`, and the reasoning tokens
-    are then added to the output tokens.
-    """
-    if not figures:
-        return None
-    get = figures.get
-    given, output = get("prompt_tokens"), get("completion_tokens")
-    read, wrote = get("prompt_tokens_details"), get("completion_tokens_details")
-    if type(read) is dict is type(wrote) and type(given) is int is type(output):
-        cached, written, reasoning = (
-            read.get("cached_tokens"),
-            read.get("cache_write_tokens"),
-            wrote.get("reasoning_tokens"),
-        )
-        known = type(cached) is int is type(reasoning) and written is None
-        if known and (not reasoning or get("total_tokens") != given + output + reasoning):
-            return Usage(given, output, reasoning, cached, first_int(figures, "cache_creation_input_tokens"), figures)
-    return _dialect_usage(figures)
-
-
-def _dialect_usage(figures: dict[str, Any]) -> Usage:
-    given, output = (
-        first_int(figures, "prompt_tokens", "input_tokens"),
-        first_int(figures, "completion_tokens", "output_tokens"),
-    )
-    read, wrote = figures.get("prompt_tokens_details"), figures.get("completion_tokens_details")
-    cached = written = None
-    if isinstance(read, dict):
-        cached, written = first_int(read, "cached_tokens"), first_int(read, "cache_write_tokens")
-    if cached is None:
-        cached = first_int(
-            figures, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens", "num_cached_tokens"
-        )
-    if written is None:
-        written = first_int(figures, "cache_creation_input_tokens")
-    reasoning = first_int(wrote, "reasoning_tokens") if isinstance(wrote, dict) else None
-    if reasoning is None:
-        reasoning = first_int(figures, "reasoning_tokens")
-    spoken = None if output is None or given is None else given + output
-    if reasoning and spoken is not None and first_int(figures, "total_tokens") == spoken + reasoning:
-        output = (output or 0) + reasoning
-    return Usage(given, output, reasoning, cached, written, figures)
+    """Return the canonical usage; None if there is none."""
+    return read_usage(figures, _USAGE)

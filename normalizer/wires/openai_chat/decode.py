@@ -52,10 +52,7 @@ def decode(data: bytes, context: Context) -> Response:
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
     figures = usage(body.usage or usage_beside(body))
-    response = Response(
-        context.wire, context.provider, body.id, body.model, choices, figures, error, True, carry_body(body)
-    )
-    return response.with_findings(context.findings) if context.findings else response
+    return context.response(body.id, body.model, choices, figures, error, extra=carry_body(body))
 
 
 def _indexes(choices: list[Choice], context: Context) -> list[int]:

@@ -35,7 +35,7 @@ from .schema import Call, Custom, Function, beside
 Index = int | str
 
 
-class CallState:
+class CallState(Struct, eq=False):
     """One call while its fragments arrive.
 
     ``key``: its block key in the event stream, -1 until it is announced. ``repeated``: the call whose head opened
@@ -44,40 +44,21 @@ class CallState:
     unfinished or had not begun at that time.
     """
 
-    __slots__ = (
-        "balance",
-        "checked",
-        "extra",
-        "id",
-        "index",
-        "key",
-        "kind",
-        "length",
-        "name",
-        "order",
-        "parts",
-        "repeated",
-        "replaced",
-        "rival",
-        "stray",
-    )
-
-    def __init__(self, order: int, index: Index | None, repeated: CallState | None = None) -> None:
-        self.order = order
-        self.repeated = repeated
-        self.index = index
-        self.id: str | None = None
-        self.name: str | None = None
-        self.kind = "function"
-        self.parts: list[str] = []
-        self.length = 0
-        self.key = -1
-        self.extra: dict[str, Any] | None = None
-        self.balance: Balance | None = None
-        self.checked = 0
-        self.replaced: list[str] = []  # argument texts that a snapshot replaced
-        self.stray = False
-        self.rival = False
+    order: int
+    index: Index | None
+    repeated: CallState | None = None
+    id: str | None = None
+    name: str | None = None
+    kind: str = "function"
+    parts: list[str] = []
+    length: int = 0
+    key: int = -1
+    extra: dict[str, Any] | None = None
+    balance: Balance | None = None
+    checked: int = 0
+    replaced: list[str] = []  # argument texts that a snapshot replaced
+    stray: bool = False
+    rival: bool = False
 
     def add(self, text: str) -> None:
         """Append an argument fragment."""
@@ -127,8 +108,6 @@ class CallState:
 
 class CallRouter:
     """The calls of one choice."""
-
-    __slots__ = ("_by_id", "_by_index", "_context", "_last", "_told", "_unfinished", "_unowned", "all")
 
     def __init__(self, context: Context) -> None:
         self.all: list[CallState] = []

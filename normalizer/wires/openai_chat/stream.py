@@ -14,10 +14,8 @@ from ...model import Response, Stop
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, run_reader
-from ..stop_reason import failed
 from ..stream_base import StreamBase
 from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
-from .repeats import Said, matched, says_other
 from .routing import CallRouter, CallState, Doubts, add_name, add_text
 from .schema import (
     CARRIED,
@@ -33,7 +31,7 @@ from .schema import (
     carry_choice,
     carry_message,
 )
-from .stream_state import ChoiceState
+from .stream_state import ChoiceState, RepeatedCall, differs, matched
 
 DONE = b"[DONE]"
 _read_run = run_reader(Piece)
@@ -42,13 +40,13 @@ _PATIENCE = 8
 _MEMBERS = len(ChatMessage.__struct_fields__)
 
 
-def _more_arguments(slot: CallState | None, call: CallPiece) -> str | None:
+def _more_arguments(call_state: CallState | None, call: CallPiece) -> str | None:
     """Return the text of a fragment that only continues the arguments of an announced call; None for any other."""
     function = call.function
-    if slot is None or slot.key < 0 or function is None or call.id is not None or function.name is not None:
+    if call_state is None or call_state.key < 0 or function is None or call.id is not None or function.name is not None:
         return None
     text = function.arguments
-    if not text or text[0] == "{" or call.type is not None or slot.kind == "custom":
+    if not text or text[0] == "{" or call.type is not None or call_state.kind == "custom":
         return None
     return text
 
@@ -59,14 +57,14 @@ class Stream(StreamBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._reader = Reader(Body)
-        self._answers: dict[int, ChoiceState] = {}
-        self._usual = True
+        self._choices: dict[int, ChoiceState] = {}
+        self._is_fast = True
         self._misses = 0
         self._id: str | None = None
         self._model: str | None = None
         self._extra: dict[str, Any] = {}
         self._usage: dict[str, Any] | None = None
-        self._figured = False  # whether usage came in the documented member
+        self._has_usage = False  # whether usage came in the documented member
         self._done = False
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
@@ -74,44 +72,44 @@ class Stream(StreamBase):
 
         The fast path handles chunks that only continue text, reasoning or arguments. It passes all others to `take`.
         """
-        pieces = _read_run(payloads) if self._usual else []
+        pieces = _read_run(payloads) if self._is_fast else []
         if not pieces:
             self._misses += 1
-            self._usual = self._misses < _PATIENCE
+            self._is_fast = self._misses < _PATIENCE
             super().run(payloads, out)
             return
         if self._id is None or self._model is None:
             self._identify(pieces)
-        answer: ChoiceState | None = None  # the choice of the previous chunk; `slot` is its call
-        slot: CallState | None = None
+        state: ChoiceState | None = None  # the choice of the previous chunk; `call_state` is its call
+        call_state: CallState | None = None
         owned = -1
         for piece, data in zip(pieces, payloads, strict=False):
             choices = piece.choices
             if len(choices) == 1 and piece.usage is None:
                 choice = choices[0]
                 index = choice.index
-                if answer is None or index != answer.index:
-                    answer = self._answers.get(index)
-                    slot = None
-                if answer is not None and choice.finish_reason is None:
+                if state is None or index != state.index:
+                    state = self._choices.get(index)
+                    call_state = None
+                if state is not None and choice.finish_reason is None:
                     delta = choice.delta
                     calls = delta.tool_calls
                     if calls is None:
-                        if self._say_more(answer, delta, out):
+                        if self._continue_text(state, delta, out):
                             continue
                     elif len(calls) == 1 and not delta.content and not delta.reasoning_content:
                         call = calls[0]
-                        if slot is None or call.index != owned:
+                        if call_state is None or call.index != owned:
                             owned = call.index
-                            slot = answer.slots.owner(owned)
-                        text = _more_arguments(slot, call)
-                        if slot is not None and text:
-                            slot.parts.append(text)
-                            slot.length += len(text)
-                            out.append(BlockDelta(index, slot.key, text))
+                            call_state = state.calls.owner(owned)
+                        text = _more_arguments(call_state, call)
+                        if call_state is not None and text:
+                            call_state.parts.append(text)
+                            call_state.length += len(text)
+                            out.append(BlockDelta(index, call_state.key, text))
                             continue
             self.take(None, data, out)
-            answer = None
+            state = None
         for member in CARRIED:
             for piece in reversed(pieces):
                 if (value := getattr(piece, member)) is not None:
@@ -123,22 +121,22 @@ class Stream(StreamBase):
         self._id = self._id or next((one.id for one in said if one.id), None)
         self._model = self._model or next((one.model for one in said if one.model), None)
 
-    def _say_more(self, answer: ChoiceState, delta: DeltaPiece, out: list[Event]) -> bool:
+    def _continue_text(self, state: ChoiceState, delta: DeltaPiece, out: list[Event]) -> bool:
         """Handle a delta that only continues text or reasoning; return False without any effect for any other."""
         text, thought = delta.content, delta.reasoning_content
         if text and thought is None:
-            key = answer.keys.get("text")
+            key = state.keys.get("text")
             if key is None:
                 return False
-            answer.content.append(text)
-            out.append(BlockDelta(answer.index, key, text))
+            state.content.append(text)
+            out.append(BlockDelta(state.index, key, text))
             return True
         if thought and not text:
-            key = answer.keys.get("reasoning")
-            if key is None or answer.member != "reasoning_content":
+            key = state.keys.get("reasoning")
+            if key is None or state.member != "reasoning_content":
                 return False
-            answer.reasoning.append(thought)
-            out.append(BlockDelta(answer.index, key, thought))
+            state.reasoning.append(thought)
+            out.append(BlockDelta(state.index, key, thought))
             return True
         return False
 
@@ -158,35 +156,35 @@ class Stream(StreamBase):
                 index = choice.index
                 if index is None:
                     index = next(place for place, other in enumerate(choices) if other is choice)
-                answer = self._answers.get(index)
-                if answer is None:
-                    answer = self._begin(index)
+                state = self._choices.get(index)
+                if state is None:
+                    state = self._begin(index)
                 if choice.delta is not None:
-                    self._message(answer, choice.delta, out)
+                    self._add_message(state, choice.delta, out)
                 if choice.message is not None:
-                    self._whole(answer, choice.message, out)
+                    self._add_whole(state, choice.message, out)
                 carried = carry_choice(choice)
                 if carried:
                     more = True
-                    answer.extra.update(carried)
+                    state.extra.update(carried)
                 if choice.finish_reason or choice.error:
-                    self._end(answer, choice, out)
+                    self._end(state, choice, out)
         if chunk.usage is not None:
             self._count(chunk.usage, out)
-            self._figured = True
-        elif more and not self._figured:
+            self._has_usage = True
+        elif more and not self._has_usage:
             self._count(usage_beside(chunk), out)
         if chunk.error or (choices is None and chunk.usage is None):
-            self._odd(name, chunk, data, out)
+            self._handle_unusual(name, chunk, data, out)
         if self._id is None or self._model is None:
             self._identify((chunk,))
         self._extra.update(carry_body(chunk))
 
     def _begin(self, index: int) -> ChoiceState:
-        if len(self._answers) >= MAX_CALLS:
+        if len(self._choices) >= MAX_CALLS:
             raise TooManyCalls(f"more than {MAX_CALLS} choices", hint="the stream is not a valid response")
-        answer = self._answers[index] = ChoiceState(index, self._context)
-        return answer
+        state = self._choices[index] = ChoiceState(index, CallRouter(self._context))
+        return state
 
     def _count(self, given: dict[str, Any] | None, out: list[Event]) -> None:
         if given is not None:
@@ -195,78 +193,78 @@ class Stream(StreamBase):
             if figures is not None:
                 out.append(UsageUpdate(figures))
 
-    def _end(self, answer: ChoiceState, choice: Choice, out: list[Event]) -> None:
+    def _end(self, state: ChoiceState, choice: Choice, out: list[Event]) -> None:
         """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04)."""
         raw = choice.finish_reason
-        if raw and raw != answer.stop:
-            answer.stop = raw
-            out.append(ChoiceStop(answer.index, Stop(stop_reason(raw, answer.extra) or "unknown", raw)))
+        if raw and raw != state.stop:
+            state.stop = raw
+            out.append(ChoiceStop(state.index, Stop(stop_reason(raw, state.extra) or "unknown", raw)))
         if choice.error:
             self.fail(choice.error, out)
 
-    def _odd(self, name: str | None, chunk: Body, data: bytes, out: list[Event]) -> None:
+    def _handle_unusual(self, name: str | None, chunk: Body, data: bytes, out: list[Event]) -> None:
         """Handle a chunk with an error, or without choices and usage. Fail if it is an error in mid-stream (SSE-07)."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(json_codec.decode(data), out)
 
-    def _whole(self, answer: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
+    def _add_whole(self, state: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
         """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""
-        silent = answer.total == 0
-        if answer.whole or silent:
-            self._message(answer, message, out)
-            answer.whole = answer.whole or answer.total > 0
+        silent = state.block_count == 0
+        if state.whole or silent:
+            self._add_message(state, message, out)
+            state.whole = state.whole or state.block_count > 0
             return
-        self._message(answer, answer.unsaid(message), out)
+        self._add_message(state, state.unsaid(message), out)
         if message.tool_calls:
-            self._repeat(answer, answer.slots, message.tool_calls, out)
-        if message.function_call is not None and answer.legacy is None:
-            self._legacy(answer, message.function_call, out)
-        elif message.function_call is not None and answer.legacy is not None:
-            self._repeat(answer, answer.legacy, [Call(function=message.function_call)], out)
+            self._merge_repeated(state, state.calls, message.tool_calls, out)
+        if message.function_call is not None and state.functions is None:
+            self._add_function(state, message.function_call, out)
+        elif message.function_call is not None and state.functions is not None:
+            self._merge_repeated(state, state.functions, [Call(function=message.function_call)], out)
 
-    def _repeat(self, answer: ChoiceState, slots: CallRouter, calls: list[Call], out: list[Event]) -> None:
+    def _merge_repeated(self, state: ChoiceState, slots: CallRouter, calls: list[Call], out: list[Event]) -> None:
         """Merge the calls of a `message` that follows deltas into the streamed calls.
 
         The message takes precedence over the deltas if their arguments differ. Calls that only the message contains
         are added.
         """
-        said = [self._said(call) for call in calls]
+        said = [self._repeated(call) for call in calls]
         for call, known in zip(said, matched(slots.all, said), strict=True):
             if known is None and not (call.name or call.text):
                 continue
-            slot = slots.add(call.id) if known is None else known
-            if known is None or not slot.said:
-                slot.keep(call.extra)
-                slot.kind = call.kind
-                slot.name = slot.name or call.name
-                self._extend(answer, slot, call.text, out)
-            elif says_other(slot, call.text):
-                self._context.find("arguments-disagree", f"{slot.name}: the message and the deltas differ")
-                slot.set(call.text)
-                out.append(BlockReset(answer.index, slot.key, call.text))
-            slot.stray = slot.rival = False
+            call_state = slots.add(call.id) if known is None else known
+            if known is None or not call_state.said:
+                call_state.keep(call.extra)
+                call_state.kind = call.kind
+                call_state.name = call_state.name or call.name
+                self._extend(state, call_state, call.text, out)
+            elif differs(call_state, call.text):
+                self._context.find("arguments-disagree", f"{call_state.name}: the message and the deltas differ")
+                call_state.set(call.text)
+                out.append(BlockReset(state.index, call_state.key, call.text))
+            call_state.stray = call_state.rival = False
 
-    def _said(self, call: Call) -> Said:
+    def _repeated(self, call: Call) -> RepeatedCall:
         call = unwrapped(call, self._context)
         name, text, kind, extra = read_call(call, self._context)
-        return Said(call.id, name, text, kind, extra)
+        return RepeatedCall(call.id, name, text, kind, extra)
 
-    def _message(self, answer: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
+    def _add_message(self, state: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
         content = message.content
         if content:
             if type(content) is str:
-                answer.content.append(content)
-                self._say(answer, "text", content, out)
+                state.content.append(content)
+                self._emit_text(state, "text", content, out)
             else:
-                self._content_parts(answer, content, out)
+                self._add_parts(state, content, out)
         if message.tool_calls:
             for call in message.tool_calls:
-                self._call(answer, call, out)
+                self._add_call(state, call, out)
         thought = message.reasoning_content
         if thought:
-            answer.reasoning.append(thought)
-            self._say(answer, "reasoning", thought, out)
-        # Nearly every delta has only these members. If it has any other, `_rest` handles it.
+            state.reasoning.append(thought)
+            self._emit_text(state, "reasoning", thought, out)
+        # Nearly every delta has only these members. If it has any other, `_add_rest` handles it.
         usual = (
             (content is not None)
             + (message.role is not None)
@@ -274,61 +272,61 @@ class Stream(StreamBase):
             + (thought is not None)
         )
         if astuple(message).count(None) + usual < _MEMBERS:
-            self._rest(answer, message, out)
+            self._add_rest(state, message, out)
 
-    def _rest(self, answer: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
+    def _add_rest(self, state: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
         thought = message.reasoning
         if thought and not message.reasoning_content:
-            answer.member = "reasoning"
-            answer.reasoning.append(thought)
-            self._say(answer, "reasoning", thought, out)
+            state.member = "reasoning"
+            state.reasoning.append(thought)
+            self._emit_text(state, "reasoning", thought, out)
         if message.reasoning_details:
-            answer.details.add(message.reasoning_details)
+            state.details.add(message.reasoning_details)
         if message.refusal:
-            answer.refusal.append(message.refusal)
-            self._say(answer, "refusal", message.refusal, out)
+            state.refusal.append(message.refusal)
+            self._emit_text(state, "refusal", message.refusal, out)
         if message.function_call is not None:
-            self._legacy(answer, message.function_call, out)
+            self._add_function(state, message.function_call, out)
         if message.executed_tools:
             for number, tool in enumerate(message.executed_tools):
                 key = tool.get("index", number) if isinstance(tool, dict) else number
-                answer.executed[str(key)] = tool
+                state.executed[str(key)] = tool
         if message.annotations:
-            answer.annotations += message.annotations
+            state.annotations += message.annotations
         carried = carry_message(message)
         if carried:
-            answer.extra.setdefault("message", {}).update(carried)
+            state.extra.setdefault("message", {}).update(carried)
 
-    def _say(self, answer: ChoiceState, block: str, text: str, out: list[Event]) -> None:
-        key = answer.keys.get(block)
+    def _emit_text(self, state: ChoiceState, block: str, text: str, out: list[Event]) -> None:
+        key = state.keys.get(block)
         if key is None:
-            key = answer.keys[block] = answer.total
-            answer.total += 1
-            out.append(BlockStart(answer.index, key, block))
-        out.append(BlockDelta(answer.index, key, text))
+            key = state.keys[block] = state.block_count
+            state.block_count += 1
+            out.append(BlockStart(state.index, key, block))
+        out.append(BlockDelta(state.index, key, text))
 
-    def _content_parts(self, answer: ChoiceState, content: Any, out: list[Event]) -> None:
+    def _add_parts(self, state: ChoiceState, content: Any, out: list[Event]) -> None:
         """Handle content that is a list of parts; Mistral streams text and thinking this way."""
         parts: list[Any] = content if isinstance(content, list) else [json_codec.text(content)]
         for part in parts:
             kind = part.get("type") if isinstance(part, dict) else "text"
             text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
             if kind == "text" and isinstance(text, str):
-                answer.content.append(text)
-                self._say(answer, "text", text, out)
+                state.content.append(text)
+                self._emit_text(state, "text", text, out)
             elif kind == "thinking":
-                answer.thinking.update(part)
+                state.thinking.update(part)
                 thoughts = part.get("thinking")
                 for thought in thoughts if isinstance(thoughts, list) else [thoughts]:
                     words = thought.get("text") if isinstance(thought, dict) else thought
                     if isinstance(words, str) and words:
-                        answer.reasoning.append(words)
-                        answer.member = "content"
-                        self._say(answer, "reasoning", words, out)
+                        state.reasoning.append(words)
+                        state.member = "content"
+                        self._emit_text(state, "reasoning", words, out)
             else:
-                answer.parts.append(part)
+                state.parts.append(part)
 
-    def _call(self, answer: ChoiceState, call: Call, out: list[Event]) -> None:
+    def _add_call(self, state: ChoiceState, call: Call, out: list[Event]) -> None:
         if call.extra_ is not None:
             call = unwrapped(call, self._context)
         function = call.function
@@ -345,37 +343,39 @@ class Stream(StreamBase):
                 text, rest = arguments_text(function, self._context)
         if not name:
             name = None
-        slot = answer.slots.route(call, name, text)
+        call_state = state.calls.route(call, name, text)
         if rest or call.extra_ is not None:
-            slot.keep(call.extra_, rest)
+            call_state.keep(call.extra_, rest)
         if custom:
-            slot.kind = "custom"
+            call_state.kind = "custom"
         elif call.type and call.type != "function":
-            slot.kind = call.type
+            call_state.kind = call.type
         if name is not None:
-            add_name(slot, name, self._context)
-        self._extend(answer, slot, text, out)
+            add_name(call_state, name, self._context)
+        self._extend(state, call_state, text, out)
 
-    def _extend(self, answer: ChoiceState, slot: CallState, text: str, out: list[Event]) -> None:
+    def _extend(self, state: ChoiceState, call_state: CallState, text: str, out: list[Event]) -> None:
         """Append an argument fragment, which may be empty, and announce the call if it is due."""
-        if slot.key < 0 and (text or (slot.name is not None and slot.id and slot.repeated is None)):
-            self._announce(answer, slot, out)
+        if call_state.key < 0 and (
+            text or (call_state.name is not None and call_state.id and call_state.repeated is None)
+        ):
+            self._announce(state, call_state, out)
         if not text:
             return
-        if slot.kind == "custom":
-            slot.add(text)
-        elif add_text(slot, text):
-            out.append(BlockReset(answer.index, slot.key, text))
+        if call_state.kind == "custom":
+            call_state.add(text)
+        elif add_text(call_state, text):
+            out.append(BlockReset(state.index, call_state.key, text))
             return
-        out.append(BlockDelta(answer.index, slot.key, text))
+        out.append(BlockDelta(state.index, call_state.key, text))
 
-    def _announce(self, answer: ChoiceState, slot: CallState, out: list[Event]) -> None:
+    def _announce(self, state: ChoiceState, call_state: CallState, out: list[Event]) -> None:
         """Emit the start of a call, with id and name as far as they are known by now (ID-05)."""
-        slot.key = answer.total
-        answer.total += 1
-        out.append(BlockStart(answer.index, slot.key, "tool_call", slot.id, slot.name))
+        call_state.key = state.block_count
+        state.block_count += 1
+        out.append(BlockStart(state.index, call_state.key, "tool_call", call_state.id, call_state.name))
 
-    def _legacy(self, answer: ChoiceState, function: Function, out: list[Event]) -> None:
+    def _add_function(self, state: ChoiceState, function: Function, out: list[Event]) -> None:
         """Handle `function_call`, the predecessor of `tool_calls`; without name and arguments it is not a call.
 
         Some servers send several in sequence. They are separated by the rules for calls that share one index.
@@ -383,39 +383,27 @@ class Stream(StreamBase):
         text, rest = arguments_text(function, self._context)
         if not function.name and not text:
             return
-        if answer.legacy is None:
-            answer.legacy = CallRouter(self._context)
-        slot = answer.legacy.route(Call(index=0), function.name or None, text)
+        if state.functions is None:
+            state.functions = CallRouter(self._context)
+        call_state = state.functions.route(Call(index=0), function.name or None, text)
         if function.name:
-            add_name(slot, function.name, self._context)
-        slot.keep(rest)
-        if slot.key < 0 and slot.repeated is None:
-            self._announce(answer, slot, out)
-        self._extend(answer, slot, text, out)
+            add_name(call_state, function.name, self._context)
+        call_state.keep(rest)
+        if call_state.key < 0 and call_state.repeated is None:
+            self._announce(state, call_state, out)
+        self._extend(state, call_state, text, out)
 
     def finish(self) -> Response:
         """Return the response; it is incomplete if neither stop reasons nor [DONE] arrived (failure TERM-01)."""
-        context = self._context
-        answers = sorted(self._answers.values(), key=lambda a: a.index)
-        stopped = bool(answers) and all(answer.stop for answer in answers)
-        complete = self._error is None and (stopped or (self._done and bool(answers)))
-        if not complete and self._error is None:
-            context.find("stream-incomplete")
-        choices = [self._choice(answer, not complete and not answer.stop) for answer in answers]
-        return Response(
-            context.wire,
-            context.provider,
-            self._id,
-            self._model,
-            choices if self._error is None else failed(choices),
-            usage(self._usage),
-            self._error,
-            complete,
-            self._extra,
-        ).with_findings(context.findings)
+        states = sorted(self._choices.values(), key=lambda a: a.index)
+        stopped = bool(states) and all(state.stop for state in states)
+        complete = self._error is None and (stopped or (self._done and bool(states)))
+        self._report_incomplete(complete)
+        choices = [self._choice(state, not complete and not state.stop) for state in states]
+        return self._response(self._id, self._model, choices, usage(self._usage), complete, self._extra)
 
-    def _choice(self, answer: ChoiceState, broken_off: bool) -> model.Choice:
-        builder = CallBuilder.of(self._context, answer.index, self._id)
+    def _choice(self, state: ChoiceState, broken_off: bool) -> model.Choice:
+        builder = CallBuilder.of(self._context, state.index, self._id)
         doubts = Doubts()
-        message = answer.message(doubts)
-        return finish(builder, message, answer.stop, answer.extra, broken_off, answer.functions(), doubts)
+        message = state.message(doubts)
+        return finish(builder, message, state.stop, state.extra, broken_off, state.function_calls(), doubts)

@@ -1,66 +1,90 @@
-"""State of one choice while its stream arrives."""
+"""State of one choice while its stream arrives, and its comparison with a `message` that repeats it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..decode_context import Context
-from .reasoning_details import Details
-from .routing import CallRouter, Doubts
+from .routing import CallRouter, CallState, Doubts
 from .schema import ChatMessage, Function
 
 
-class ChoiceState:
+class ReasoningDetails:
+    """Collects OpenRouter's `reasoning_details`; a fragment with index and type of the last entry continues it."""
+
+    def __init__(self) -> None:
+        self._entries: list[Any] = []
+        self._growing: dict[str, list[str]] = {}
+
+    def add(self, news: list[Any]) -> None:
+        """Add the details of one chunk."""
+        for detail in news:
+            last = self._entries[-1] if self._entries else None
+            if not isinstance(detail, dict):
+                self._close()
+                self._entries.append(detail)
+                continue
+            if (
+                not isinstance(last, dict)
+                or last.get("index") != detail.get("index")
+                or last.get("type") != detail.get("type")
+            ):
+                self._close()
+                last = {}
+                self._entries.append(last)
+            for key, value in detail.items():
+                if key in ("text", "summary", "data") and isinstance(value, str):
+                    self._growing.setdefault(key, []).append(value)
+                    last.setdefault(key, "")
+                elif value is not None or key not in last:
+                    last[key] = value
+
+    @property
+    def begun(self) -> bool:
+        """Whether any detail has arrived."""
+        return bool(self._entries)
+
+    def _close(self) -> None:
+        for key, pieces in self._growing.items():
+            self._entries[-1][key] = "".join(pieces)
+        self._growing = {}
+
+    def whole(self) -> list[Any]:
+        """Return all details with their fragments concatenated."""
+        self._close()
+        return self._entries
+
+
+class ChoiceState(Struct, eq=False):
     """The content of a choice from its deltas so far.
 
     ``keys``: kind of block -> its key in the event stream. ``whole``: the server sends deltas as `message`.
     """
 
-    __slots__ = (
-        "annotations",
-        "content",
-        "details",
-        "executed",
-        "extra",
-        "index",
-        "keys",
-        "legacy",
-        "member",
-        "parts",
-        "reasoning",
-        "refusal",
-        "slots",
-        "stop",
-        "thinking",
-        "total",
-        "whole",
-    )
-
-    def __init__(self, index: int, context: Context) -> None:
-        self.index = index
-        self.content: list[str] = []
-        self.parts: list[Any] = []
-        self.reasoning: list[str] = []
-        self.member = "reasoning_content"
-        self.thinking: dict[str, Any] = {}  # members of Mistral's thinking parts except the text
-        self.details = Details()
-        self.refusal: list[str] = []
-        self.annotations: list[Any] = []
-        self.executed: dict[Any, Any] = {}
-        self.legacy: CallRouter | None = None
-        self.slots = CallRouter(context)
-        self.stop: str | None = None
-        self.extra: dict[str, Any] = {}
-        self.keys: dict[str, int] = {}
-        self.total = 0
-        self.whole = False
+    index: int
+    calls: CallRouter
+    content: list[str] = []
+    parts: list[Any] = []
+    reasoning: list[str] = []
+    member: str = "reasoning_content"
+    thinking: dict[str, Any] = {}  # members of Mistral's thinking parts except the text
+    details: ReasoningDetails = field(default_factory=ReasoningDetails)
+    refusal: list[str] = []
+    annotations: list[Any] = []
+    executed: dict[str, Any] = {}
+    functions: CallRouter | None = None
+    stop: str | None = None
+    extra: dict[str, Any] = {}
+    keys: dict[str, int] = {}
+    block_count: int = 0
+    whole: bool = False
 
     def unsaid(self, message: ChatMessage) -> ChatMessage:
         """Return a `message` without the content that the deltas already contained; Perplexity repeats all of it.
 
-        Calls are removed as well; `repeats` handles them.
+        Calls are removed as well; `matched` handles them.
         """
         thought = bool(self.reasoning)
         return replace(
@@ -75,13 +99,13 @@ class ChoiceState:
             annotations=None if self.annotations else message.annotations,
         )
 
-    def functions(self) -> list[Function]:
+    def function_calls(self) -> list[Function]:
         """Return the calls that arrived as `function_call`."""
-        calls = [] if self.legacy is None else self.legacy.calls(Doubts())
+        calls = [] if self.functions is None else self.functions.calls(Doubts())
         return [call.function for call in calls if call.function is not None]
 
     def message(self, doubts: Doubts) -> ChatMessage:
-        """Return the message from the deltas, without `functions`. Doubtful calls are added to ``doubts``."""
+        """Return the message from the deltas, without `function_calls`. Doubtful calls are added to ``doubts``."""
         content: Any = "".join(self.content)
         reasoning = "".join(self.reasoning)
         parts = list(self.parts)
@@ -91,7 +115,7 @@ class ChoiceState:
             content = [*parts, {"type": "text", "text": content}] if content else parts
         return ChatMessage(
             content=content,
-            tool_calls=self.slots.calls(doubts),
+            tool_calls=self.calls.calls(doubts),
             refusal="".join(self.refusal),
             reasoning=reasoning if self.member == "reasoning" else None,
             reasoning_content=reasoning if self.member == "reasoning_content" else None,
@@ -99,3 +123,66 @@ class ChoiceState:
             executed_tools=list(self.executed.values()),
             annotations=self.annotations,
         )
+
+
+class RepeatedCall(Struct):
+    """One call of a `message`."""
+
+    id: str | None
+    name: str | None
+    text: str
+    kind: str
+    extra: dict[str, Any] | None
+
+
+def matched(streamed: list[CallState], calls: list[RepeatedCall]) -> list[CallState | None]:
+    """Return for each call the streamed call that it repeats, None if there is none.
+
+    A match has the same id and name, or else the same name and arguments. Failing both, it has the same name, its
+    arguments are a prefix of the call's, and one of the two has no id.
+    """
+    matches: list[CallState | None] = [None] * len(calls)
+    left = streamed
+    for key in (_identity, _value, _name):
+        waiting = [place for place, slot in enumerate(matches) if slot is None]
+        if not waiting or not left:
+            break
+        by_key: dict[Any, list[CallState]] = {}
+        for slot in reversed(left):
+            if (named := key(slot)) is not None:
+                by_key.setdefault(named, []).append(slot)
+        for place in waiting:
+            call = calls[place]
+            same = by_key.get(key(call))
+            if same and (key is not _name or _may_become(same[-1], call)):
+                matches[place] = same.pop()
+        taken = {slot.order for slot in matches if slot is not None}
+        left = [slot for slot in left if slot.order not in taken]
+    return matches
+
+
+def differs(slot: CallState, text: str) -> bool:
+    """Whether ``text`` differs from the streamed arguments; a prefix of them and an equal JSON value do not."""
+    return not slot.text.startswith(text) and _by_value(slot.text) != _by_value(text)
+
+
+def _identity(call: CallState | RepeatedCall) -> Any:
+    return (call.id, call.name) if call.id else None
+
+
+def _value(call: CallState | RepeatedCall) -> Any:
+    return (call.name, _by_value(call.text)) if call.text.strip() else None
+
+
+def _name(call: CallState | RepeatedCall) -> Any:
+    return call.name
+
+
+def _may_become(slot: CallState, call: RepeatedCall) -> bool:
+    return not (slot.id and call.id) and (not slot.said or call.text.startswith(slot.text))
+
+
+def _by_value(text: str) -> str:
+    from ...arguments import by_value  # imported lazily
+
+    return by_value(text)

@@ -6,11 +6,12 @@ from typing import Any
 
 from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
 from ..call_builder import CallBuilder
-from ..decode_context import Context, first_int, read_whole
+from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
+from ..usage import UsageMembers, read_usage
 from .blocks import Conversion, CustomTools, convert
 from .schema import Body, CustomToolCall, carry_body
 
@@ -61,18 +62,9 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
             stop = Stop("unknown", raw)  # the response was cut off; it did not stop for its calls
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
-    response = Response(
-        context.wire,
-        context.provider,
-        body.id,
-        body.model,
-        [Choice(0, blocks, stop)],
-        usage(body.usage),
-        error,
-        complete,
-        carry_body(body),
+    return context.response(
+        body.id, body.model, [Choice(0, blocks, stop)], usage(body.usage), error, complete, carry_body(body)
     )
-    return response.with_findings(context.findings) if context.findings else response
 
 
 def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
@@ -121,38 +113,14 @@ def custom_tools(context: Context, body: Body) -> CustomTools | None:
     return CustomTools(frozenset(name for name in named if isinstance(name, str)))
 
 
+_USAGE = UsageMembers(
+    ("input_tokens", "prompt_tokens"),
+    ("output_tokens", "completion_tokens"),
+    "input_tokens_details",
+    "output_tokens_details",
+)
+
+
 def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Return the canonical usage; None if there is none.
-
-    Output tokens include reasoning as documented. If `total_tokens` shows that they do not, reasoning is added.
-    """
-    if not figures:
-        return None
-    get = figures.get
-    given, output = get("input_tokens"), get("output_tokens")
-    read, wrote = get("input_tokens_details"), get("output_tokens_details")
-    if type(read) is dict is type(wrote) and type(given) is int is type(output):
-        cached, written, reasoning = (
-            read.get("cached_tokens"),
-            read.get("cache_write_tokens"),
-            wrote.get("reasoning_tokens"),
-        )
-        known = type(cached) is int is type(reasoning) and (written is None or type(written) is int)
-        if known and (not reasoning or get("total_tokens") != given + output + reasoning):
-            return Usage(given, output, reasoning, cached, written, figures)
-    return _dialect_usage(figures)
-
-
-def _dialect_usage(figures: dict[str, Any]) -> Usage:
-    read, wrote = figures.get("input_tokens_details"), figures.get("output_tokens_details")
-    read = read if isinstance(read, dict) else {}
-    wrote = wrote if isinstance(wrote, dict) else {}
-    given = first_int(figures, "input_tokens", "prompt_tokens")
-    output = first_int(figures, "output_tokens", "completion_tokens")
-    reasoning = first_int(wrote, "reasoning_tokens")
-    spoken = None if output is None or given is None else given + output
-    if reasoning and spoken is not None and first_int(figures, "total_tokens") == spoken + reasoning:
-        output = (output or 0) + reasoning
-    return Usage(
-        given, output, reasoning, first_int(read, "cached_tokens"), first_int(read, "cache_write_tokens"), figures
-    )
+    """Return the canonical usage; None if there is none."""
+    return read_usage(figures, _USAGE)

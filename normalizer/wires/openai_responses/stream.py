@@ -365,8 +365,7 @@ class Stream(StreamBase):
         opened = [self._items[index] for index in sorted(self._items)]
         streamed = [assembled(each, ended, each is opened[-1], context.find) for each in opened]
         complete = body is not None and self._error is None
-        if not complete and self._error is None:
-            context.find("stream-incomplete")
+        self._report_incomplete(complete)
         if body is None:
             body = self._beginning()
         if self._error is not None:

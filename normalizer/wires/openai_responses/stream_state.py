@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ... import json_codec
 from ...arguments import by_value, parse
@@ -40,31 +41,28 @@ _NOTHING = frozenset(("", "{}", "null"))
 _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
 
-class ItemState:
+class ItemState(Struct, eq=False):
     """One output item while it arrives.
 
     ``grown``: fragments by (part, index of the part). ``whole``: complete texts from `done` events, by the same key.
     ``keys``: block keys in the event stream, by the same key. ``done``: whether the item has ended.
     """
 
-    __slots__ = ("done", "doubtful", "filled", "grown", "implied", "item", "keys", "late", "strayed", "whole")
-
-    def __init__(self, item: Wire) -> None:
-        self.item: Any = item
-        self.grown: dict[tuple[str, int], list[str]] = {}
-        self.whole: dict[tuple[str, int], str] = {}
-        self.keys: dict[tuple[str, int], int] = {}
-        self.done = False
-        #: whether the end of the item had no arguments, so that the streamed ones count
-        self.filled = False
-        #: whether fragments came after the end of the item
-        self.late = False
-        #: whether its events came under the index of another item
-        self.strayed = False
-        #: whether it began with a fragment and no event has announced it yet
-        self.implied = False
-        #: whether arguments came that may belong to it or to another call
-        self.doubtful = False
+    item: Any
+    grown: dict[tuple[str, int], list[str]] = {}
+    whole: dict[tuple[str, int], str] = {}
+    keys: dict[tuple[str, int], int] = {}
+    done: bool = False
+    #: whether the end of the item had no arguments, so that the streamed ones count
+    filled: bool = False
+    #: whether fragments came after the end of the item
+    late: bool = False
+    #: whether its events came under the index of another item
+    strayed: bool = False
+    #: whether it began with a fragment and no event has announced it yet
+    implied: bool = False
+    #: whether arguments came that may belong to it or to another call
+    doubtful: bool = False
 
     def asked(self) -> str:
         """Return the argument text so far."""

@@ -30,18 +30,11 @@ def decode(data: bytes, context: Context) -> Response:
         context.find("stream-incomplete", "the last output has no finish reason")
     extra = rest(message, "id", "model", "outputs", "usage")
     keep_unknown(context, message, extra)
-    response = Response(
-        context.wire,
-        context.provider or "xai",
-        message.id or None,
-        message.model or None,
-        choices(context, outputs, message.id, complete),
-        usage(message.usage),
-        None,
-        complete,
-        extra,
+    context.provider = context.provider or "xai"
+    built = choices(context, outputs, message.id, complete)
+    return context.response(
+        message.id or None, message.model or None, built, usage(message.usage), None, complete, extra
     )
-    return response.with_findings(context.findings)
 
 
 def whole(output: Any, context: Context, by_id: dict[str, CallState]) -> Output:

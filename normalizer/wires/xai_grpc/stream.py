@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop
 from ..decode_context import Context
-from ..stop_reason import failed
 from ..stream_base import StreamBase
 from .blocks import Output, choices, finished, usage
 from .decode import called, keep_unknown
@@ -19,35 +20,20 @@ from .schema import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, st
 from .stream_state import Call, CallState
 
 
-class _OutputState:
+class _OutputState(Struct, eq=False):
     """An output of a stream in progress."""
 
-    __slots__ = (
-        "by_id",
-        "calls",
-        "citations",
-        "content",
-        "encrypted",
-        "extra",
-        "finish",
-        "index",
-        "keys",
-        "reasoning",
-        "role",
-    )
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.role = 0
-        self.finish = 0
-        self.content: list[str] = []
-        self.reasoning: list[str] = []
-        self.encrypted: list[str] = []
-        self.citations: list[Any] = []
-        self.calls: list[CallState] = []
-        self.by_id: dict[str, CallState] = {}
-        self.extra: dict[str, Any] = {}
-        self.keys: dict[str, int] = {}
+    index: int
+    role: int = 0
+    finish: int = 0
+    content: list[str] = []
+    reasoning: list[str] = []
+    encrypted: list[str] = []
+    citations: list[Any] = []
+    calls: list[CallState] = []
+    by_id: dict[str, CallState] = {}
+    extra: dict[str, Any] = {}
+    keys: dict[str, int] = {}
 
 
 class Stream(StreamBase):
@@ -199,20 +185,10 @@ class Stream(StreamBase):
             for opened in sorted(self._outputs.values(), key=lambda o: o.index)
         ]
         complete = finished(context, outputs) and self._error is None
-        if not complete and self._error is None:
-            context.find("stream-incomplete")
+        self._report_incomplete(complete)
+        context.provider = context.provider or "xai"
         made = choices(context, outputs, self._id, complete)
-        return Response(
-            context.wire,
-            context.provider or "xai",
-            self._id or None,
-            self._model or None,
-            made if self._error is None else failed(made),
-            self._usage,
-            self._error,
-            complete,
-            self._extra,
-        ).with_findings(context.findings)
+        return self._response(self._id or None, self._model or None, made, self._usage, complete, self._extra)
 
 
 def _shown(call: Call) -> str:
