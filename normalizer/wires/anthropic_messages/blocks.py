@@ -17,17 +17,7 @@ from ...model import (
 from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..usage import first_int
-from .schema import (
-    RESULTS,
-    Compaction,
-    McpToolUseBlock,
-    RedactedThinkingBlock,
-    ResultBlock,
-    ServerToolUseBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from . import schema as s
 
 #: Canonical tools of server tools that have another name.
 _TOOLS = {
@@ -44,24 +34,24 @@ def convert(builder: CallBuilder, wire: Wire, place: int, cut: bool, text: str |
     ``place``: index of the canonical block. ``cut``: the response was cut inside this block. ``text``: the streamed
     argument text of a call; if None, the arguments are in its ``input``.
     """
-    if type(wire) is TextBlock:
+    if type(wire) is s.TextBlock:
         return Text(wire.text, wire.citations or [], wire.extra_ or {})
-    if type(wire) is ToolUseBlock:
+    if type(wire) is s.ToolUseBlock:
         return _tool_use(builder, wire, place, cut, text)
-    if type(wire) is ThinkingBlock:
+    if type(wire) is s.ThinkingBlock:
         return Reasoning(wire.thinking, wire.signature, extra=wire.extra_ or {})
-    if type(wire) is RedactedThinkingBlock:
+    if type(wire) is s.RedactedThinkingBlock:
         return Reasoning("", None, wire.data, True, wire.extra_ or {})
-    if type(wire) is ServerToolUseBlock or type(wire) is McpToolUseBlock:
+    if type(wire) is s.ServerToolUseBlock or type(wire) is s.McpToolUseBlock:
         return _server_use(wire, text)
-    if type(wire) is Compaction:
+    if type(wire) is s.Compaction:
         return _compaction(wire)
     if type(wire) is Unknown:
         return Opaque(wire.wire_type, wire.raw, wire.extra_ or {})
     return _result(wire)
 
 
-def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> ToolCall | None:
+def usual_call(seen: dict[str, tuple[str | None, str]], block: s.ToolUseBlock) -> ToolCall | None:
     """Convert a regular client call, as nearly all are. Returns None if the call needs `convert`.
 
     ``seen``: the calls of the builder. Only valid without declared names and for a body that was not respelled.
@@ -80,7 +70,7 @@ def usual_call(seen: dict[str, tuple[str | None, str]], block: ToolUseBlock) -> 
     return ToolCall(id, name, arguments, text, "complete", "function", None, None, block.caller)
 
 
-def _tool_use(builder: CallBuilder, block: ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
+def _tool_use(builder: CallBuilder, block: s.ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
     if text is None:
         given = len(memoryview(block.input)) > 0
         text = exact_text(block.input) if given else ""
@@ -98,7 +88,7 @@ def _server_use(block: Any, text: str | None) -> ServerToolCall:
     if text is None:
         text = exact_text(block.input) if memoryview(block.input) else ""
     extra = dict(block.extra_ or {})
-    if type(block) is McpToolUseBlock:
+    if type(block) is s.McpToolUseBlock:
         tool = "mcp"
         extra["server_name"] = block.server_name
     else:
@@ -108,7 +98,7 @@ def _server_use(block: Any, text: str | None) -> ServerToolCall:
     return ServerToolCall(block.id or "", tool, block.name or "", text, None, extra)
 
 
-def _compaction(block: Compaction) -> Reasoning:
+def _compaction(block: s.Compaction) -> Reasoning:
     """Convert a summary that replaces older turns. It is model state to send back, not text for the user."""
     extra = {"type": "compaction", **(block.extra_ or {})}
     if block.tool_changes is not None:
@@ -120,8 +110,8 @@ def _result(block: Wire) -> ServerToolResult:
     content = getattr(block, "content", None)
     kind = content.get("type") if isinstance(content, dict) else None
     failed = getattr(block, "is_error", None) is True or (isinstance(kind, str) and kind.endswith("_error"))
-    call_id = block.tool_use_id if isinstance(block, ResultBlock) else None
-    return ServerToolResult(call_id or "", RESULTS[type(block)], failed, raw_object(block))
+    call_id = block.tool_use_id if isinstance(block, s.ResultBlock) else None
+    return ServerToolResult(call_id or "", s.RESULTS[type(block)], failed, raw_object(block))
 
 
 def usage(figures: dict[str, Any] | None) -> Usage | None:

@@ -18,38 +18,22 @@ from ..schema import Reader, Unknown, Wire, run_reader
 from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
 from ..stream_base import StreamBase
+from . import schema as s
 from .blocks import convert, usage
 from .routing import WORDLESS, BlockRouter
-from .schema import (
-    BETWEEN,
-    Compaction,
-    Delta,
-    Event,
-    McpToolUseBlock,
-    Message,
-    Piece,
-    RedactedThinkingBlock,
-    ServerToolUseBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-    carry_delta,
-    carry_event,
-    carry_message,
-)
 from .stream_state import NO_INPUT, USES, WORDS, BlockState, add_members, spelled, words
 
 _SHOWN: dict[type[Wire], str] = {
-    TextBlock: "text",
-    ThinkingBlock: "reasoning",
-    RedactedThinkingBlock: "reasoning",
-    Compaction: "reasoning",
-    ToolUseBlock: "tool_call",
-    ServerToolUseBlock: "server_tool_call",
-    McpToolUseBlock: "server_tool_call",
+    s.TextBlock: "text",
+    s.ThinkingBlock: "reasoning",
+    s.RedactedThinkingBlock: "reasoning",
+    s.Compaction: "reasoning",
+    s.ToolUseBlock: "tool_call",
+    s.ServerToolUseBlock: "server_tool_call",
+    s.McpToolUseBlock: "server_tool_call",
     Unknown: "opaque",
 }
-_read_run = run_reader(Piece, *BETWEEN)
+_read_run = run_reader(s.Piece, *s.BETWEEN)
 #: The fast path's state without a current block: index, fragment struct, stream key and function that adds text.
 _NOWHERE: list[str] = []
 _NOTHING: tuple[Any, Any, int, Callable[[str], None]] = ("none", None, -1, _NOWHERE.append)
@@ -60,8 +44,8 @@ class Stream(StreamBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._reader = Reader(Event)
-        self._message = Message()
+        self._reader = Reader(s.Event)
+        self._message = s.Message()
         self._blocks = BlockRouter(context)
         self._usage: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
@@ -117,21 +101,21 @@ class Stream(StreamBase):
             self._end(event, out)
         elif kind == "message_stop":
             self._ended = True
-            self._extra.update(carry_event(event))  # Bedrock's invocation metrics
+            self._extra.update(s.carry_event(event))  # Bedrock's invocation metrics
         elif kind == "error" or name == "error" or kind is None:
             self.fail(json_codec.decode(data), out)
         elif kind != "ping":
             self._context.find("unknown-event", f"event {kind!r}")
             self._extra.setdefault("events", []).append(json_codec.decode(data))
 
-    def _begin(self, message: Message | None, out: list[Told]) -> None:
+    def _begin(self, message: s.Message | None, out: list[Told]) -> None:
         if message is None:
             return
         if self._message.id is not None and self._blocks.all:
             self._context.find("event-after-end", "a second message_start")
             return
         self._message = message
-        self._extra.update(carry_message(message))
+        self._extra.update(s.carry_message(message))
         self._stop = message.stop_reason or self._stop
         self._count(message.usage, out)
         for number, block in enumerate(message.content or ()):
@@ -145,7 +129,7 @@ class Stream(StreamBase):
             if told is not None:
                 out.append(UsageUpdate(told))
 
-    def _start(self, event: Event, out: list[Told]) -> None:
+    def _start(self, event: s.Event, out: list[Told]) -> None:
         block = event.content_block
         if block is None:
             return
@@ -179,7 +163,7 @@ class Stream(StreamBase):
             if text:
                 out.append(BlockDelta(0, opened.key, text))
 
-    def _delta(self, event: Event, delta: Delta, out: list[Told]) -> None:
+    def _delta(self, event: s.Event, delta: s.Delta, out: list[Told]) -> None:
         member, text = words(delta)
         beside = delta.type in WORDLESS or delta.signature is not None or delta.citation is not None
         if not (text or delta.encrypted_content or beside):
@@ -205,7 +189,7 @@ class Stream(StreamBase):
         if delta.encrypted_content:
             opened.keep("encrypted_content", delta.encrypted_content)
 
-    def _holder(self, index: int | None, delta: Delta, member: str, text: str | None) -> BlockState | None:
+    def _holder(self, index: int | None, delta: s.Delta, member: str, text: str | None) -> BlockState | None:
         """Return the block that a delta belongs to, or None for a delta of an unknown type without a block."""
         if text or delta.encrypted_content:
             self._blocks.unplaced = self._blocks.unplaced or (index is None and member == "partial_json")
@@ -215,19 +199,19 @@ class Stream(StreamBase):
             )
         return self._blocks.beside(index, delta.type)
 
-    def _unknown_delta(self, delta: Delta) -> None:
+    def _unknown_delta(self, delta: s.Delta) -> None:
         self._context.find("unknown-event", f"delta {delta.type!r}")
         self._extra.setdefault("events", []).append({"type": delta.type, **(delta.extra_ or {})})
 
-    def _end(self, event: Event, out: list[Told]) -> None:
+    def _end(self, event: s.Event, out: list[Told]) -> None:
         delta = event.delta
         if delta is not None:
             if delta.stop_reason:
                 if delta.stop_reason != self._stop:
                     out.append(ChoiceStop(0, Stop(reason_of(delta.stop_reason), delta.stop_reason)))
                 self._stop = delta.stop_reason
-            self._extra.update(carry_delta(delta))
-        self._extra.update(carry_event(event))
+            self._extra.update(s.carry_delta(delta))
+        self._extra.update(s.carry_event(event))
         self._count(event.usage, out)
 
     def finish(self) -> Response:
@@ -270,11 +254,11 @@ class Stream(StreamBase):
         text: str | None = None
         if one.signature:
             one.keep("signature", "".join(one.signature))
-        if type(block) is TextBlock:
+        if type(block) is s.TextBlock:
             block.text = said
-        elif type(block) is ThinkingBlock:
+        elif type(block) is s.ThinkingBlock:
             block.thinking = said
-        elif type(block) is Compaction:
+        elif type(block) is s.Compaction:
             block.content = said or block.content
         elif isinstance(block, USES):
             # Some servers send the whole input in the start event, with or without deltas that repeat it (XLAT-03).

@@ -8,18 +8,7 @@ from msgspec import Raw, Struct
 
 from ... import json_codec
 from ..schema import Unknown, Wire, exact_text
-from .schema import (
-    Compaction,
-    Delta,
-    InputPiece,
-    McpToolUseBlock,
-    ServerToolUseBlock,
-    TextBlock,
-    TextPiece,
-    ThinkingBlock,
-    ThinkingPiece,
-    ToolUseBlock,
-)
+from . import schema as s
 
 #: The member that contains the text of a delta, by the delta's type.
 WORDS = {
@@ -29,13 +18,13 @@ WORDS = {
     "compaction_delta": "content",
 }
 _MEMBERS = ("text", "partial_json", "thinking")
-USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+USES = (s.ToolUseBlock, s.ServerToolUseBlock, s.McpToolUseBlock)
 #: The delta member whose text belongs to a block, and the fast path's struct for such a delta.
 _TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
-    TextBlock: ("text", TextPiece),
-    ThinkingBlock: ("thinking", ThinkingPiece),
-    Compaction: ("content", None),
-    **dict.fromkeys(USES, ("partial_json", InputPiece)),
+    s.TextBlock: ("text", s.TextPiece),
+    s.ThinkingBlock: ("thinking", s.ThinkingPiece),
+    s.Compaction: ("content", None),
+    **dict.fromkeys(USES, ("partial_json", s.InputPiece)),
 }
 #: JSON texts of inputs without any argument.
 NO_INPUT = frozenset(("", "{}", "null"))
@@ -82,7 +71,7 @@ class BlockState(Struct, eq=False):
     def is_call(self, block: Wire) -> bool:
         """Report whether ``block`` is the same client call as this one, by type, id and name."""
         held = self.block
-        if not isinstance(held, ToolUseBlock) or not isinstance(block, ToolUseBlock):
+        if not isinstance(held, s.ToolUseBlock) or not isinstance(block, s.ToolUseBlock):
             return False
         return bool(held.id) and (held.id, held.name) == (block.id, block.name)
 
@@ -91,7 +80,7 @@ class BlockState(Struct, eq=False):
         return isinstance(self.block, USES) and not self.parts and spelled(self.block.input).strip() in NO_INPUT
 
 
-def words(delta: Delta) -> tuple[str, str | None]:
+def words(delta: s.Delta) -> tuple[str, str | None]:
     """Return the delta member that determines its block, and the text of the delta.
 
     `WORDS` gives the member for the delta's type. For an unknown type it is the first member with text.

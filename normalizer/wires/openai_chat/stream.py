@@ -15,32 +15,19 @@ from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, run_reader
 from ..stream_base import StreamBase
+from . import schema as s
 from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
 from .routing import CallRouter, CallState, Doubts, add_name, add_text
-from .schema import (
-    CARRIED,
-    Body,
-    Call,
-    CallPiece,
-    ChatMessage,
-    Choice,
-    DeltaPiece,
-    Function,
-    Piece,
-    carry_body,
-    carry_choice,
-    carry_message,
-)
 from .stream_state import ChoiceState, RepeatedCall, differs, matched
 
 DONE = b"[DONE]"
-_read_run = run_reader(Piece)
+_read_run = run_reader(s.Piece)
 #: After this many runs that do not fit the fast path, the server uses a dialect and the fast path is turned off.
 _PATIENCE = 8
-_MEMBERS = len(ChatMessage.__struct_fields__)
+_MEMBERS = len(s.ChatMessage.__struct_fields__)
 
 
-def _more_arguments(call_state: CallState | None, call: CallPiece) -> str | None:
+def _more_arguments(call_state: CallState | None, call: s.CallPiece) -> str | None:
     """Return the text of a fragment that only continues the arguments of an announced call; None for any other."""
     function = call.function
     if call_state is None or call_state.key < 0 or function is None or call.id is not None or function.name is not None:
@@ -56,7 +43,7 @@ class Stream(StreamBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._reader = Reader(Body)
+        self._reader = Reader(s.Body)
         self._choices: dict[int, ChoiceState] = {}
         self._is_fast = True
         self._misses = 0
@@ -110,18 +97,18 @@ class Stream(StreamBase):
                             continue
             self.take(None, data, out)
             state = None
-        for member in CARRIED:
+        for member in s.CARRIED:
             for piece in reversed(pieces):
                 if (value := getattr(piece, member)) is not None:
                     self._extra[member] = value
                     break
 
-    def _identify(self, said: Iterable[Piece | Body]) -> None:
+    def _identify(self, said: Iterable[s.Piece | s.Body]) -> None:
         """Set id and model from the first chunk that has them."""
         self._id = self._id or next((one.id for one in said if one.id), None)
         self._model = self._model or next((one.model for one in said if one.model), None)
 
-    def _continue_text(self, state: ChoiceState, delta: DeltaPiece, out: list[Event]) -> bool:
+    def _continue_text(self, state: ChoiceState, delta: s.DeltaPiece, out: list[Event]) -> bool:
         """Handle a delta that only continues text or reasoning; return False without any effect for any other."""
         text, thought = delta.content, delta.reasoning_content
         if text and thought is None:
@@ -163,7 +150,7 @@ class Stream(StreamBase):
                     self._add_message(state, choice.delta, out)
                 if choice.message is not None:
                     self._add_whole(state, choice.message, out)
-                carried = carry_choice(choice)
+                carried = s.carry_choice(choice)
                 if carried:
                     more = True
                     state.extra.update(carried)
@@ -178,7 +165,7 @@ class Stream(StreamBase):
             self._handle_unusual(name, chunk, data, out)
         if self._id is None or self._model is None:
             self._identify((chunk,))
-        self._extra.update(carry_body(chunk))
+        self._extra.update(s.carry_body(chunk))
 
     def _begin(self, index: int) -> ChoiceState:
         if len(self._choices) >= MAX_CALLS:
@@ -193,7 +180,7 @@ class Stream(StreamBase):
             if figures is not None:
                 out.append(UsageUpdate(figures))
 
-    def _end(self, state: ChoiceState, choice: Choice, out: list[Event]) -> None:
+    def _end(self, state: ChoiceState, choice: s.Choice, out: list[Event]) -> None:
         """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04)."""
         raw = choice.finish_reason
         if raw and raw != state.stop:
@@ -202,12 +189,12 @@ class Stream(StreamBase):
         if choice.error:
             self.fail(choice.error, out)
 
-    def _handle_unusual(self, name: str | None, chunk: Body, data: bytes, out: list[Event]) -> None:
+    def _handle_unusual(self, name: str | None, chunk: s.Body, data: bytes, out: list[Event]) -> None:
         """Handle a chunk with an error, or without choices and usage. Fail if it is an error in mid-stream (SSE-07)."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(json_codec.decode(data), out)
 
-    def _add_whole(self, state: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
+    def _add_whole(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
         """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""
         silent = state.block_count == 0
         if state.whole or silent:
@@ -220,9 +207,9 @@ class Stream(StreamBase):
         if message.function_call is not None and state.functions is None:
             self._add_function(state, message.function_call, out)
         elif message.function_call is not None and state.functions is not None:
-            self._merge_repeated(state, state.functions, [Call(function=message.function_call)], out)
+            self._merge_repeated(state, state.functions, [s.Call(function=message.function_call)], out)
 
-    def _merge_repeated(self, state: ChoiceState, slots: CallRouter, calls: list[Call], out: list[Event]) -> None:
+    def _merge_repeated(self, state: ChoiceState, slots: CallRouter, calls: list[s.Call], out: list[Event]) -> None:
         """Merge the calls of a `message` that follows deltas into the streamed calls.
 
         The message takes precedence over the deltas if their arguments differ. Calls that only the message contains
@@ -244,12 +231,12 @@ class Stream(StreamBase):
                 out.append(BlockReset(state.index, call_state.key, call.text))
             call_state.stray = call_state.rival = False
 
-    def _repeated(self, call: Call) -> RepeatedCall:
+    def _repeated(self, call: s.Call) -> RepeatedCall:
         call = unwrapped(call, self._context)
         name, text, kind, extra = read_call(call, self._context)
         return RepeatedCall(call.id, name, text, kind, extra)
 
-    def _add_message(self, state: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
+    def _add_message(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
         content = message.content
         if content:
             if type(content) is str:
@@ -274,7 +261,7 @@ class Stream(StreamBase):
         if astuple(message).count(None) + usual < _MEMBERS:
             self._add_rest(state, message, out)
 
-    def _add_rest(self, state: ChoiceState, message: ChatMessage, out: list[Event]) -> None:
+    def _add_rest(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
         thought = message.reasoning
         if thought and not message.reasoning_content:
             state.member = "reasoning"
@@ -293,7 +280,7 @@ class Stream(StreamBase):
                 state.executed[str(key)] = tool
         if message.annotations:
             state.annotations += message.annotations
-        carried = carry_message(message)
+        carried = s.carry_message(message)
         if carried:
             state.extra.setdefault("message", {}).update(carried)
 
@@ -326,7 +313,7 @@ class Stream(StreamBase):
             else:
                 state.parts.append(part)
 
-    def _add_call(self, state: ChoiceState, call: Call, out: list[Event]) -> None:
+    def _add_call(self, state: ChoiceState, call: s.Call, out: list[Event]) -> None:
         if call.extra_ is not None:
             call = unwrapped(call, self._context)
         function = call.function
@@ -375,7 +362,7 @@ class Stream(StreamBase):
         state.block_count += 1
         out.append(BlockStart(state.index, call_state.key, "tool_call", call_state.id, call_state.name))
 
-    def _add_function(self, state: ChoiceState, function: Function, out: list[Event]) -> None:
+    def _add_function(self, state: ChoiceState, function: s.Function, out: list[Event]) -> None:
         """Handle `function_call`, the predecessor of `tool_calls`; without name and arguments it is not a call.
 
         Some servers send several in sequence. They are separated by the rules for calls that share one index.
@@ -385,7 +372,7 @@ class Stream(StreamBase):
             return
         if state.functions is None:
             state.functions = CallRouter(self._context)
-        call_state = state.functions.route(Call(index=0), function.name or None, text)
+        call_state = state.functions.route(s.Call(index=0), function.name or None, text)
         if function.name:
             add_name(call_state, function.name, self._context)
         call_state.keep(rest)

@@ -17,18 +17,7 @@ from ..decode_context import Context
 from ..misplaced import mark_misplaced
 from ..stop_reason import CUTS, settle
 from ..xai_tools import TOOLS_OF_XAI
-from .schema import (
-    FAILED,
-    INCOMPLETE,
-    ROLE_TOOL,
-    SERVER_TOOLS,
-    STATUSES,
-    STOPS,
-    TIME_LIMIT,
-    TYPE_UNSET,
-    as_dict,
-    finish_name,
-)
+from . import schema as s
 from .stream_state import Call
 
 
@@ -64,18 +53,18 @@ def finished(context: Context, outputs: list[Output]) -> bool:
 
 def _choice(context: Context, outputs: list[Output], index: int, response_id: str, complete: bool) -> Choice:
     finish = next((output.finish for output in reversed(outputs) if output.finish), 0)
-    reason: StopReason | None = STOPS.get(finish, "unknown") if finish else None
-    if finish == TIME_LIMIT:
+    reason: StopReason | None = s.STOPS.get(finish, "unknown") if finish else None
+    if finish == s.TIME_LIMIT:
         context.find("time-limit", "", index)
     last = outputs[-1]
     cut = None
-    if last.calls and last.role != ROLE_TOOL and (reason in CUTS or not complete):
+    if last.calls and last.role != s.ROLE_TOOL and (reason in CUTS or not complete):
         cut = last.calls[-1]
     reading = _Conversion(CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs))
     extra: dict[str, Any] = {}
     for output in outputs:
         place = {"index": output.index} if len(outputs) > 1 else {}
-        if output.role == ROLE_TOOL:
+        if output.role == s.ROLE_TOOL:
             reading.results(output, place)
         else:
             reading.said(output, place)
@@ -84,7 +73,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
         if output.extra:
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
     mark_misplaced(context, index, reading.blocks, reading.strays, reading.rivals)
-    raw = finish_name(finish) if finish else None
+    raw = s.finish_name(finish) if finish else None
     return Choice(index, reading.blocks, settle(reading.builder, reason, raw), extra)
 
 
@@ -94,9 +83,9 @@ def _executed(context: Context, outputs: list[Output]) -> set[int]:
     If another output contains the call and the request declares its tool, it is a client call.
     """
     names = context.declared.names or frozenset()
-    said = {id(call) for output in outputs if output.role != ROLE_TOOL for call in output.calls if call.name in names}
-    told = [call for output in outputs if output.role == ROLE_TOOL for call in output.calls]
-    return {id(call) for call in told if call.type == TYPE_UNSET and id(call) not in said}
+    said = {id(call) for output in outputs if output.role != s.ROLE_TOOL for call in output.calls if call.name in names}
+    told = [call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls]
+    return {id(call) for call in told if call.type == s.TYPE_UNSET and id(call) not in said}
 
 
 class _Conversion(Struct):
@@ -129,7 +118,7 @@ class _Conversion(Struct):
 
     def _call(self, call: Call, place: dict[str, Any]) -> bool:
         """Add a call, and report whether xAI executes it."""
-        if call.served or id(call) in self.executed or (call.type == TYPE_UNSET and call.id in self.served):
+        if call.served or id(call) in self.executed or (call.type == s.TYPE_UNSET and call.id in self.served):
             self._served(call, place)
             return True
         if id(call) not in self.built:
@@ -146,10 +135,10 @@ class _Conversion(Struct):
         extra = {**place, **call.extra}
         if call.error:
             extra["error_message"] = call.error
-        failed = call.status == FAILED
+        failed = call.status == s.FAILED
         if failed:
-            extra["status"] = STATUSES[FAILED]
-        cut = call is self.cut or call.status == INCOMPLETE
+            extra["status"] = s.STATUSES[s.FAILED]
+        cut = call is self.cut or call.status == s.INCOMPLETE
         built = builder.build(at, call.id, call.name, call.text, extra=extra, cut=cut)
         if call.places > 1 and call.grew:
             find("index-changed", f"{call.name} ({call.id}) continues in another output", builder.choice, at)
@@ -158,7 +147,7 @@ class _Conversion(Struct):
         if failed:
             find("call-failed", f"{call.name}: {call.error}" if call.error else "", builder.choice, at)
             built = msgspec.structs.replace(built, status="invalid", arguments=None)
-        if call.type == TYPE_UNSET:
+        if call.type == s.TYPE_UNSET:
             names = builder.context.declared.names
             # The SDK maps the unset type to "invalid", and code that tests for that loses the call (SRV-11).
             if names is None or call.name in names:
@@ -180,7 +169,7 @@ class _Conversion(Struct):
             assert isinstance(earlier, ServerToolCall)
             self.blocks[known] = msgspec.structs.replace(earlier, status=_status(call))
             return
-        tool = SERVER_TOOLS.get(call.type) or (TOOLS_OF_XAI.get(call.name) if call.type == TYPE_UNSET else None)
+        tool = s.SERVER_TOOLS.get(call.type) or (TOOLS_OF_XAI.get(call.name) if call.type == s.TYPE_UNSET else None)
         if tool is None:
             tool = f"type_{call.type}"
             self.builder.context.find(
@@ -204,13 +193,13 @@ class _Conversion(Struct):
             known = self.served.get(call.id) if call.id else None
             announced = self.blocks[-1 if known is None else known]
             tool = announced.tool if isinstance(announced, ServerToolCall) else ""
-            self.blocks.append(ServerToolResult(call.id, tool, call.status == FAILED, came, dict(place)))
+            self.blocks.append(ServerToolResult(call.id, tool, call.status == s.FAILED, came, dict(place)))
         if not told and (came["content"] or len(came) > 1):
             self.blocks.append(ServerToolResult("", "", False, came, dict(place)))
 
 
 def _status(call: Call) -> str:
-    return STATUSES.get(call.status, str(call.status))
+    return s.STATUSES.get(call.status, str(call.status))
 
 
 def _came(output: Output) -> dict[str, Any]:
@@ -232,4 +221,4 @@ def usage(figures: Any) -> Usage | None:
     given, output, reasoning = figures.prompt_tokens, figures.completion_tokens, figures.reasoning_tokens
     if reasoning and figures.total_tokens == given + output + reasoning:
         output += reasoning
-    return Usage(given, output, reasoning, figures.cached_prompt_text_tokens, None, as_dict(figures))
+    return Usage(given, output, reasoning, figures.cached_prompt_text_tokens, None, s.as_dict(figures))

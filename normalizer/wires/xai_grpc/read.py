@@ -21,27 +21,14 @@ from ...conversation import (
 from ...model import Choice, Opaque, Response
 from ..decode_context import Context
 from ..write_context import REPEATED
+from . import schema as s
 from .blocks import Output, choices
 from .decode import called
 from .parts import read_parts
 from .results import read_result
-from .schema import (
-    ROLE_ASSISTANT,
-    ROLE_DEVELOPER,
-    ROLE_SYSTEM,
-    ROLE_TOOL,
-    ROLE_USER,
-    TYPE_CLIENT,
-    TYPE_UNSET,
-    WIRE,
-    as_dict,
-    is_plain,
-    request_from,
-    rest,
-)
 from .tools import read_choice, read_tool
 
-_CLIENT = (TYPE_CLIENT, TYPE_UNSET)
+_CLIENT = (s.TYPE_CLIENT, s.TYPE_UNSET)
 
 
 def read(body: Any, provider: str | None) -> Request:
@@ -49,10 +36,10 @@ def read(body: Any, provider: str | None) -> Request:
 
     ``provider``: the provider that the request is for. Raises MalformedBody if the body is not such a message.
     """
-    message = request_from(body)
+    message = s.request_from(body)
     choice = message.tool_choice if message.HasField("tool_choice") else None
     return Request(
-        WIRE,
+        s.WIRE,
         message.model or None,
         _History(provider or "xai").read(message.messages),
         [read_tool(tool) for tool in message.tools],
@@ -60,7 +47,7 @@ def read(body: Any, provider: str | None) -> Request:
         message.parallel_tool_calls if message.HasField("parallel_tool_calls") else None,
         message.previous_response_id or None,
         provider,
-        rest(
+        s.rest(
             message,
             *("messages", "model", "tools", "tool_choice", "parallel_tool_calls"),
             *(("previous_response_id",) if message.previous_response_id else ()),
@@ -87,20 +74,20 @@ class _History:
     def read(self, messages: Any) -> list[Message]:
         for message in messages:
             role = message.role
-            if role == ROLE_ASSISTANT or (role == ROLE_TOOL and self._server_output(message)):
+            if role == s.ROLE_ASSISTANT or (role == s.ROLE_TOOL and self._server_output(message)):
                 self._said.append(message)
                 continue
             self._close()
-            if role == ROLE_TOOL:
+            if role == s.ROLE_TOOL:
                 self._result(message)
-            elif role == ROLE_USER and not message.encrypted_content and not message.tool_calls:
-                self._turns.append(User(read_parts(message.content), is_plain(message.content), _extra(message)))
-            elif role in (ROLE_SYSTEM, ROLE_DEVELOPER):
-                name = "system" if role == ROLE_SYSTEM else "developer"
-                parts, plain = read_parts(message.content), is_plain(message.content)
+            elif role == s.ROLE_USER and not message.encrypted_content and not message.tool_calls:
+                self._turns.append(User(read_parts(message.content), s.is_plain(message.content), _extra(message)))
+            elif role in (s.ROLE_SYSTEM, s.ROLE_DEVELOPER):
+                name = "system" if role == s.ROLE_SYSTEM else "developer"
+                parts, plain = read_parts(message.content), s.is_plain(message.content)
                 self._turns.append(System(parts, name, plain, _extra(message)))
             else:
-                self._turns.append(RawItem(WIRE, as_dict(message)))
+                self._turns.append(RawItem(s.WIRE, s.as_dict(message)))
         self._close()
         return self._turns
 
@@ -119,11 +106,11 @@ class _History:
         """Convert the pending messages to one assistant turn."""
         if not self._said:
             return
-        context = Context(WIRE, self._provider)
+        context = Context(s.WIRE, self._provider)
         outputs = [_output(context, index, message, self._said) for index, message in enumerate(self._said)]
         # The salt keeps synthetic ids of different turns apart.
         (choice,) = choices(context, outputs, f"turn {len(self._turns)}", True)
-        response = Response(WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
+        response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
         self._turns.append(Assistant(response.with_findings(context.findings)))
         self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
         self._names = {call.id: call.name for call in choice.calls}
@@ -135,7 +122,7 @@ class _History:
         id = message.tool_call_id
         extra = _extra(message, "tool_call_id")
         if not (id or self._open):
-            self._turns.append(RawItem(WIRE, as_dict(message)))
+            self._turns.append(RawItem(s.WIRE, s.as_dict(message)))
             return
         for place, (wired, canonical) in enumerate(self._open):
             if not id or id == wired:
@@ -159,10 +146,10 @@ class _History:
 def _output(context: Context, index: int, message: Any, said: list[Any]) -> Output:
     """Convert a message of the history back to the output that it came from."""
     calls = [called(context, call) for call in message.tool_calls]
-    if not calls and message.role == ROLE_TOOL:
+    if not calls and message.role == s.ROLE_TOOL:
         calls = [called(context, call) for m in said for call in m.tool_calls if call.id == message.tool_call_id][:1]
     texts = [part.text for part in message.content if part.WhichOneof("content") == "text"]
-    extra = rest(message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id")
+    extra = s.rest(message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id")
     if len(texts) > 1:
         extra["content"] = texts
     return Output(
@@ -184,9 +171,9 @@ def _with_parts(choice: Choice, said: list[Any]) -> Choice:
         for part in message.content:
             if part.WhichOneof("content") != "text":
                 place = {"index": index} if len(said) > 1 else {}
-                choice.blocks.append(Opaque(part.WhichOneof("content") or "", as_dict(part), place))
+                choice.blocks.append(Opaque(part.WhichOneof("content") or "", s.as_dict(part), place))
     return choice
 
 
 def _extra(message: Any, *represented: str) -> dict[str, Any]:
-    return rest(message, "role", "content", *represented)
+    return s.rest(message, "role", "content", *represented)

@@ -14,9 +14,9 @@ from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, Usa
 from ...model import Response, Stop
 from ..decode_context import Context
 from ..stream_base import StreamBase
+from . import schema as s
 from .blocks import Output, choices, finished, usage
 from .decode import called, keep_unknown
-from .schema import ROLE_TOOL, STOPS, as_dict, chunk_from, finish_name, rest, status_from
 from .stream_state import Call, CallState
 
 
@@ -55,11 +55,11 @@ class Stream(StreamBase):
 
         Raises MalformedBody if the bytes are neither.
         """
-        ended = status_from(data)
+        ended = s.status_from(data)
         if ended is not None:
             self.fail(ended, out)
             return
-        chunk = chunk_from(data)
+        chunk = s.chunk_from(data)
         self._id = self._id or chunk.id
         self._model = self._model or chunk.model
         for delta in chunk.outputs:
@@ -71,7 +71,7 @@ class Stream(StreamBase):
         if figures is not None:
             self._usage = figures
             out.append(UsageUpdate(figures))
-        extra = rest(chunk, "id", "model", "outputs", "usage")
+        extra = s.rest(chunk, "id", "model", "outputs", "usage")
         citations = extra.pop("citations", None)
         if citations:
             self._extra.setdefault("citations", []).extend(citations)
@@ -89,17 +89,17 @@ class Stream(StreamBase):
             opened.encrypted.append(delta.encrypted_content)
         if delta.content:
             opened.content.append(delta.content)
-            if opened.role != ROLE_TOOL:
+            if opened.role != s.ROLE_TOOL:
                 self._say(opened, "text", delta.content, out)
-        opened.citations.extend(as_dict(citation) for citation in delta.citations)
+        opened.citations.extend(s.as_dict(citation) for citation in delta.citations)
         for call in delta.tool_calls:
             self._call(opened, called(self._context, call), out)
         if output.finish_reason:
             if output.finish_reason != opened.finish:
-                reason = STOPS.get(output.finish_reason, "unknown")
-                out.append(ChoiceStop(self._choice(opened), Stop(reason, finish_name(output.finish_reason))))
+                reason = s.STOPS.get(output.finish_reason, "unknown")
+                out.append(ChoiceStop(self._choice(opened), Stop(reason, s.finish_name(output.finish_reason))))
             opened.finish = output.finish_reason
-        opened.extra.update(rest(output, "finish_reason", "index", "delta"))
+        opened.extra.update(s.rest(output, "finish_reason", "index", "delta"))
         keep_unknown(self._context, output, opened.extra)
         keep_unknown(self._context, delta, opened.extra)
 
@@ -129,7 +129,7 @@ class Stream(StreamBase):
             self._unfinished.append(grown)
             if call.id:
                 opened.by_id[call.id] = self._by_id[self._choice(opened), call.id] = grown
-            if opened.role != ROLE_TOOL:
+            if opened.role != s.ROLE_TOOL:
                 key = self._key(opened, _shown(call), out, call.id or f"#{len(opened.calls)}", call.name)
                 if call.text:
                     out.append(BlockDelta(self._choice(opened), key, call.text))

@@ -18,18 +18,10 @@ from ..surrogates import SurrogateReplacer, is_encodable
 from ..write_context import REPEATED, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from ..xai_tools import RESERVED_ON_GRPC
+from . import schema as s
 from .parts import with_content, write_content
 from .request_params import write_params
 from .results import regular_results, write_results
-from .schema import (
-    ROLE_DEVELOPER,
-    ROLE_SYSTEM,
-    ROLE_USER,
-    WIRE,
-    GetCompletionsRequest,
-    ProtoMessage,
-    parse_dict,
-)
 from .tools import write_tools
 from .write_assistant import AssistantWriter
 
@@ -48,7 +40,7 @@ class Writer(WriterBase):
     def __init__(self, request: Request, provider: str | None) -> None:
         self._continues = request.previous_response_id is not None  # whether xAI stores messages before these
         basis = None if self._continues else (request.wire, provider)
-        super().__init__(request, WriteContext(request, WIRE, provider, IDS, NAMES), basis)
+        super().__init__(request, WriteContext(request, s.WIRE, provider, IDS, NAMES), basis)
         self._assistant = AssistantWriter(self._context)
         self._begun = b""  # serialized messages that precede those of the body
         self._body: Any = None
@@ -85,9 +77,9 @@ class Writer(WriterBase):
 
     def _build(self) -> Any:
         """Return the body with all messages so far."""
-        more = GetCompletionsRequest(messages=self._written)
+        more = s.GetCompletionsRequest(messages=self._written)
         if self._body is None and self._begun:
-            self._body = GetCompletionsRequest.FromString(self._begun)
+            self._body = s.GetCompletionsRequest.FromString(self._begun)
         if self._body is None:
             self._body = more
         else:
@@ -142,20 +134,20 @@ class Writer(WriterBase):
             self._written += written
 
     def _write_user(self, message: User) -> None:
-        self._write_spoken(message, ROLE_USER)
+        self._write_spoken(message, s.ROLE_USER)
 
     def _write_system(self, message: System) -> None:
-        self._write_spoken(message, ROLE_DEVELOPER if message.role == "developer" else ROLE_SYSTEM)
+        self._write_spoken(message, s.ROLE_DEVELOPER if message.role == "developer" else s.ROLE_SYSTEM)
 
     def _write_spoken(self, message: User | System, role: int) -> None:
-        written = ProtoMessage(role=role, content=write_content(message.parts, self._context))
+        written = s.ProtoMessage(role=role, content=write_content(message.parts, self._context))
         if extra := self._context.kept_extra(message.extra):
-            parse_dict({**extra, **extra.get(REPEATED, {})}, written)
+            s.parse_dict({**extra, **extra.get(REPEATED, {})}, written)
         self._written.append(with_content(written))
 
     def _write_raw(self, item: RawItem) -> None:
-        if item.wire == WIRE:
-            self._written.append(parse_dict(item.raw, ProtoMessage()))
+        if item.wire == s.WIRE:
+            self._written.append(s.parse_dict(item.raw, s.ProtoMessage()))
         else:
             self._context.lose("opaque", f"an item of {item.wire} was left out")
 
@@ -164,11 +156,11 @@ class Writer(WriterBase):
 
 
 def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": ROLE_USER, "content": [{"text": text}]} if is_encodable(text) else None
+    return {"role": s.ROLE_USER, "content": [{"text": text}]} if is_encodable(text) else None
 
 
 def _is_response(message: Message, id: str | None) -> bool:
-    return isinstance(message, Assistant) and message.response.id == id and message.response.wire == WIRE
+    return isinstance(message, Assistant) and message.response.id == id and message.response.wire == s.WIRE
 
 
 write = Writer.write

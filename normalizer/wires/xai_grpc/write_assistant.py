@@ -9,25 +9,11 @@ from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..surrogates import is_encodable
 from ..write_context import WriteContext
-from . import schema
-from .schema import (
-    FAILED,
-    INCOMPLETE,
-    ROLE_ASSISTANT,
-    ROLE_TOOL,
-    SERVER_TYPES,
-    STATUSES,
-    TYPE_CLIENT,
-    WIRE,
-    Content,
-    FunctionCall,
-    ProtoMessage,
-    parse_dict,
-)
+from . import schema as s
 
 COMPLETED = 1
 _INDEX = {"index"}
-_STATUS_NUMBERS = {word: number for number, word in STATUSES.items()}
+_STATUS_NUMBERS = {word: number for number, word in s.STATUSES.items()}
 _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
 
 
@@ -47,7 +33,7 @@ class AssistantWriter:
         choices = response.choices
         if message.extra or not choices or not (blocks := choices[0].blocks):
             return None
-        own = response.wire == WIRE
+        own = response.wire == s.WIRE
         index = blocks[0].extra
         if own and (choices[0].extra or (index and index.keys() != _INDEX)):
             return None
@@ -67,16 +53,16 @@ class AssistantWriter:
                 if name is None:
                     name = self._context.name(block.name)
                 function = {"name": name, "arguments": block.arguments_text or ("" if own else "{}")}
-                status = INCOMPLETE if block.status == "truncated" else COMPLETED
+                status = s.INCOMPLETE if block.status == "truncated" else COMPLETED
                 call_ids.append(id)
-                calls.append({"id": id, "type": TYPE_CLIENT, "status": status, "function": function})
+                calls.append({"id": id, "type": s.TYPE_CLIENT, "status": status, "function": function})
             elif type(block) is Text and block.text and not (text or calls or block.annotations):
                 text = block.text
                 if not is_encodable(text) or (block.extra and not own):
                     return None
             else:
                 return None
-        written = {"role": ROLE_ASSISTANT, "content": [{"text": text}]}
+        written = {"role": s.ROLE_ASSISTANT, "content": [{"text": text}]}
         if calls:
             written["tool_calls"] = calls
         return [written]
@@ -90,24 +76,24 @@ class AssistantWriter:
             self._context.lose("empty", "an assistant message without content was left out")
             return []
         choice = response.choices[0]
-        if response.wire != WIRE:
+        if response.wire != s.WIRE:
             return _ForeignMessages(self).write(choice.blocks)
         written = self._own(choice.blocks, choice.extra.get("outputs") or {})
-        return written or [ProtoMessage(role=ROLE_ASSISTANT, content=[Content(text="")])]
+        return written or [s.ProtoMessage(role=s.ROLE_ASSISTANT, content=[s.Content(text="")])]
 
     def call(self, call: ToolCall, text: str) -> Any:
         """Return a client call. ``text``: its argument text."""
         context = self._context
         id = self.ids[call.id] = context.id(call.id)
-        made = schema.ToolCall(
+        made = s.ToolCall(
             id=id,
-            type=TYPE_CLIENT,
-            status=INCOMPLETE if call.status == "truncated" else COMPLETED,
-            function=FunctionCall(name=context.name(call.name), arguments=text),
+            type=s.TYPE_CLIENT,
+            status=s.INCOMPLETE if call.status == "truncated" else COMPLETED,
+            function=s.FunctionCall(name=context.name(call.name), arguments=text),
         )
         if call.extra:
-            if call.extra.get("status") == STATUSES[FAILED]:
-                made.status = FAILED
+            if call.extra.get("status") == s.STATUSES[s.FAILED]:
+                made.status = s.FAILED
             if call.extra.get("error_message"):
                 made.error_message = call.extra["error_message"]
         return made
@@ -128,7 +114,7 @@ class AssistantWriter:
             if current is None or index != place or (index is None and not _takes(current, kind)):
                 if current is not None:
                     _complete(current, output_extras, place)
-                current = ProtoMessage(role=ROLE_TOOL if kind is ServerToolResult else ROLE_ASSISTANT)
+                current = s.ProtoMessage(role=s.ROLE_TOOL if kind is ServerToolResult else s.ROLE_ASSISTANT)
                 place = index
                 messages.append(current)
             self._add(current, block, served)
@@ -138,7 +124,7 @@ class AssistantWriter:
 
     def _add(self, message: Any, block: Block, served: dict[str, ServerToolCall]) -> None:
         if isinstance(block, Text):
-            message.content.append(Content(text=block.text))
+            message.content.append(s.Content(text=block.text))
         elif isinstance(block, Reasoning):
             if block.text:
                 message.reasoning_content = block.text
@@ -151,9 +137,9 @@ class AssistantWriter:
         elif isinstance(block, ServerToolResult):
             _result(message, block, served.get(block.call_id))
         elif isinstance(block, Refusal):
-            message.content.append(Content(text=block.text))
+            message.content.append(s.Content(text=block.text))
         elif isinstance(block, Opaque) and isinstance(block.raw, dict):
-            message.content.append(parse_dict(block.raw, Content()))
+            message.content.append(s.parse_dict(block.raw, s.Content()))
 
 
 class _ForeignMessages:
@@ -183,13 +169,13 @@ class _ForeignMessages:
             lose("empty", "an assistant message was left out: none of its blocks can be represented")
         for message in self._messages:
             if not message.content:
-                message.content.append(Content(text=""))
+                message.content.append(s.Content(text=""))
         return self._messages
 
     def _current(self, new: bool = False) -> Any:
         """Return the last message, or a new one if there is none or ``new``."""
         if new or not self._messages:
-            self._messages.append(ProtoMessage(role=ROLE_ASSISTANT))
+            self._messages.append(s.ProtoMessage(role=s.ROLE_ASSISTANT))
         return self._messages[-1]
 
     def _text(self, block: Text | Refusal, index: int) -> None:
@@ -202,7 +188,7 @@ class _ForeignMessages:
             message = self._current()
             if message.tool_calls:
                 self._context.lose("order", "text after a call was moved before it", index)
-            message.content.append(Content(text=block.text))
+            message.content.append(s.Content(text=block.text))
 
     def _reasoning(self, block: Reasoning, index: int) -> None:
         if block.signature or block.encrypted or not block.text:
@@ -231,7 +217,7 @@ class _ForeignMessages:
 
 def _takes(message: Any, kind: type[Block]) -> bool:
     """Report whether a block of this kind belongs to the same message, if its output index is not known."""
-    if message.role == ROLE_TOOL or kind is ServerToolResult:
+    if message.role == s.ROLE_TOOL or kind is ServerToolResult:
         return False
     if kind is Reasoning:
         return not (message.content or message.tool_calls or message.reasoning_content or message.encrypted_content)
@@ -246,7 +232,7 @@ def _complete(message: Any, output_extras: dict[str, Any], place: int | None) ->
     ``output_extras``: the outputs' extra members, by index.
     """
     if not message.content:
-        message.content.append(Content(text=""))
+        message.content.append(s.Content(text=""))
     output = output_extras.get(str(place or 0))
     if not output:
         return
@@ -254,21 +240,21 @@ def _complete(message: Any, output_extras: dict[str, Any], place: int | None) ->
         message.name = output["name"]
     texts = output.get("content")
     if isinstance(texts, list) and "".join(texts) == message.content[0].text:
-        parts = [Content(text=text) for text in texts] + list(message.content[1:])
+        parts = [s.Content(text=text) for text in texts] + list(message.content[1:])
         del message.content[:]
         message.content.extend(parts)
 
 
 def _server_call(call: ServerToolCall) -> Any:
-    type_number = SERVER_TYPES.get(call.tool)
+    type_number = s.SERVER_TYPES.get(call.tool)
     if type_number is None:
         tail = call.tool.removeprefix("type_")
         type_number = int(tail) if tail.isdecimal() else 0
-    made = schema.ToolCall(
+    made = s.ToolCall(
         id=call.id,
         type=type_number,
         status=_STATUS_NUMBERS.get(call.status or "", COMPLETED),
-        function=FunctionCall(name=call.name, arguments=call.arguments_text),
+        function=s.FunctionCall(name=call.name, arguments=call.arguments_text),
     )
     if call.extra.get("error_message"):
         made.error_message = call.extra["error_message"]
@@ -284,7 +270,7 @@ def _result(message: Any, result: ServerToolResult, call: ServerToolCall | None)
     if message.content or message.encrypted_content:
         return  # a second call of the same output
     raw = result.raw if isinstance(result.raw, dict) else {}
-    message.content.append(Content(text=raw.get("content") or ""))
+    message.content.append(s.Content(text=raw.get("content") or ""))
     if raw.get("encrypted_content"):
         message.encrypted_content = raw["encrypted_content"]
     if raw.get("reasoning_content"):
