@@ -27,7 +27,7 @@ from toolparity.normalizer.wires import stop_words
 from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_blocks
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
-from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_assembly
+from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_stream_state
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
@@ -128,7 +128,9 @@ def test_a_raw_event_of_anthropic_is_no_unknown_event(union: Any) -> None:
 def test_every_delta_of_anthropic_is_named(union: Any) -> None:
     deltas = {tag for model in sdk_types.models(union) for tag in sdk_types.tags(model)}
     expect_none(
-        unnamed(deltas, anthropic_assembly.WORDS.keys() | anthropic_routing.WORDLESS.keys(), "anthropic_messages")
+        unnamed(
+            deltas, anthropic_stream_state.TEXT_MEMBERS.keys() | anthropic_routing.WORDLESS.keys(), "anthropic_messages"
+        )
     )
 
 

@@ -137,13 +137,15 @@ class CallBuilder(Struct, gc=False):
         import zlib
 
         digest = zlib.crc32((self.response_id or "").encode("utf-8", "replace"))
-        made = f"call_{digest:08x}_{self.choice}_{len(self.seen)}"
-        while made in self.seen:
-            made += "x"
-        self.seen[made] = (None, "")
+        synthetic = f"call_{digest:08x}_{self.choice}_{len(self.seen)}"
+        while synthetic in self.seen:
+            synthetic += "x"
+        self.seen[synthetic] = (None, "")
         if id:
             extra["id"] = id
-            self.context.find("id-duplicate", f"two calls with the id {id!r}; this one is {made}", self.choice, block)
+            self.context.find(
+                "id-duplicate", f"two calls with the id {id!r}; this one is {synthetic}", self.choice, block
+            )
         else:
-            self.context.find("id-missing", f"no id on the wire; this call is {made}", self.choice, block)
-        return made
+            self.context.find("id-missing", f"no id on the wire; this call is {synthetic}", self.choice, block)
+        return synthetic

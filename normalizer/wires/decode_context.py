@@ -42,7 +42,7 @@ class Context(Struct, gc=False):
     findings: list[Finding] = []
     respelled: bool = False
     counts: dict[str, int] | None = None
-    told: set[str] | None = None
+    reported: set[str] | None = None
 
     def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
         """Add a finding. If there are more than `MANY` of one code, the last one counts the rest.
@@ -56,21 +56,21 @@ class Context(Struct, gc=False):
             self.findings.append(finding(code, message, choice, block))
             return
         findings = self.findings
-        for place in range(len(findings) - 1, -1, -1):
-            if findings[place].code == code:
-                findings[place] = finding(code, f"{code}: {number - MANY + 1} more")
+        for index in range(len(findings) - 1, -1, -1):
+            if findings[index].code == code:
+                findings[index] = finding(code, f"{code}: {number - MANY + 1} more")
                 return
 
     def find_once(self, code: str, message: str = "") -> None:
         """Add a finding unless one with the same message (or code, without a message) was added here before."""
         key = message or code
-        if self.told is None:
-            self.told = set()
-        if key not in self.told:
-            self.told.add(key)
+        if self.reported is None:
+            self.reported = set()
+        if key not in self.reported:
+            self.reported.add(key)
             self.find(code, message)
 
-    def take(self, notes: list[Note]) -> None:
+    def report_notes(self, notes: list[Note]) -> None:
         """Convert a schema reader's notes into findings, one per path without list indexes, and clear the list."""
         for note in notes:
             self.find_once(note.kind, f"{note.kind}: {re.sub(_INDEXES, '[]', note.path)}")
@@ -106,7 +106,7 @@ def read_whole(reader: Reader[S], data: bytes, context: Context) -> S:
     except UNFIT:
         notes: list[Note] = []
         body = reader.read_leniently(data, notes)
-        context.take(notes)
+        context.report_notes(notes)
         try:
             data.decode()
         except UnicodeDecodeError as error:

@@ -36,23 +36,27 @@ def mark_misplaced(
     call. ``rivals``: calls that these fragments may belong to instead. ``doubted``: calls whose arguments may have
     gone to another call.
     """
-    bare = {place for place, block in enumerate(blocks) if type(block) is ToolCall and _lacks(context, block)}
-    if not bare and not strays:
+    without_arguments = {
+        index for index, block in enumerate(blocks) if type(block) is ToolCall and _lacks(context, block)
+    }
+    if not without_arguments and not strays:
         return
-    misplaced = {place for place in doubted if place in bare}
-    if any(_has_too_much(block, place in strays) for place, block in enumerate(blocks)):
-        misplaced |= bare
-    lacking = {place for place in rivals if _is_unfinished(blocks[place], place in bare)} if strays else set()
+    misplaced = {index for index in doubted if index in without_arguments}
+    if any(_has_too_much(block, index in strays) for index, block in enumerate(blocks)):
+        misplaced |= without_arguments
+    lacking = (
+        {index for index in rivals if _is_unfinished(blocks[index], index in without_arguments)} if strays else set()
+    )
     if lacking:
         misplaced |= lacking | strays
-    if bare - misplaced:
-        misplaced |= _spoken(context, choice, blocks, bare - misplaced)
-    for place in sorted(misplaced):
-        block = blocks[place]
+    if without_arguments - misplaced:
+        misplaced |= _spoken(context, choice, blocks, without_arguments - misplaced)
+    for index in sorted(misplaced):
+        block = blocks[index]
         if type(block) is ToolCall and block.status == "complete":
             message = f"{block.name} ({block.id}): arguments were sent for the wrong call"
-            context.find("arguments-misplaced", message, choice, place)
-            blocks[place] = replace(block, status="truncated", arguments=None)
+            context.find("arguments-misplaced", message, choice, index)
+            blocks[index] = replace(block, status="truncated", arguments=None)
 
 
 def _lacks(context: Context, call: ToolCall) -> bool:
@@ -101,33 +105,33 @@ def _is_unfinished(block: Block, bare: bool) -> bool:
     return type(block) is ServerToolCall and not block.arguments_text.strip()
 
 
-def _spoken(context: Context, choice: int, blocks: list[Block], bare: set[int]) -> set[int]:
+def _spoken(context: Context, choice: int, blocks: list[Block], without_arguments: set[int]) -> set[int]:
     """Return the calls whose arguments are in the text: a JSON object with all members that the tool requires.
 
     If the request does not show that, the text may be a message to the user. The call then only gets the finding
     `arguments-in-text`.
     """
-    spoken = _objects("".join(block.text for block in blocks if type(block) is Text))
-    found = set()
-    for place in sorted(bare if spoken else ()):
-        call = blocks[place]
+    objects = _objects("".join(block.text for block in blocks if type(block) is Text))
+    in_text = set()
+    for index in sorted(without_arguments if objects else ()):
+        call = blocks[index]
         assert type(call) is ToolCall
         required = (schema_of(context, call.name) or {}).get("required")
         names = set(map(str, required)) if isinstance(required, list) else None
-        if names and any(names <= value.keys() for value in spoken):
-            found.add(place)
+        if names and any(names <= value.keys() for value in objects):
+            in_text.add(index)
         else:
             message = f"{call.name} ({call.id}) has no arguments, and the text is a JSON object"
-            context.find("arguments-in-text", message, choice, place)
-    return found
+            context.find("arguments-in-text", message, choice, index)
+    return in_text
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
     """Return the non-empty JSON objects that a text consists of; none if it contains anything but JSON objects."""
     text = text.strip()
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     if text[:1] != "{" or text[-1:] != "}":
-        return found
+        return objects
     read = json.JSONDecoder().raw_decode
     at = 0
     while at < len(text):
@@ -138,7 +142,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
         if not isinstance(value, dict):
             return []
         if value:
-            found.append(value)
+            objects.append(value)
         while text[at : at + 1].isspace():
             at += 1
-    return found
+    return objects

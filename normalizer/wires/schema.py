@@ -266,13 +266,13 @@ def _fit(value: Any, spec: _Field, path: str, notes: list[Note]) -> tuple[bool, 
 def _fit_items(items: Sequence[Any], spec: _Field, path: str, notes: list[Note]) -> list[Any]:
     fitted = []
     for number, item in enumerate(items):
-        where = f"{path}[{number}]"
+        item_path = f"{path}[{number}]"
         if spec.kind == "many":
-            result: Wire | None = _fit_tagged(item, spec.structs, where, notes)
+            result: Wire | None = _fit_tagged(item, spec.structs, item_path, notes)
         else:
-            result = _fit_struct(item, spec.structs[0], where, notes)
+            result = _fit_struct(item, spec.structs[0], item_path, notes)
         if result is None:
-            notes.append(Note("wrong-type", where))
+            notes.append(Note("wrong-type", item_path))
             if not _is_null(item):
                 fitted.append(
                     Unknown(wire_type="", raw=plain(item))
@@ -311,10 +311,10 @@ def _fit_leaf(value: Any, annotation: Any) -> tuple[bool, Any]:
         return False, None
 
 
-def _number(given: Any, annotation: Any) -> int | None:
+def _number(text: Any, annotation: Any) -> int | None:
     """Return the number in a text where an int belongs, as in ``"index": "1"``. The text stays in ``extra_``."""
-    spelled = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 10
-    return int(given) if spelled and int in _flatten(annotation) else None
+    spelled = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 10
+    return int(text) if spelled and int in _flatten(annotation) else None
 
 
 def _is_null(value: Any) -> bool:

@@ -289,5 +289,5 @@ def _part(raw: str) -> StopReason:
 
 def _gravest(reasons: Iterable[StopReason]) -> StopReason:
     """Return the first reason that forbids running calls, else the first known one, else "unknown"."""
-    given = [reason for reason in reasons if reason != "unknown"]
-    return next((reason for reason in given if reason in DEAD_STOPS), given[0] if given else "unknown")
+    known = [reason for reason in reasons if reason != "unknown"]
+    return next((reason for reason in known if reason in DEAD_STOPS), known[0] if known else "unknown")

@@ -22,7 +22,7 @@ from .write_context import WriteContext
 
 #: MessagePack checks strings like JSON does, and is faster because it copies them without escaping.
 _encode = msgspec.msgpack.Encoder().encode
-_HALF = re.compile("[\ud800-\udfff]")
+_LONE = re.compile("[\ud800-\udfff]")
 #: Fields that `SurrogateReplacer` skips: ids and names get an alias elsewhere, and parsed arguments are never sent.
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
     ToolCall: frozenset(("id", "name", "arguments")),
@@ -45,28 +45,28 @@ def is_encodable(text: str) -> bool:
 
 def replace_in_messages(messages: list[Any], start: int, context: WriteContext) -> None:
     """Fix the messages from index ``start`` on that UTF-8 cannot encode, in place, and report a loss for each."""
-    if _is_sayable(messages[start:] if start else messages):
+    if _is_encodable(messages[start:] if start else messages):
         return
-    for place in range(start, len(messages)):
+    for index in range(start, len(messages)):
         replacer = SurrogateReplacer()
-        messages[place] = replacer.clean(messages[place])
+        messages[index] = replacer.clean(messages[index])
         if replacer.replaced:
-            context.lose("corrupt-text", f"half surrogate pairs in message {place} became U+FFFD")
+            context.lose("corrupt-text", f"lone surrogates in message {index} became U+FFFD")
 
 
-def replace_beside(body: dict[str, Any], messages: str, context: WriteContext) -> dict[str, Any]:
+def replace_in_members(body: dict[str, Any], messages: str, context: WriteContext) -> dict[str, Any]:
     """Return the body with all members but ``messages`` encodable as UTF-8, and report a loss if any changed."""
-    beside = {name: value for name, value in body.items() if name != messages}
-    if _is_sayable(beside):
+    others = {name: value for name, value in body.items() if name != messages}
+    if _is_encodable(others):
         return body
     replacer = SurrogateReplacer()
-    cleaned: dict[str, Any] = replacer.clean(beside)
+    cleaned: dict[str, Any] = replacer.clean(others)
     if replacer.replaced:
-        context.lose("corrupt-text", "half surrogate pairs beside the messages became U+FFFD")
+        context.lose("corrupt-text", "lone surrogates outside of the messages became U+FFFD")
     return {**cleaned, messages: body[messages]} if messages in body else cleaned
 
 
-def _is_sayable(value: Any) -> bool:
+def _is_encodable(value: Any) -> bool:
     """Report whether UTF-8 can encode all texts of a JSON value. This check is fast; False may be a false alarm."""
     try:
         _encode(value)
@@ -121,7 +121,7 @@ class SurrogateReplacer:
         if is_encodable(text):
             return text
         self.replaced = True
-        return _HALF.sub("\ufffd", text)
+        return _LONE.sub("\ufffd", text)
 
     def _struct(self, value: Struct) -> Struct:
         changed: dict[str, Any] = {}
@@ -130,8 +130,8 @@ class SurrogateReplacer:
             if name in known:
                 continue
             before = getattr(value, name)
-            told = isinstance(value, ToolCall) and name == "arguments_text"
-            after = self._arguments(value) if told else self._clean(before)  # type: ignore[arg-type]
+            is_arguments = isinstance(value, ToolCall) and name == "arguments_text"
+            after = self._arguments(value) if is_arguments else self._clean(before)  # type: ignore[arg-type]
             if after is not before:
                 changed[name] = after
         return replace(value, **changed) if changed else value
@@ -144,8 +144,8 @@ class SurrogateReplacer:
 
 
 def _escaped(text: str) -> str:
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return _LONE.sub(lambda surrogate: f"\\u{ord(surrogate[0]):04x}", text)
 
 
-def _same(items: Any, others: Any) -> bool:
-    return all(one is other for one, other in zip(items, others, strict=True))
+def _same(items: Any, originals: Any) -> bool:
+    return all(item is original for item, original in zip(items, originals, strict=True))

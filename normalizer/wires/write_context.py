@@ -104,9 +104,9 @@ class WriteContext:
         self.message: int | None = None
         self._id_style = ids
         #: whether the target accepts an id unchanged
-        self.takes_id = re.compile(ids.pattern).fullmatch
+        self.accepts_id = re.compile(ids.pattern).fullmatch
         #: canonical name -> name on the wire, for the names so far
-        self.named: dict[str, str] = {}
+        self.known_names: dict[str, str] = {}
         self._name_style = names
         self._takes_name = re.compile(names.pattern).fullmatch
 
@@ -114,7 +114,7 @@ class WriteContext:
         """Return an independent copy, for another request that begins with the same turns."""
         other = shallow_copy(self)
         other.losses, other.repairs = self.losses[:], self.repairs[:]
-        other.ids, other.names, other.named = self.ids.copy(), self.names.copy(), self.named.copy()
+        other.ids, other.names, other.known_names = self.ids.copy(), self.names.copy(), self.known_names.copy()
         return other
 
     def encoded(self, body: Any) -> Encoded:
@@ -149,44 +149,44 @@ class WriteContext:
 
     def id(self, canonical: str) -> str:
         """Return the id on the wire: unchanged if the target accepts it, else an alias made from it alone."""
-        if self.takes_id(canonical):
+        if self.accepts_id(canonical):
             return canonical
         style = self._id_style
         if style.length < 20:
-            made = digest(canonical, style.length)
+            alias = digest(canonical, style.length)
         else:
             tail = digest(canonical, 12)
-            kept = re.sub(style.alphabet, "_", canonical)[: style.length - len(tail) - 1]
-            made = f"{kept}_{tail}"
-            if not self.takes_id(made):
-                made = f"{style.prefix}{tail}"
-        self.ids[made] = canonical
-        return made
+            readable = re.sub(style.alphabet, "_", canonical)[: style.length - len(tail) - 1]
+            alias = f"{readable}_{tail}"
+            if not self.accepts_id(alias):
+                alias = f"{style.prefix}{tail}"
+        self.ids[alias] = canonical
+        return alias
 
     def name(self, canonical: str) -> str:
         """Return the tool name on the wire: unchanged if the target accepts it, else an alias made from it alone."""
-        known = self.named.get(canonical)
+        known = self.known_names.get(canonical)
         if known is not None:
             return known
         style = self._name_style
-        made = canonical
+        alias = canonical
         if canonical in style.reserved or not self._takes_name(canonical):
             tail = digest(canonical, 8)
-            kept = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
-            made = f"{kept}_{tail}"
-            self.names[made] = canonical
-        self.named[canonical] = made
-        return made
+            readable = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
+            alias = f"{readable}_{tail}"
+            self.names[alias] = canonical
+        self.known_names[canonical] = alias
+        return alias
 
 
 def digest(text: str, length: int) -> str:
     """Return a deterministic base-62 digest of a text, of ``length`` letters and digits."""
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
-    made = []
+    characters = []
     for _ in range(length):
         number, rest = divmod(number, 62)
-        made.append(_BASE62[rest])
-    return "".join(made)
+        characters.append(_BASE62[rest])
+    return "".join(characters)
 
 
 def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[str, Any]:
@@ -200,7 +200,7 @@ REPEATED = "repeated"
 AS_WRITTEN = "as_written"
 HINTS = frozenset((AS_WRITTEN, "behind", "instructions", "legacy_functions", REPEATED))
 #: Hints, and members with a wire's internal data: positions, item ids, statuses.
-_BOOKS = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions", "behind"}
+_BOOKKEEPING = HINTS | {"id", "index", "item_id", "output_index", "member", "status", "legacy_functions", "behind"}
 #: Members of a tool result that canonical fields also represent. A `name` in its ``extra`` is not its tool's name.
 OF_RESULTS = ("tool_call_id", "content")
 
@@ -213,7 +213,7 @@ def unrepresented(extra: dict[str, Any], *known: str) -> list[str]:
     return [
         key
         for key, value in extra.items()
-        if key not in _BOOKS and key not in known and value is not None and value not in ("", [], {})
+        if key not in _BOOKKEEPING and key not in known and value is not None and value not in ("", [], {})
     ]
 
 

@@ -28,16 +28,16 @@ _TOOLS = {
 }
 
 
-def convert(builder: CallBuilder, wire: Wire, place: int, cut: bool, text: str | None = None) -> Block | None:
+def convert(builder: CallBuilder, wire: Wire, index: int, cut: bool, text: str | None = None) -> Block | None:
     """Convert a content block to a canonical block. Returns None if it repeats an earlier call.
 
-    ``place``: index of the canonical block. ``cut``: the response was cut inside this block. ``text``: the streamed
+    ``index``: index of the canonical block. ``cut``: the response was cut inside this block. ``text``: the streamed
     argument text of a call; if None, the arguments are in its ``input``.
     """
     if type(wire) is s.TextBlock:
         return Text(wire.text, wire.citations or [], wire.extra_ or {})
     if type(wire) is s.ToolUseBlock:
-        return _tool_use(builder, wire, place, cut, text)
+        return _tool_use(builder, wire, index, cut, text)
     if type(wire) is s.ThinkingBlock:
         return Reasoning(wire.thinking, wire.signature, extra=wire.extra_ or {})
     if type(wire) is s.RedactedThinkingBlock:
@@ -70,18 +70,18 @@ def usual_call(seen: dict[str, tuple[str | None, str]], block: s.ToolUseBlock) -
     return ToolCall(id, name, arguments, text, "complete", "function", None, None, block.caller)
 
 
-def _tool_use(builder: CallBuilder, block: s.ToolUseBlock, place: int, cut: bool, text: str | None) -> Block | None:
+def _tool_use(builder: CallBuilder, block: s.ToolUseBlock, index: int, cut: bool, text: str | None) -> Block | None:
     if text is None:
-        given = len(memoryview(block.input)) > 0
-        text = exact_text(block.input) if given else ""
-        if given and builder.context.respelled:
-            builder.context.find("arguments-respelled", "", builder.choice, place)
+        has_input = len(memoryview(block.input)) > 0
+        text = exact_text(block.input) if has_input else ""
+        if has_input and builder.context.respelled:
+            builder.context.find("arguments-respelled", "", builder.choice, index)
     if block.id in builder.seen and builder.repeats(block.id, block.name, text):
         return None
     extra: dict[str, Any] | None = block.extra_
     if block.toolset_name is not None:
         extra = {**(extra or {}), "toolset_name": block.toolset_name}
-    return builder.build(place, block.id, block.name, text, caller=block.caller, extra=extra, cut=cut)
+    return builder.build(index, block.id, block.name, text, caller=block.caller, extra=extra, cut=cut)
 
 
 def _server_use(block: Any, text: str | None) -> ServerToolCall:
@@ -119,14 +119,14 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     if not figures:
         return None
     get = figures.get
-    given, output = get("input_tokens"), get("output_tokens")
+    input, output = get("input_tokens"), get("output_tokens")
     read, written = get("cache_read_input_tokens"), get("cache_creation_input_tokens")
     details = get("output_tokens_details")
-    if type(given) is int is type(output) and type(read) is int is type(written) and details is None:
-        return Usage(given + read + written, output, None, read, written, figures)
-    given, output = first_int(figures, "input_tokens"), first_int(figures, "output_tokens")
+    if type(input) is int is type(output) and type(read) is int is type(written) and details is None:
+        return Usage(input + read + written, output, None, read, written, figures)
+    input, output = first_int(figures, "input_tokens"), first_int(figures, "output_tokens")
     read, written = first_int(figures, "cache_read_input_tokens"), first_int(figures, "cache_creation_input_tokens")
-    thought = first_int(details, "thinking_tokens") if isinstance(details, dict) else None
-    if given is not None:
-        given += (read or 0) + (written or 0)
-    return Usage(given, output, thought, read, written, figures)
+    reasoning = first_int(details, "thinking_tokens") if isinstance(details, dict) else None
+    if input is not None:
+        input += (read or 0) + (written or 0)
+    return Usage(input, output, reasoning, read, written, figures)

@@ -138,8 +138,8 @@ def _source(part: MediaPart, context: WriteContext) -> dict[str, Any] | None:
         accepted = kind == "application/pdf"
         if kind is not None and kind.startswith("text/"):
             try:
-                words = base64.b64decode(part.data).decode("utf-8", "surrogatepass")
+                text = base64.b64decode(part.data).decode("utf-8", "surrogatepass")
             except (binascii.Error, UnicodeDecodeError):
                 return None
-            return {"type": "text", "media_type": "text/plain", "data": words}
+            return {"type": "text", "media_type": "text/plain", "data": text}
     return {"type": "base64", "media_type": kind, "data": part.data} if accepted or context.own else None

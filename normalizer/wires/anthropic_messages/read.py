@@ -50,32 +50,32 @@ def read(body: Any, provider: str | None = None) -> Request:
     respelled = not isinstance(body, (bytes, bytearray, str))
     data = _bytes(body)
     try:
-        given = json_codec.decode(data)
+        request = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
         raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
-    if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
+    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         raise MalformedBody("not a request of the Messages API: it has no list of messages", body=body)
-    reading = _History(provider, respelled)
-    if given.get("system"):
-        reading.messages.append(_system(given["system"], {}))
-    for message, content in zip(given["messages"], _exact(data, given["messages"]), strict=True):
-        reading.message(message, content)
-    reading.close()
-    choice, parallel = read_choice(given.get("tool_choice"))
-    tools, model = given.get("tools"), given.get("model")
+    history = _History(provider, respelled)
+    if request.get("system"):
+        history.messages.append(_system(request["system"], {}))
+    for message, content in zip(request["messages"], _exact(data, request["messages"]), strict=True):
+        history.message(message, content)
+    history.close()
+    choice, parallel = read_choice(request.get("tool_choice"))
+    tools, model = request.get("tools"), request.get("model")
     represented = [member for member in _REPRESENTED if member != "tools" or isinstance(tools, list)]
     if not isinstance(model, str):
         represented.remove("model")
     return Request(
         WIRE,
         model if isinstance(model, str) else None,
-        reading.messages,
+        history.messages,
         [read_tool(tool) for tool in tools] if isinstance(tools, list) else [],
         choice,
         parallel,
         None,
         provider,
-        rest(given, *represented),
+        rest(request, *represented),
     )
 
 
@@ -103,46 +103,46 @@ class _History:
         self.messages: list[Message] = []
         self._provider = provider
         self._respelled = respelled
-        self._said: list[tuple[dict[str, Any], bytes]] = []
+        self._pending: list[tuple[dict[str, Any], bytes]] = []
         self._calls: list[tuple[str, ToolCall]] = []  # calls of the last assistant turn, with their ids on the wire
 
     def message(self, message: Any, content: bytes) -> None:
         """Add the next message. ``content``: the bytes of its content."""
         role = message.get("role") if isinstance(message, dict) else None
-        held = message.get("content") if isinstance(message, dict) else None
-        if role == "assistant" and isinstance(held, (str, list)):
-            if self._said and not any(kind_of(block) == "tool_use" for block in self._said[-1][0]["content"]):
+        blocks = message.get("content") if isinstance(message, dict) else None
+        if role == "assistant" and isinstance(blocks, (str, list)):
+            if self._pending and not any(kind_of(block) == "tool_use" for block in self._pending[-1][0]["content"]):
                 self.close()
-            self._said.append((message, content))
+            self._pending.append((message, content))
             return
         self.close()
         extra = rest(message, "role", "content") if isinstance(message, dict) else {}
         if role == "system":
-            self.messages.append(_system(held, extra))
-        elif role == "user" and isinstance(held, str):
-            self.messages.append(User(read_parts(held), extra=extra))
-        elif role == "user" and isinstance(held, list):
-            self._user(held, extra)
+            self.messages.append(_system(blocks, extra))
+        elif role == "user" and isinstance(blocks, str):
+            self.messages.append(User(read_parts(blocks), extra=extra))
+        elif role == "user" and isinstance(blocks, list):
+            self._user(blocks, extra)
         else:
             self.messages.append(RawItem(WIRE, message))
 
     def close(self) -> None:
         """Convert the pending assistant messages to one turn."""
-        said, self._said = self._said, []
-        if not said:
+        pending, self._pending = self._pending, []
+        if not pending:
             return
-        extra = {key: value for message, _ in said for key, value in rest(message, "role", "content").items()}
+        extra = {key: value for message, _ in pending for key, value in rest(message, "role", "content").items()}
         context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
-        content = _joined(said)
+        content = _concatenated(pending)
         try:
             answer = decode(b'{"content":' + content + b"}", context)
         except MalformedBody:
-            self.messages.extend(RawItem(WIRE, message) for message, _ in said)
+            self.messages.extend(RawItem(WIRE, message) for message, _ in pending)
             return
         response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
-        wired = {id for message, _ in said for id in _ids(message["content"])}
+        wire_ids = {id for message, _ in pending for id in _ids(message["content"])}
         named = ((call.extra.get("id", call.id), call) for call in response.calls)
-        self._calls = [(id if isinstance(id, str) and id in wired else "", call) for id, call in named]
+        self._calls = [(id if isinstance(id, str) and id in wire_ids else "", call) for id, call in named]
         self.messages.append(Assistant(response, extra))
 
     def _user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
@@ -159,13 +159,13 @@ class _History:
             self.messages.append(User(read_parts(others), plain=False, extra=extra))
 
 
-def _joined(said: list[tuple[dict[str, Any], bytes]]) -> bytes:
-    if len(said) == 1 and isinstance(said[0][0]["content"], list):
-        return said[0][1]
+def _concatenated(pending: list[tuple[dict[str, Any], bytes]]) -> bytes:
+    if len(pending) == 1 and isinstance(pending[0][0]["content"], list):
+        return pending[0][1]
     blocks: list[Any] = []
-    for message, _ in said:
-        held = message["content"]
-        blocks += [{"type": "text", "text": held}] if isinstance(held, str) else held
+    for message, _ in pending:
+        content = message["content"]
+        blocks += [{"type": "text", "text": content}] if isinstance(content, str) else content
     return json_codec.encode(blocks)
 
 

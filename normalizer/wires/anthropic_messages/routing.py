@@ -35,42 +35,42 @@ class BlockRouter:
         self._context = context
         self.all: list[BlockState] = []
         #: the last block of each index
-        self.under: dict[int, BlockState] = {}
-        self._astray = False
+        self.by_index: dict[int, BlockState] = {}
+        self._has_misplaced = False
         #: whether arguments came without an index
-        self.unplaced = False
+        self.has_unplaced = False
         self._doubted = 0  # number of blocks when the last misplaced arguments came
-        self._again: list[BlockState] = []  # blocks whose start repeats the call of another block
+        self._repeated_starts: list[BlockState] = []  # blocks whose start repeats the call of another block
 
     def begin(self, block: Wire, index: int | None) -> BlockState:
         """Add the block of a start event, and return it.
 
         If earlier deltas implied a block of this type with this index, that block gets the start's data instead.
         """
-        place = len(self.all) if index is None else index
-        held = self.under.get(place)
-        opened = BlockState(block, place, len(self.all), held)
-        if held is not None and held.implied and held.takes == opened.takes:
+        key_index = len(self.all) if index is None else index
+        held = self.by_index.get(key_index)
+        state = BlockState(block, key_index, len(self.all), held)
+        if held is not None and held.implied and held.takes == state.takes:
             held.become(block)
             held.implied = False
             return held
         if held is not None:
-            self._context.find("index-reused", f"a second content block under index {place}")
+            self._context.find("index-reused", f"a second content block under index {key_index}")
         first = self.at(index)
         if first is not None and first.is_call(block):
-            opened.first = first.first or first
-            self._again.append(opened)
-        self.all.append(opened)
-        self.under[place] = opened
-        return opened
+            state.first = first.first or first
+            self._repeated_starts.append(state)
+        self.all.append(state)
+        self.by_index[key_index] = state
+        return state
 
     def at(self, index: int | None) -> BlockState | None:
         """Return the last block of an index, or the last block of all if ``index`` is None; None if there is none."""
         if index is None:
             return self.all[-1] if self.all else None
-        return self.under.get(index)
+        return self.by_index.get(index)
 
-    def holder(self, index: int | None, kind: str | None, member: str) -> BlockState:
+    def block_for_text(self, index: int | None, kind: str | None, member: str) -> BlockState:
         """Return the block for text whose index has no block, or a block of another type, and report it if misplaced.
 
         ``kind``: the type of the delta. ``member``: the delta member with the text. If no block fits, the result is a
@@ -82,25 +82,28 @@ class BlockRouter:
             if earlier.fits(member):
                 return earlier  # an earlier block with the same index accepts this text
             earlier = earlier.before
-        where = "where no block was started" if placed is None else f"which is a {_type(placed.block)} block"
-        self._context.find_once("delta-misplaced", f"{kind} under index {index}, {where}")
-        found = None
+        location = "where no block was started" if placed is None else f"which is a {_type(placed.block)} block"
+        self._context.find_once("delta-misplaced", f"{kind} under index {index}, {location}")
+        state = None
         if placed is not None:
             placed.doubtful = True
-            found = next((one for one in reversed(self.all) if one.takes == member and not one.stopped), None)
+            state = next(
+                (candidate for candidate in reversed(self.all) if candidate.takes == member and not candidate.stopped),
+                None,
+            )
         if member == "partial_json":
-            self._astray = True
-            for one in self.all[self._doubted :]:
-                one.doubtful = one.doubtful or not one.stopped
+            self._has_misplaced = True
+            for candidate in self.all[self._doubted :]:
+                candidate.doubtful = candidate.doubtful or not candidate.stopped
             self._doubted = len(self.all)
-            if found is None and placed is not None:
-                found = next((one for one in reversed(self.all) if one.asks_nothing()), None)
-        if found is None:
+            if state is None and placed is not None:
+                state = next((candidate for candidate in reversed(self.all) if candidate.has_no_arguments()), None)
+        if state is None:
             return self._imply(_IMPLIED[member](), index, placed)
-        found.doubtful = found.doubtful or member == "partial_json"
-        return found
+        state.doubtful = state.doubtful or member == "partial_json"
+        return state
 
-    def beside(self, index: int | None, kind: str | None) -> BlockState | None:
+    def block_for_wordless(self, index: int | None, kind: str | None) -> BlockState | None:
         """Return the block for a signature or citation: the block of its index, of the matching type if possible.
 
         ``kind``: the type of the delta.
@@ -109,38 +112,38 @@ class BlockRouter:
         wanted = WORDLESS.get(kind or "")
         if wanted is None or (placed is not None and type(placed.block) is wanted):
             return placed
-        for one in reversed(self.all):
-            if one.implied and one.index == index and type(one.block) is wanted:
-                return one
+        for candidate in reversed(self.all):
+            if candidate.implied and candidate.index == index and type(candidate.block) is wanted:
+                return candidate
         return placed or self._imply(wanted(), index, None)
 
     def _imply(self, block: Wire, index: int | None, placed: BlockState | None) -> BlockState:
-        place = len(self.all) if index is None else index
-        opened = BlockState(block, place, len(self.all), None, True)
-        opened.doubtful = True
-        self.all.append(opened)
+        key_index = len(self.all) if index is None else index
+        state = BlockState(block, key_index, len(self.all), None, True)
+        state.doubtful = True
+        self.all.append(state)
         if placed is None:
-            self.under[place] = opened
-        return opened
+            self.by_index[key_index] = state
+        return state
 
     def in_order(self) -> list[BlockState]:
         """Return the blocks by index, or in order of their starts if two have the same index or repeat a call.
 
         Blocks that only repeat the start of another call are left out.
         """
-        if len(self.under) == len(self.all) and not self._again:
-            return sorted(self.all, key=lambda one: one.index)
+        if len(self.by_index) == len(self.all) and not self._repeated_starts:
+            return sorted(self.all, key=lambda state: state.index)
         repeats = self._repeats()
-        return [one for one in self.all if one.key not in repeats]
+        return [state for state in self.all if state.key not in repeats]
 
     def _repeats(self) -> set[int]:
         """Return the keys of blocks that repeat another block's call without arguments (ID-12), with findings."""
         repeats: set[int] = set()
-        for again in self._again:
-            one = again.first if again.first is not None and not again.asks_nothing() else again
-            if one.asks_nothing() and one.key not in repeats:
-                repeats.add(one.key)
-                self._context.find("duplicate-call", f"{one.block.name} ({one.block.id}) was started twice", 0)
+        for again in self._repeated_starts:
+            repeat = again.first if again.first is not None and not again.has_no_arguments() else again
+            if repeat.has_no_arguments() and repeat.key not in repeats:
+                repeats.add(repeat.key)
+                self._context.find("duplicate-call", f"{repeat.block.name} ({repeat.block.id}) was started twice", 0)
         return repeats
 
     def doubted(self, built: Iterable[tuple[BlockState, Block]]) -> set[int]:
@@ -148,19 +151,20 @@ class BlockRouter:
 
         ``built``: the blocks of the stream with their canonical blocks.
         """
-        calls = [(one, block) for one, block in built if type(block) is ToolCall]
-        bare = {one.key for one, _ in calls if one.asks_nothing()}
-        if not bare and not self._astray:
-            return bare
-        mixed = ("arguments-glued", "arguments-invalid") if self.unplaced else ("arguments-glued",)
-        surplus = self._astray or any(
+        calls = [(state, block) for state, block in built if type(block) is ToolCall]
+        without_arguments = {state.key for state, _ in calls if state.has_no_arguments()}
+        if not without_arguments and not self._has_misplaced:
+            return without_arguments
+        mixed = ("arguments-glued", "arguments-invalid") if self.has_unplaced else ("arguments-glued",)
+        surplus = self._has_misplaced or any(
             isinstance(block, (ToolCall, ServerToolCall)) and parse(block.arguments_text).code in mixed
             for _, block in built
         )
         return {
-            one.key
-            for one, _ in calls
-            if (one.key in bare and (surplus or one.doubtful)) or (self._astray and one.doubtful)
+            state.key
+            for state, _ in calls
+            if (state.key in without_arguments and (surplus or state.doubtful))
+            or (self._has_misplaced and state.doubtful)
         }
 
 

@@ -10,24 +10,24 @@ from ..write_context import shallow_copy
 class ServerPairs:
     """Server calls of the current segment: assistant turns and tool results up to a client call or any other turn.
 
-    ``whole``: ids of the calls that may be sent back. ``pending``: ids of the calls so far whose results may come in a
-    later turn. ``end``: index of the first turn after the segment.
+    ``returnable``: ids of the calls that may be sent back. ``pending``: ids of the calls so far whose results may come
+    in a later turn. ``end``: index of the first turn after the segment.
     """
 
     def __init__(self) -> None:
         self.end = 0
-        self.whole: frozenset[str] = frozenset()
+        self.returnable: frozenset[str] = frozenset()
         self.pending: frozenset[str] = frozenset()
-        self.begun: set[str] = set()  # ids of the calls that were written
+        self.written: set[str] = set()  # ids of the calls that were written
 
     def fork(self) -> ServerPairs:
         """Return an independent copy, for another request."""
         other = shallow_copy(self)
-        other.begun = self.begun.copy()
+        other.written = self.written.copy()
         return other
 
-    def survey(self, turns: list[Message], place: int, stop: int) -> None:
-        """Collect the server calls of the segment that begins at turn ``place``; ``stop``: end of the conversation.
+    def survey(self, turns: list[Message], index: int, stop: int) -> None:
+        """Collect the server calls of the segment that begins at turn ``index``; ``stop``: end of the conversation.
 
         A server call may be sent back with its result in its segment, or if the result may still come (SRV-01,
         SRV-04): if the last turn is paused, or if code of the provider waits for a client tool.
@@ -35,8 +35,8 @@ class ServerPairs:
         calls: set[str] = set()
         results: set[str] = set()
         waiting = False
-        while place < stop and not waiting:
-            turn = turns[place]
+        while index < stop and not waiting:
+            turn = turns[index]
             if type(turn) is Assistant:
                 for block in turn.response.choices[0].blocks if turn.response.choices else ():
                     if type(block) is ServerToolCall:
@@ -47,10 +47,10 @@ class ServerPairs:
                         waiting = True
             elif type(turn) is not ToolResults:  # tool results without calls before them are left out
                 break
-            place += 1
+            index += 1
         known = self.pending | calls
-        self.whole = known & results
-        if waiting or place == stop:
-            self.whole |= calls
+        self.returnable = known & results
+        if waiting or index == stop:
+            self.returnable |= calls
         self.pending = known - results if waiting else frozenset()
-        self.end = place
+        self.end = index

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
-from ...events import Event as Told
+from ...events import Event as CanonicalEvent
 from ...model import Block, Choice, Response, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
@@ -21,9 +21,9 @@ from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import convert, usage
 from .routing import WORDLESS, BlockRouter
-from .stream_state import NO_INPUT, USES, WORDS, BlockState, add_members, spelled, words
+from .stream_state import NO_INPUT, TEXT_MEMBERS, USES, BlockState, add_members, delta_text, input_text
 
-_SHOWN: dict[type[Wire], str] = {
+_BLOCK_TYPES: dict[type[Wire], str] = {
     s.TextBlock: "text",
     s.ThinkingBlock: "reasoning",
     s.RedactedThinkingBlock: "reasoning",
@@ -52,23 +52,23 @@ class Stream(StreamBase):
         self._stop: str | None = None
         self._ended = False
 
-    def run(self, payloads: list[bytes], out: list[Told]) -> None:
+    def run(self, payloads: list[bytes], out: list[CanonicalEvent]) -> None:
         """Process a run of event payloads, with a fast path for more text of a block that has begun."""
         pieces = _read_run(payloads)
         if not pieces:
             super().run(payloads, out)
             return
-        under = self._blocks.under
+        by_index = self._blocks.by_index
         index, kind, key, add = _NOTHING
         for piece, data in zip(pieces, payloads, strict=False):
             at = piece.at
             if at != index or type(piece.delta) is not kind:
-                opened = under.get(at)
-                if opened is None or opened.piece is not type(piece.delta):
+                state = by_index.get(at)
+                if state is None or state.piece is not type(piece.delta):
                     self.take(None, data, out)
                     index = _NOTHING[0]
                     continue
-                index, kind, key, add = at, opened.piece, opened.key, opened.parts.append
+                index, kind, key, add = at, state.piece, state.key, state.parts.append
             text = piece.delta.text
             if text:
                 add(text)
@@ -76,13 +76,13 @@ class Stream(StreamBase):
             else:
                 self.take(None, data, out)
 
-    def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
+    def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == b"[DONE]":
             return
         event = self._reader.read(data, self._notes)
         if self._notes:
-            self._context.take(self._notes)
+            self._context.report_notes(self._notes)
         kind = event.type
         if kind == "content_block_delta":
             if event.delta is not None:
@@ -90,11 +90,11 @@ class Stream(StreamBase):
         elif kind == "content_block_start":
             self._start(event, out)
         elif kind == "content_block_stop":
-            block = self._blocks.at(event.index)
-            if block is not None:
-                block.stopped = True
-                self._show_input(block, out)
-                out.append(BlockStop(0, block.key))
+            state = self._blocks.at(event.index)
+            if state is not None:
+                state.stopped = True
+                self._emit_input(state, out)
+                out.append(BlockStop(0, state.key))
         elif kind == "message_start":
             self._begin(event.message, out)
         elif kind == "message_delta":
@@ -108,7 +108,7 @@ class Stream(StreamBase):
             self._context.find("unknown-event", f"event {kind!r}")
             self._extra.setdefault("events", []).append(json_codec.decode(data))
 
-    def _begin(self, message: s.Message | None, out: list[Told]) -> None:
+    def _begin(self, message: s.Message | None, out: list[CanonicalEvent]) -> None:
         if message is None:
             return
         if self._message.id is not None and self._blocks.all:
@@ -117,19 +117,19 @@ class Stream(StreamBase):
         self._message = message
         self._extra.update(s.carry_message(message))
         self._stop = message.stop_reason or self._stop
-        self._count(message.usage, out)
+        self._update_usage(message.usage, out)
         for number, block in enumerate(message.content or ()):
             self._begin_block(block, number, out).stopped = True
 
-    def _count(self, figures: dict[str, Any] | None, out: list[Told]) -> None:
+    def _update_usage(self, figures: dict[str, Any] | None, out: list[CanonicalEvent]) -> None:
         """Update the usage. The wire's figures are cumulative, so new ones replace earlier ones."""
         if figures:
             self._usage.update({key: value for key, value in figures.items() if value is not None})
-            told = usage(self._usage)
-            if told is not None:
-                out.append(UsageUpdate(told))
+            current = usage(self._usage)
+            if current is not None:
+                out.append(UsageUpdate(current))
 
-    def _start(self, event: s.Event, out: list[Told]) -> None:
+    def _start(self, event: s.Event, out: list[CanonicalEvent]) -> None:
         block = event.content_block
         if block is None:
             return
@@ -137,73 +137,75 @@ class Stream(StreamBase):
             self._context.find("event-after-end", "a content block after message_stop")
         self._begin_block(block, event.index, out)
 
-    def _begin_block(self, block: Wire, index: int | None, out: list[Told]) -> BlockState:
+    def _begin_block(self, block: Wire, index: int | None, out: list[CanonicalEvent]) -> BlockState:
         number = len(self._blocks.all)
-        opened = self._blocks.begin(block, index)
-        self._show_new(number, out)
-        said = getattr(block, "text", None) or getattr(block, "thinking", None)
-        if isinstance(said, str) and said:
-            opened.parts.append(said)
-            out.append(BlockDelta(0, opened.key, said))
-        return opened
+        state = self._blocks.begin(block, index)
+        self._emit_starts(number, out)
+        text = getattr(block, "text", None) or getattr(block, "thinking", None)
+        if isinstance(text, str) and text:
+            state.parts.append(text)
+            out.append(BlockDelta(0, state.key, text))
+        return state
 
-    def _show_new(self, number: int, out: list[Told]) -> None:
+    def _emit_starts(self, number: int, out: list[CanonicalEvent]) -> None:
         """Emit start events for the blocks from index ``number`` on."""
-        for opened in self._blocks.all[number:]:
-            block = opened.block
-            shown = _SHOWN.get(type(block), "server_tool_result")
-            id = getattr(block, "id", None) if shown.endswith("call") else None
-            out.append(BlockStart(0, opened.key, shown, id, getattr(block, "name", None)))
+        for state in self._blocks.all[number:]:
+            block = state.block
+            block_type = _BLOCK_TYPES.get(type(block), "server_tool_result")
+            id = getattr(block, "id", None) if block_type.endswith("call") else None
+            out.append(BlockStart(0, state.key, block_type, id, getattr(block, "name", None)))
 
-    def _show_input(self, opened: BlockState, out: list[Told]) -> None:
+    def _emit_input(self, state: BlockState, out: list[CanonicalEvent]) -> None:
         """Emit the arguments of a call that came with the start of its block and not in deltas (XLAT-03)."""
-        block = opened.block
-        if not opened.parts and isinstance(block, USES):
-            text = spelled(block.input)
+        block = state.block
+        if not state.parts and isinstance(block, USES):
+            text = input_text(block.input)
             if text:
-                out.append(BlockDelta(0, opened.key, text))
+                out.append(BlockDelta(0, state.key, text))
 
-    def _delta(self, event: s.Event, delta: s.Delta, out: list[Told]) -> None:
-        member, text = words(delta)
+    def _delta(self, event: s.Event, delta: s.Delta, out: list[CanonicalEvent]) -> None:
+        member, text = delta_text(delta)
         beside = delta.type in WORDLESS or delta.signature is not None or delta.citation is not None
         if not (text or delta.encrypted_content or beside):
-            if delta.type not in WORDS:
+            if delta.type not in TEXT_MEMBERS:
                 self._unknown_delta(delta)
             return
         number = len(self._blocks.all)
-        opened = self._holder(event.index, delta, member, text)
-        if opened is None:
+        state = self._holder(event.index, delta, member, text)
+        if state is None:
             self._unknown_delta(delta)
             return
-        self._show_new(number, out)
+        self._emit_starts(number, out)
         if delta.signature is not None:
-            opened.signature.append(delta.signature)
+            state.signature.append(delta.signature)
         if text:
-            if opened.takes == member:
-                opened.parts.append(text)
+            if state.takes == member:
+                state.parts.append(text)
             else:
-                opened.keep(member, text)
-            out.append(BlockDelta(0, opened.key, text))
+                state.keep(member, text)
+            out.append(BlockDelta(0, state.key, text))
         elif delta.citation is not None:
-            opened.keep("citations", delta.citation)
+            state.keep("citations", delta.citation)
         if delta.encrypted_content:
-            opened.keep("encrypted_content", delta.encrypted_content)
+            state.keep("encrypted_content", delta.encrypted_content)
 
     def _holder(self, index: int | None, delta: s.Delta, member: str, text: str | None) -> BlockState | None:
         """Return the block that a delta belongs to, or None for a delta of an unknown type without a block."""
         if text or delta.encrypted_content:
-            self._blocks.unplaced = self._blocks.unplaced or (index is None and member == "partial_json")
-            opened = self._blocks.at(index)
+            self._blocks.has_unplaced = self._blocks.has_unplaced or (index is None and member == "partial_json")
+            state = self._blocks.at(index)
             return (
-                opened if opened is not None and opened.fits(member) else self._blocks.holder(index, delta.type, member)
+                state
+                if state is not None and state.fits(member)
+                else self._blocks.block_for_text(index, delta.type, member)
             )
-        return self._blocks.beside(index, delta.type)
+        return self._blocks.block_for_wordless(index, delta.type)
 
     def _unknown_delta(self, delta: s.Delta) -> None:
         self._context.find("unknown-event", f"delta {delta.type!r}")
         self._extra.setdefault("events", []).append({"type": delta.type, **(delta.extra_ or {})})
 
-    def _end(self, event: s.Event, out: list[Told]) -> None:
+    def _end(self, event: s.Event, out: list[CanonicalEvent]) -> None:
         delta = event.delta
         if delta is not None:
             if delta.stop_reason:
@@ -212,7 +214,7 @@ class Stream(StreamBase):
                 self._stop = delta.stop_reason
             self._extra.update(s.carry_delta(delta))
         self._extra.update(s.carry_event(event))
-        self._count(event.usage, out)
+        self._update_usage(event.usage, out)
 
     def finish(self) -> Response:
         """Return the response. It is incomplete after an error, or without a message_stop event (TERM-01)."""
@@ -222,25 +224,25 @@ class Stream(StreamBase):
         raw = self._stop
         reason = reason_of(raw) if raw else None
         builder = CallBuilder.of(context, 0, self._message.id)
-        opened = self._blocks.in_order()
+        states = self._blocks.in_order()
         built: list[tuple[BlockState, Block]] = []
-        for number, one in enumerate(opened):
-            cut = (reason in CUTS and number == len(opened) - 1) or (not complete and not one.stopped)
-            block = self._close(builder, one, len(built), cut)
+        for number, state in enumerate(states):
+            cut = (reason in CUTS and number == len(states) - 1) or (not complete and not state.stopped)
+            block = self._convert_block(builder, state, len(built), cut)
             if block is not None:
-                built.append((one, block))
-        blocks = self._without_doubt(built)
+                built.append((state, block))
+        blocks = self._mark_doubtful(built)
         choices = [Choice(0, blocks, settle(builder, reason, raw))]
         if not (blocks or complete or self._stop):
             choices = []
         return self._response(self._message.id, self._message.model, choices, usage(self._usage), complete, self._extra)
 
-    def _without_doubt(self, built: list[tuple[BlockState, Block]]) -> list[Block]:
+    def _mark_doubtful(self, built: list[tuple[BlockState, Block]]) -> list[Block]:
         """Return the blocks, and mark calls that may lack their arguments as truncated, so that they do not run."""
         doubted = self._blocks.doubted(built)
         blocks: list[Block] = []
-        for one, block in built:
-            if one.key in doubted and type(block) is ToolCall and block.status == "complete":
+        for state, block in built:
+            if state.key in doubted and type(block) is ToolCall and block.status == "complete":
                 message = f"{block.name} ({block.id}): arguments have the index of another block"
                 self._context.find("arguments-misplaced", message, 0, len(blocks))
                 blocks.append(replace(block, status="truncated", arguments=None))
@@ -248,26 +250,26 @@ class Stream(StreamBase):
                 blocks.append(block)
         return blocks
 
-    def _close(self, builder: CallBuilder, one: BlockState, place: int, cut: bool) -> Block | None:
-        block = one.block
-        said = "".join(one.parts)
+    def _convert_block(self, builder: CallBuilder, state: BlockState, index: int, cut: bool) -> Block | None:
+        block = state.block
+        streamed = "".join(state.parts)
         text: str | None = None
-        if one.signature:
-            one.keep("signature", "".join(one.signature))
+        if state.signature:
+            state.keep("signature", "".join(state.signature))
         if type(block) is s.TextBlock:
-            block.text = said
+            block.text = streamed
         elif type(block) is s.ThinkingBlock:
-            block.thinking = said
+            block.thinking = streamed
         elif type(block) is s.Compaction:
-            block.content = said or block.content
+            block.content = streamed or block.content
         elif isinstance(block, USES):
             # Some servers send the whole input in the start event, with or without deltas that repeat it (XLAT-03).
-            given = spelled(block.input)
-            text = said if said else given
-            if given not in NO_INPUT and by_value(given) != by_value(text):
+            initial = input_text(block.input)
+            text = streamed if streamed else initial
+            if initial not in NO_INPUT and by_value(initial) != by_value(text):
                 self._context.find(
                     "arguments-disagree", f"{block.name}: the input at its start differs from the deltas"
                 )
-        if one.members:
-            add_members(block, one.members)
-        return convert(builder, block, place, cut, text)
+        if state.members:
+            add_members(block, state.members)
+        return convert(builder, block, index, cut, text)

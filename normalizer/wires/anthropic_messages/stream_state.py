@@ -11,7 +11,7 @@ from ..schema import Unknown, Wire, exact_text
 from . import schema as s
 
 #: The member that contains the text of a delta, by the delta's type.
-WORDS = {
+TEXT_MEMBERS = {
     "text_delta": "text",
     "input_json_delta": "partial_json",
     "thinking_delta": "thinking",
@@ -75,17 +75,17 @@ class BlockState(Struct, eq=False):
             return False
         return bool(held.id) and (held.id, held.name) == (block.id, block.name)
 
-    def asks_nothing(self) -> bool:
+    def has_no_arguments(self) -> bool:
         """Report whether the block is a call without any argument, in its start event and in its deltas."""
-        return isinstance(self.block, USES) and not self.parts and spelled(self.block.input).strip() in NO_INPUT
+        return isinstance(self.block, USES) and not self.parts and input_text(self.block.input).strip() in NO_INPUT
 
 
-def words(delta: s.Delta) -> tuple[str, str | None]:
+def delta_text(delta: s.Delta) -> tuple[str, str | None]:
     """Return the delta member that determines its block, and the text of the delta.
 
-    `WORDS` gives the member for the delta's type. For an unknown type it is the first member with text.
+    `TEXT_MEMBERS` gives the member for the delta's type. For an unknown type it is the first member with text.
     """
-    member = WORDS.get(delta.type or "")
+    member = TEXT_MEMBERS.get(delta.type or "")
     text: str | None = getattr(delta, member) if member else None
     if not text:
         for other in _MEMBERS:
@@ -106,15 +106,15 @@ def add_members(block: Wire, members: dict[str, list[Any]]) -> None:
         if unknown is not None:
             _add_to_unknown(unknown, beside, member, pieces)
         elif member in known:
-            setattr(block, member, _joined(member, getattr(block, member), pieces))
+            setattr(block, member, _concatenated(member, getattr(block, member), pieces))
         else:
-            beside[member] = _joined(member, beside.get(member), pieces)
+            beside[member] = _concatenated(member, beside.get(member), pieces)
     block.extra_ = beside or None
 
 
 def _add_to_unknown(raw: dict[str, Any], beside: dict[str, Any], member: str, pieces: list[Any]) -> None:
     if member != "partial_json":
-        raw[member] = _joined(member, raw.get(member), pieces)
+        raw[member] = _concatenated(member, raw.get(member), pieces)
         return
     text = "".join(pieces)
     try:
@@ -123,13 +123,13 @@ def _add_to_unknown(raw: dict[str, Any], beside: dict[str, Any], member: str, pi
         beside[member] = text
 
 
-def _joined(member: str, held: Any, pieces: list[Any]) -> Any:
+def _concatenated(member: str, held: Any, pieces: list[Any]) -> Any:
     if member == "citations":
         return [*held, *pieces] if isinstance(held, list) else pieces
-    words = "".join(pieces)
-    return held + words if isinstance(held, str) and member != "signature" else words
+    text = "".join(pieces)
+    return held + text if isinstance(held, str) and member != "signature" else text
 
 
-def spelled(given: Raw) -> str:
+def input_text(input: Raw) -> str:
     """Return the JSON text of an input, or an empty text if there is no input."""
-    return exact_text(given) if memoryview(given) else ""
+    return exact_text(input) if memoryview(input) else ""

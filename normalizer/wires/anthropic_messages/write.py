@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
-from ..surrogates import replace_beside
+from ..surrogates import replace_in_members
 from ..write_context import IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import kind_of, write_content
@@ -64,7 +64,7 @@ class Writer(WriterBase):
                 body["container"] = container
             elif isinstance(requested, dict) and requested.get("id") is None:
                 body["container"] = {**requested, "id": container}
-        return self._context.encoded(replace_beside(body, "messages", self._context))
+        return self._context.encoded(replace_in_members(body, "messages", self._context))
 
     def _trim_end(self) -> None:
         """Remove white space from the end of a final assistant message, which the model is to continue."""

@@ -68,7 +68,7 @@ class AssistantWriter:
         if message.extra or response.extra or not choices:
             return None
         context, used = self._context, self.used
-        takes, names = context.takes_id, context.named
+        accepts, names = context.accepts_id, context.known_names
         written: list[dict[str, Any]] = []
         blank = True
         for block in choices[0].blocks:
@@ -77,7 +77,7 @@ class AssistantWriter:
                 if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
                     return None
                 id = block.id
-                if id in used or id in call_ids or not takes(id):
+                if id in used or id in call_ids or not accepts(id):
                     return None
                 name = names.get(block.name)
                 if name is None:
@@ -94,10 +94,10 @@ class AssistantWriter:
                 return None
         if blank and not call_ids:
             return None
-        said = {"role": "assistant", "content": written}
+        message_out = {"role": "assistant", "content": written}
         if not call_ids:
-            self.last = said
-        return [said]
+            self.last = message_out
+        return [message_out]
 
     def regular_results(self, results: list[ToolResult], call_ids: list[str], items: list[Any]) -> bool:
         """Append results of one plain text each to ``items``, and report whether all are regular."""
@@ -222,7 +222,7 @@ class AssistantWriter:
 
     def _server_call(self, call: ServerToolCall, index: int) -> dict[str, Any] | None:
         """Return a server call if its result is there or may still come; otherwise report a loss."""
-        if call.id not in self.pairs.whole:
+        if call.id not in self.pairs.returnable:
             self._context.lose("server-tool", f"{call.name} ({call.id}) has no result and was left out", index)
             return None
         if call.tool == "mcp":
@@ -232,7 +232,7 @@ class AssistantWriter:
         if not known:  # a call from another provider, or an MCP call without its server
             self._context.lose("server-tool", f"{call.name} ({call.id}) was made by another provider", index)
             return None
-        self.pairs.begun.add(call.id)
+        self.pairs.written.add(call.id)
         kind = "mcp_tool_use" if call.tool == "mcp" else "server_tool_use"
         return merged(
             {"type": kind, "id": call.id, "name": call.name, "input": _object(call.arguments_text)}, call.extra
@@ -240,7 +240,7 @@ class AssistantWriter:
 
     def _server_result(self, result: ServerToolResult, index: int) -> dict[str, Any] | None:
         id, pairs = result.call_id, self.pairs
-        if isinstance(result.raw, dict) and (id == "" or (id in pairs.whole and id in pairs.begun)):
+        if isinstance(result.raw, dict) and (id == "" or (id in pairs.returnable and id in pairs.written)):
             return result.raw
         self._context.lose("server-tool", f"the {result.tool} result for {id} has no call and was left out", index)
         return None

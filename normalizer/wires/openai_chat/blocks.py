@@ -30,7 +30,7 @@ from ..stop_reason import CUTS, settle
 from ..stop_words import reason_of
 from ..usage import UsageMembers, read_usage
 from .routing import Doubts
-from .schema import Body, Call, ChatMessage, Function, beside
+from .schema import Body, Call, ChatMessage, Function, merged_extra
 
 #: Stop reasons that a gateway also sends if it has no equivalent for its provider's `native_finish_reason` (GEM-02).
 _NATURAL = frozenset((None, "end_turn", "tool_calls", "unknown"))
@@ -39,7 +39,7 @@ _NATURAL = frozenset((None, "end_turn", "tool_calls", "unknown"))
 _EXECUTED = {"search": "web_search", "visit": "web_fetch", "python": "code_execution", "wolfram": "wolfram"}
 
 
-def finish(
+def build_choice(
     builder: CallBuilder,
     message: ChatMessage,
     raw_stop: str | None,
@@ -75,14 +75,15 @@ def finish(
         blocks.append(Refusal(message.refusal))
         refusals += 1
     cut = broken_off or reason in CUTS
-    places = _calls(builder, message.tool_calls, blocks, cut) if message.tool_calls else {}
+    positions = _calls(builder, message.tool_calls, blocks, cut) if message.tool_calls else {}
     if functions is None and message.function_call is not None:
         functions = [message.function_call]
     doubted = _functions(builder, functions, blocks, cut) if functions else ()
     if builder.seen:
         doubts = doubts or Doubts()
         strays, rivals = (
-            {places[number] for number in numbers if number in places} for numbers in (doubts.strays, doubts.rivals)
+            {positions[number] for number in numbers if number in positions}
+            for numbers in (doubts.strays, doubts.rivals)
         )
         mark_misplaced(builder.context, builder.choice, blocks, strays, rivals, doubted)
     return Choice(builder.choice, blocks, settle(builder, reason, raw_stop, 0, refusals), extra)
@@ -94,7 +95,7 @@ def _calls(builder: CallBuilder, calls: list[Call], blocks: list[Block], cut: bo
     If ``cut``, the last call counts as cut off. Entries without name and arguments get no block (`nameless-call`).
     """
     last = calls[-1] if cut else None
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for number, given in enumerate(calls):
         call = unwrapped(given, builder.context)
         id = call.id
@@ -108,9 +109,9 @@ def _calls(builder: CallBuilder, calls: list[Call], blocks: list[Block], cut: bo
         free_text = kind == "custom"
         if id in builder.seen and builder.repeats(id, name, text, free_text):
             continue
-        places[number] = len(blocks)
+        positions[number] = len(blocks)
         blocks.append(builder.build(len(blocks), id, name, text, kind, extra, given is last, free_text=free_text))
-    return places
+    return positions
 
 
 def _functions(builder: CallBuilder, functions: list[Function], blocks: list[Block], cut: bool) -> list[int]:
@@ -128,12 +129,12 @@ def _functions(builder: CallBuilder, functions: list[Function], blocks: list[Blo
         if not (function.name or text) or _mirrors(builder, function.name, text, blocks):
             continue
         doubted += [
-            place
-            for place, block in enumerate(blocks)
+            index
+            for index, block in enumerate(blocks)
             if type(block) is ToolCall and block.name == function.name and not block.arguments
         ]
         ended = cut and function is functions[-1]
-        blocks.append(builder.build(len(blocks), None, function.name, text, kind, beside(rest), ended))
+        blocks.append(builder.build(len(blocks), None, function.name, text, kind, merged_extra(rest), ended))
     return doubted
 
 
@@ -155,10 +156,10 @@ def read_call(call: Call, context: Context) -> tuple[str | None, str, str, dict[
     function, custom, extra = call.function, call.custom, call.extra_
     if function is not None and (custom is None or function.name):
         text, rest = arguments_text(function, context)
-        return function.name, text, call.type or "function", beside(extra, rest) if extra or rest else None
+        return function.name, text, call.type or "function", merged_extra(extra, rest) if extra or rest else None
     if custom is not None:
-        return custom.name, custom.input or "", "custom", beside(extra, custom.extra_)
-    return None, "", call.type or "function", beside(extra)
+        return custom.name, custom.input or "", "custom", merged_extra(extra, custom.extra_)
+    return None, "", call.type or "function", merged_extra(extra)
 
 
 def unwrapped(call: Call, context: Context) -> Call:
@@ -169,8 +170,8 @@ def unwrapped(call: Call, context: Context) -> Call:
     if call.extra_ is None or call.function is not None or call.custom is not None:
         return call
     rest = dict(call.extra_)
-    name, given = rest.get("name", rest.get("function")), rest.get("arguments", rest.get("input"))
-    if not isinstance(name, str) and given is None:
+    name, arguments = rest.get("name", rest.get("function")), rest.get("arguments", rest.get("input"))
+    if not isinstance(name, str) and arguments is None:
         return call
     for member in ("name", "function", "arguments", "input"):
         rest.pop(member, None)
@@ -178,10 +179,10 @@ def unwrapped(call: Call, context: Context) -> Call:
     id = call.id or (call_id if isinstance(call_id, str) else None)
     context.find_once("call-unwrapped")
     named = name if isinstance(name, str) else None
-    if given is None or isinstance(given, str):
-        function = Function(name=named, arguments=given)
+    if arguments is None or isinstance(arguments, str):
+        function = Function(name=named, arguments=arguments)
     else:
-        function = Function(extra_={"arguments": given}, name=named)
+        function = Function(extra_={"arguments": arguments}, name=named)
     return Call(extra_=rest or None, id=id, index=call.index, function=function)
 
 
@@ -229,13 +230,13 @@ def _reasoning(message: ChatMessage) -> Reasoning:
     if not details:
         return Reasoning(text, extra=extra)
     signature = encrypted = None
-    spoken = []
+    texts = []
     for detail in details:
         if isinstance(detail, dict):
             signature = signature or _string(detail.get("signature"))
             encrypted = encrypted or _string(detail.get("data"))
-            spoken.append(_string(detail.get("text")) or _string(detail.get("summary")) or "")
-    text = text or "".join(spoken)
+            texts.append(_string(detail.get("text")) or _string(detail.get("summary")) or "")
+    text = text or "".join(texts)
     extra["reasoning_details"] = details
     return Reasoning(text, signature, encrypted, bool(encrypted and not text), extra)
 
@@ -307,10 +308,10 @@ def _rest(part: dict[str, Any], *known: str) -> dict[str, Any]:
 
 def usage_beside(body: Body) -> dict[str, Any] | None:
     """Return usage that is not a member of the body: from `x_groq` (Groq) or a choice (Moonshot). None if absent."""
-    found = body.x_groq.get("usage") if isinstance(body.x_groq, dict) else None
+    figures = body.x_groq.get("usage") if isinstance(body.x_groq, dict) else None
     for choice in body.choices or ():
-        found = choice.usage or found
-    return found if isinstance(found, dict) else None
+        figures = choice.usage or figures
+    return figures if isinstance(figures, dict) else None
 
 
 _USAGE = UsageMembers(

@@ -9,7 +9,7 @@ from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
-from .blocks import finish, usage, usage_beside
+from .blocks import build_choice, usage, usage_beside
 from .decode_fast import decode_usual
 from .schema import Body, ChatMessage, Choice, carry_body, carry_choice, carry_message
 from .stream import Stream
@@ -46,7 +46,7 @@ def decode(data: bytes, context: Context) -> Response:
         if carried:
             extra["message"] = carried
         builder = CallBuilder(context, index, body.id, {}, trusting)
-        choices.append(finish(builder, message, choice.finish_reason, extra))
+        choices.append(build_choice(builder, message, choice.finish_reason, extra))
     if len(choices) > 1:
         choices.sort(key=lambda c: c.index)
     if error is not None:
@@ -61,16 +61,16 @@ def _indexes(choices: list[Choice], context: Context) -> list[int]:
     A choice without an index gets its position in the list. If two choices have the same index, the later one gets an
     unused index, and the finding `index-reused` is reported.
     """
-    given = [place if choice.index is None else choice.index for place, choice in enumerate(choices)]
-    if len(set(given)) < len(given):
-        free = max(given) + 1
+    indexes = [number if choice.index is None else choice.index for number, choice in enumerate(choices)]
+    if len(set(indexes)) < len(indexes):
+        free = max(indexes) + 1
         seen: set[int] = set()
-        for place, index in enumerate(given):
+        for number, index in enumerate(indexes):
             if index in seen:
                 context.find("index-reused", f"two choices have the index {index}; the later one is {free}", free)
-                given[place], free = free, free + 1
+                indexes[number], free = free, free + 1
             seen.add(index)
-    return given
+    return indexes
 
 
 def _filled(message: ChatMessage, delta: ChatMessage) -> ChatMessage:

@@ -50,8 +50,8 @@ def _read_part(part: Any) -> Part:
     if kind == "input_audio" and isinstance(inner.get("data"), str) and isinstance(inner.get("format"), str):
         format = inner["format"]
         mime = _SOUNDS.get(format, f"audio/{format}")
-        said = ("format",) if _format(mime) == format else ()
-        return MediaPart("audio", mime, inner["data"], extra=_extra(part, kind, "data", *said))
+        known = ("format",) if _format(mime) == format else ()
+        return MediaPart("audio", mime, inner["data"], extra=_extra(part, kind, "data", *known))
     if kind == "file":
         name = inner.get("filename") if isinstance(inner.get("filename"), str) else None
         if isinstance(inner.get("file_data"), str) and "file_id" not in inner:
@@ -109,21 +109,21 @@ def write_part(part: Part, dialect: Dialect, context: WriteContext) -> dict[str,
 def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> dict[str, Any]:
     own = context.own
     url = f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}" if part.data else part.url
-    made: dict[str, Any] | None = None
+    written: dict[str, Any] | None = None
     if part.kind == "image":
-        made = {"type": "image_url", "image_url": {"url": url}} if url is not None and dialect.images else None
+        written = {"type": "image_url", "image_url": {"url": url}} if url is not None and dialect.images else None
     elif part.kind == "audio" and part.data is not None:
         format = _format(part.media_type or "")
         if format in dialect.sound or (own and format and dialect.sound):
-            made = {"type": "input_audio", "input_audio": {"data": part.data, "format": format}}
+            written = {"type": "input_audio", "input_audio": {"data": part.data, "format": format}}
     elif part.kind == "file":
-        made = _write_file(part, url, own, dialect)
-    if made is None and own and dialect.sound and url is not None and part.kind in ("video", "audio"):
-        made = {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": url}}
-    if made is None:
+        written = _write_file(part, url, own, dialect)
+    if written is None and own and dialect.sound and url is not None and part.kind in ("video", "audio"):
+        written = {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": url}}
+    if written is None:
         context.lose("media")
         return {"type": "text", "text": describe(part)}
-    return _completed(made, context.kept_extra(part.extra))
+    return _completed(written, context.kept_extra(part.extra))
 
 
 def _write_file(part: MediaPart, url: str | None, own: bool, dialect: Dialect) -> dict[str, Any] | None:
@@ -143,13 +143,13 @@ def _format(mime: str) -> str:
     return _FORMATS.get(mime) or (mime[len("audio/") :] if mime.startswith("audio/") else "")
 
 
-def _completed(made: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+def _completed(written: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """Return the part with its extra members and in its original spelling."""
-    kind = made["type"]
-    inner, outer = made[kind], {key: value for key, value in extra.items() if key not in (kind, AS_WRITTEN)}
+    kind = written["type"]
+    inner, outer = written[kind], {key: value for key, value in extra.items() if key not in (kind, AS_WRITTEN)}
     if isinstance(inner, dict):
         inner = inner["url"] if extra.get(AS_WRITTEN) == _BARE else {**inner, **(extra.get(kind) or {})}
-    return {**made, kind: inner, **outer}
+    return {**written, kind: inner, **outer}
 
 
 def is_text(part: Any) -> bool:
@@ -159,5 +159,5 @@ def is_text(part: Any) -> bool:
 
 def describe(part: MediaPart) -> str:
     """Return the placeholder text for media that the target does not accept."""
-    where = part.url or part.file_id or part.media_type or "no address"
-    return f"[{part.kind}: {part.name or where}]"
+    source = part.url or part.file_id or part.media_type or "no address"
+    return f"[{part.kind}: {part.name or source}]"

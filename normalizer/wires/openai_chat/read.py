@@ -30,7 +30,7 @@ from ..decode_context import Context
 from ..schema import Note, Reader
 from ..traverse import items
 from ..write_context import AS_WRITTEN, REPEATED
-from .blocks import finish
+from .blocks import build_choice
 from .parts import read_parts
 from .results import read_result
 from .schema import WIRE, ChatMessage
@@ -128,7 +128,7 @@ class _History:
         message = _reader.read(json_codec.bytes_of(source), notes)
         context = Context(WIRE, self._provider, findings=[])
         beside: dict[str, Any] = {}
-        choice = finish(CallBuilder.of(context, 0, None), message, None, beside)
+        choice = build_choice(CallBuilder.of(context, 0, None), message, None, beside)
         extra = {k: v for k, v in source.items() if k not in _SAID or v in (None, "", []) or k in beside}
         del extra["role"]
         if "tool_calls" in source and not isinstance(source["tool_calls"], list):
@@ -160,11 +160,11 @@ class _History:
         if source.get("reasoning_content"):
             written["reasoning"] = "reasoning_content"
         entries = [entry for entry in items(source, "tool_calls") if isinstance(entry, dict)]
-        given = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
+        wire_ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
         self._open = []
         ids: dict[str, str | None] = {}
         for call in calls:
-            wire = call.id if call.id in given else call.extra.get("id") if call.extra else None
+            wire = call.id if call.id in wire_ids else call.extra.get("id") if call.extra else None
             if wire != call.id and call.kind != "legacy_function":
                 ids[call.id] = wire
             self._open.append((wire, call))
@@ -180,15 +180,15 @@ class _History:
             written["objects"] = True
         return written
 
-    def _answered(self, given: Any, name: Any, role: str) -> ToolCall | None:
+    def _answered(self, id: Any, name: Any, role: str) -> ToolCall | None:
         """Return the open call that a result answers and mark it as answered; None if there is none.
 
         A result without an id answers the next open call, or for the role ``function`` the next one of its name. Only
         calls of the last assistant message are open, because later ones may reuse their ids (failure ID-10).
         """
-        for place, (wire, call) in enumerate(self._open):
-            if wire == given if isinstance(given, str) and given else role == "tool" or call.name == name:
-                del self._open[place]
+        for index, (wire, call) in enumerate(self._open):
+            if wire == id if isinstance(id, str) and id else role == "tool" or call.name == name:
+                del self._open[index]
                 return call
         return None
 

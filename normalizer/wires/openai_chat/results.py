@@ -98,11 +98,11 @@ class _ResultWriter:
                 return mark_failed(json_codec.text(part.value), result.is_error)
         written: list[dict[str, Any]] = []
         for part in result.parts:
-            made = write_part(part, self._dialect, self._context)
-            if made is not None and type(part) is MediaPart and not accepts_media and not is_text(made):
-                made = self._move(part, made, id)
-            if made is not None:
-                written.append(made)
+            written_part = write_part(part, self._dialect, self._context)
+            if written_part is not None and type(part) is MediaPart and not accepts_media and not is_text(written_part):
+                written_part = self._move(part, written_part, id)
+            if written_part is not None:
+                written.append(written_part)
         if not written:
             return mark_failed("", result.is_error) if result.plain or not own or result.is_error else []
         if is_text(written[0]):

@@ -29,7 +29,7 @@ from ...errors import TooManyCalls
 from ...json_balance import Balance
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
-from .schema import Call, Custom, Function, beside
+from .schema import Call, Custom, Function, merged_extra
 
 #: The index of a call in its stream: the documented number, or the string that some servers send instead.
 Index = int | str
@@ -38,10 +38,10 @@ Index = int | str
 class CallState(Struct, eq=False):
     """One call while its fragments arrive.
 
-    ``key``: its block key in the event stream, -1 until it is announced. ``repeated``: the call whose head opened
-    this slot again, so that this is a call only if arguments follow. ``stray``: it got arguments that only the order
-    of fragments assigns to it. ``rival``: such arguments of another call may belong to this one, because it was
-    unfinished or had not begun at that time.
+    ``key``: its block key in the event stream, -1 until it is announced. ``repeated``: the call whose head began this
+    one again, so that this is a call only if arguments follow. ``stray``: it got arguments that only the order of
+    fragments assigns to it. ``rival``: such arguments of another call may belong to this one, because it was unfinished
+    or had not begun at that time.
     """
 
     order: int
@@ -74,7 +74,7 @@ class CallState(Struct, eq=False):
 
     def keep(self, *given: dict[str, Any] | None) -> None:
         """Keep members of a fragment, or of its function, that have no canonical field."""
-        members = beside(*given)
+        members = merged_extra(*given)
         if members:
             self.extra = {**(self.extra or {}), **members}
 
@@ -91,12 +91,12 @@ class CallState(Struct, eq=False):
         return self.parts[0] if self.parts else ""
 
     @property
-    def said(self) -> bool:
+    def has_arguments(self) -> bool:
         """Whether there are any arguments other than white space."""
         return bool(self.length) and any(part.strip() for part in self.parts)
 
     @property
-    def whole(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the arguments so far close every bracket they opened. The total cost is linear in their length."""
         if self.balance is None:
             self.balance = Balance()
@@ -114,34 +114,34 @@ class CallRouter:
         self._by_index: dict[Index, CallState] = {}
         self._by_id: dict[str, CallState] = {}
         self._last: CallState | None = None
-        self._told: set[tuple[str, int]] = set()
+        self._reported: set[tuple[str, int]] = set()
         self._unfinished: list[CallState] = []  # calls that may be unfinished and are not marked as rivals
         self._unowned = False  # whether arguments had an index that is neither a call's index nor its position
         self._context = context
 
     def owner(self, index: Index) -> CallState | None:
         """Return the call that owns an index, and make it the last call; None if there is none."""
-        slot = self._by_index.get(index)
-        if slot is not None:
-            self._last = slot
-        return slot
+        call_state = self._by_index.get(index)
+        if call_state is not None:
+            self._last = call_state
+        return call_state
 
     def route(self, call: Call, name: str | None, text: str) -> CallState:
-        """Return the slot of a fragment. The caller adds name and text to it."""
+        """Return the call of a fragment. The caller adds name and text to it."""
         index, id = _index(call), call.id
         if not id and not name and index is not None:
-            slot = self._by_index.get(index)  # fast path: one more argument fragment
-            if slot is not None:
-                self._last = slot
-                return slot
-        slot = self._by_id_or_index(id, index, name, text) if id else self._without_id(index, name, text)
-        if id and slot.id is None:
-            slot.id = id
-            self._by_id.setdefault(id, slot)
+            call_state = self._by_index.get(index)  # fast path: one more argument fragment
+            if call_state is not None:
+                self._last = call_state
+                return call_state
+        call_state = self._by_id_or_index(id, index, name, text) if id else self._without_id(index, name, text)
+        if id and call_state.id is None:
+            call_state.id = id
+            self._by_id.setdefault(id, call_state)
         if index is not None:
-            self._by_index[index] = slot
-        self._last = slot
-        return slot
+            self._by_index[index] = call_state
+        self._last = call_state
+        return call_state
 
     def _by_id_or_index(self, id: str, index: Index | None, name: str | None, text: str) -> CallState:
         owner = self._by_index.get(index) if index is not None else None
@@ -152,15 +152,15 @@ class CallRouter:
         if owner is not None:
             if owner.id is None and (owner.name is None or name is None or (name == owner.name and not owner.length)):
                 return owner
-            if name or owner.whole:
-                opened = self._open(index)
-                self._find("index-reused", opened, f"index {index} held {owner.id or owner.name} and now {id}")
-                return opened
+            if name or owner.is_closed:
+                call_state = self._open(index)
+                self._find("index-reused", call_state, f"index {index} held {owner.id or owner.name} and now {id}")
+                return call_state
             self._find("id-changed", owner, f"{owner.id} continues as {id}")
             return owner
         if index is None:
             last = self._last
-            if last is not None and name is None and text and not last.whole:
+            if last is not None and name is None and text and not last.is_closed:
                 if last.id is not None:
                     self._find("id-changed", last, f"{last.id} continues as {id}")
                 return self._stray(last)
@@ -169,15 +169,19 @@ class CallRouter:
     def _by_known_id(
         self, seen: CallState, owner: CallState | None, index: Index | None, name: str | None, text: str
     ) -> CallState:
-        """Return the slot of a fragment that has the id of the call ``seen``."""
+        """Return the call for a fragment that has the id of the call ``seen``."""
         elsewhere = index is not None and owner is not seen
         if name and name != seen.name and seen.name:
-            if seen.whole or self._is_declared_beside(seen, name) or (elsewhere and not self._completes(seen, name)):
+            if (
+                seen.is_closed
+                or self._is_declared_beside(seen, name)
+                or (elsewhere and not self._completes(seen, name))
+            ):
                 return self._open(index)
         elif name and text.strip():
-            if seen.whole and text.lstrip()[0] == "{" and not text.startswith(seen.text):
+            if seen.is_closed and text.lstrip()[0] == "{" and not text.startswith(seen.text):
                 return self._open(index)
-        elif name and (seen.whole or (elsewhere and owner is None and not seen.length)):
+        elif name and (seen.is_closed or (elsewhere and owner is None and not seen.length)):
             return self._open(index, seen)
         if index is not None and index != seen.index:
             self._find("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
@@ -187,21 +191,21 @@ class CallRouter:
         owner = self._by_index.get(index) if index is not None else self._last
         if owner is None:
             last = self._last
-            if name is None and text and last is not None and not last.whole and last.index is not None:
+            if name is None and text and last is not None and not last.is_closed and last.index is not None:
                 self._find("index-changed", last, f"{last.id or last.name} continues under index {index}")
                 self._unowned = self._unowned or index != last.order
                 return self._stray(last)
             return self._open(index)
         if name is None:
             return self._stray(owner) if text and index is None else owner
-        if owner.whole:
+        if owner.is_closed:
             if name == owner.name and not text.strip():
                 return self._open(index, owner)
             if text != owner.text or index is None:
-                opened = self._open(index)
+                call_state = self._open(index)
                 if index is not None:
-                    self._find("index-reused", opened, f"a new call {name} has index {index}")
-                return opened
+                    self._find("index-reused", call_state, f"a new call {name} has index {index}")
+                return call_state
         elif name != owner.name and owner.name and self._begins_another(owner, index, name):
             return self._open(index)
         return owner
@@ -221,68 +225,78 @@ class CallRouter:
 
     def _open(self, index: Index | None, repeated: CallState | None = None) -> CallState:
         if len(self.all) >= MAX_CALLS:
-            raise TooManyCalls(
-                f"more than {MAX_CALLS} call slots in one choice", hint="the stream is not a real answer"
-            )
+            raise TooManyCalls(f"more than {MAX_CALLS} calls in one choice", hint="the stream is not a real answer")
         if index is None:
             self._context.find_once("index-missing")
-        slot = CallState(len(self.all), index, repeated)
-        slot.rival = self._unowned  # the unowned arguments may belong to this call
-        self.all.append(slot)
-        self._unfinished.append(slot)
-        return slot
+        call_state = CallState(len(self.all), index, repeated)
+        call_state.rival = self._unowned  # the unowned arguments may belong to this call
+        self.all.append(call_state)
+        self._unfinished.append(call_state)
+        return call_state
 
     def add(self, id: str | None) -> CallState:
-        """Open a slot for a call that no delta contains."""
-        self._last = slot = self._open(len(self.all))
-        slot.id = id
-        return slot
+        """Add a call that no delta contains."""
+        self._last = call_state = self._open(len(self.all))
+        call_state.id = id
+        return call_state
 
     def _stray(self, taker: CallState) -> CallState:
         """Mark a call as stray, and every other unfinished call as its rival. Returns ``taker``."""
         taker.stray = True
-        for slot in self._unfinished:
-            slot.rival = slot.rival or (slot is not taker and not slot.whole)
+        for call_state in self._unfinished:
+            call_state.rival = call_state.rival or (call_state is not taker and not call_state.is_closed)
         self._unfinished = [taker]
         return taker
 
-    def _find(self, code: str, slot: CallState, message: str) -> None:
+    def _find(self, code: str, call_state: CallState, message: str) -> None:
         """Report a finding about a call, once for each finding code and call."""
-        if (code, slot.order) not in self._told:
-            self._told.add((code, slot.order))
+        if (code, call_state.order) not in self._reported:
+            self._reported.add((code, call_state.order))
             self._context.find(code, message)
 
-    def _settle_snapshots(self, slot: CallState) -> None:
+    def _settle_snapshots(self, call_state: CallState) -> None:
         """Undo the replacement by snapshots if only the concatenation of all fragments is a JSON object."""
         from ...arguments import parse  # imported lazily
 
-        whole = "".join((*slot.replaced, *slot.parts))
-        if parse(slot.text).arguments is None and parse(whole).arguments is not None:
-            slot.parts = [whole]
-            self._find("arguments-disagree", slot, f"{slot.name}: an apparent repetition of the beginning was not one")
+        whole = "".join((*call_state.replaced, *call_state.parts))
+        if parse(call_state.text).arguments is None and parse(whole).arguments is not None:
+            call_state.parts = [whole]
+            self._find(
+                "arguments-disagree",
+                call_state,
+                f"{call_state.name}: an apparent repetition of the beginning was not one",
+            )
         else:
-            self._find("arguments-snapshot", slot, f"{slot.name}: {len(slot.replaced[0])} characters repeated")
+            self._find(
+                "arguments-snapshot",
+                call_state,
+                f"{call_state.name}: {len(call_state.replaced[0])} characters repeated",
+            )
 
     def calls(self, doubts: Doubts) -> list[Call]:
         """Return the calls in order of first appearance, and add the doubtful ones to ``doubts``."""
         calls: list[Call] = []
-        continued = {slot.repeated.order for slot in self.all if slot.repeated is not None and slot.said}
-        for slot in self.all:
-            if slot.replaced:
-                self._settle_snapshots(slot)
-            if slot.stray:
+        continued = {
+            call_state.repeated.order
+            for call_state in self.all
+            if call_state.repeated is not None and call_state.has_arguments
+        }
+        for call_state in self.all:
+            if call_state.replaced:
+                self._settle_snapshots(call_state)
+            if call_state.stray:
                 doubts.strays.add(len(calls))
-            elif slot.rival:
+            elif call_state.rival:
                 doubts.rivals.add(len(calls))
-            if not slot.said and (slot.repeated is not None or slot.order in continued):
-                self._find("duplicate-call", slot, f"the head of {slot.name} ({slot.id}) is repeated")
-            elif slot.kind == "custom" and (slot.name or slot.length):
-                custom = Custom(extra_=slot.extra, name=slot.name, input=slot.text)
-                calls.append(Call(id=slot.id, type="custom", custom=custom))
-            elif slot.name or slot.length or slot.extra:
-                calls.append(Call(id=slot.id, type=slot.kind, function=slot.function()))
+            if not call_state.has_arguments and (call_state.repeated is not None or call_state.order in continued):
+                self._find("duplicate-call", call_state, f"the head of {call_state.name} ({call_state.id}) is repeated")
+            elif call_state.kind == "custom" and (call_state.name or call_state.length):
+                custom = Custom(extra_=call_state.extra, name=call_state.name, input=call_state.text)
+                calls.append(Call(id=call_state.id, type="custom", custom=custom))
+            elif call_state.name or call_state.length or call_state.extra:
+                calls.append(Call(id=call_state.id, type=call_state.kind, function=call_state.function()))
             else:
-                calls.append(Call(id=slot.id))
+                calls.append(Call(id=call_state.id))
         return calls
 
 
@@ -302,27 +316,27 @@ def _index(call: Call) -> Index | None:
     return None if index is None or index < 0 else index
 
 
-def add_name(slot: CallState, name: str, context: Context) -> None:
+def add_name(call_state: CallState, name: str, context: Context) -> None:
     """Set the name or ignore a repeat (NAME-01); before any argument, append the rest of a split name (NAME-02)."""
-    if slot.name is None:
-        slot.name = name
-    elif name != slot.name and not slot.length:
-        slot.name += name
-        context.find("name-split", f"name in several fragments: {slot.name}")
+    if call_state.name is None:
+        call_state.name = name
+    elif name != call_state.name and not call_state.length:
+        call_state.name += name
+        context.find("name-split", f"name in several fragments: {call_state.name}")
 
 
-def add_text(slot: CallState, text: str) -> bool:
+def add_text(call_state: CallState, text: str) -> bool:
     """Append an argument fragment. Return True if it is a snapshot that replaces all arguments so far.
 
     A fragment that starts with all arguments so far counts as a snapshot (failure SNAP-01). JSON rarely continues with
     its own beginning: only in a value or a name that begins like the object, as in `{"` + `{":1}` and `{"a":` +
     `{"a":1}}`. At the end `Slots.calls` chooses the reading that is an object.
     """
-    if slot.length and text[0] == "{" and len(text) >= slot.length:
-        so_far = slot.text
+    if call_state.length and text[0] == "{" and len(text) >= call_state.length:
+        so_far = call_state.text
         if so_far[0] == "{" and text.startswith(so_far):
-            slot.replaced.append(so_far)
-            slot.set(text)
+            call_state.replaced.append(so_far)
+            call_state.set(text)
             return True
-    slot.add(text)
+    call_state.add(text)
     return False

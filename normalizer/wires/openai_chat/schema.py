@@ -177,6 +177,6 @@ carry_message = carrier(
 )
 
 
-def beside(*members: dict[str, Any] | None) -> dict[str, Any]:
+def merged_extra(*members: dict[str, Any] | None) -> dict[str, Any]:
     """Merge the given extra members of a call and of its function, without those that are None."""
-    return {key: value for given in members if given for key, value in given.items() if value is not None}
+    return {key: value for extra in members if extra for key, value in extra.items() if value is not None}

@@ -16,7 +16,7 @@ from ..decode_context import Context
 from ..schema import Reader, run_reader
 from ..stream_base import StreamBase
 from . import schema as s
-from .blocks import arguments_text, finish, read_call, stop_reason, unwrapped, usage, usage_beside
+from .blocks import arguments_text, build_choice, read_call, stop_reason, unwrapped, usage, usage_beside
 from .routing import CallRouter, CallState, Doubts, add_name, add_text
 from .stream_state import ChoiceState, RepeatedCall, differs, matched
 
@@ -103,27 +103,27 @@ class Stream(StreamBase):
                     self._extra[member] = value
                     break
 
-    def _identify(self, said: Iterable[s.Piece | s.Body]) -> None:
+    def _identify(self, chunks: Iterable[s.Piece | s.Body]) -> None:
         """Set id and model from the first chunk that has them."""
-        self._id = self._id or next((one.id for one in said if one.id), None)
-        self._model = self._model or next((one.model for one in said if one.model), None)
+        self._id = self._id or next((chunk.id for chunk in chunks if chunk.id), None)
+        self._model = self._model or next((chunk.model for chunk in chunks if chunk.model), None)
 
     def _continue_text(self, state: ChoiceState, delta: s.DeltaPiece, out: list[Event]) -> bool:
         """Handle a delta that only continues text or reasoning; return False without any effect for any other."""
-        text, thought = delta.content, delta.reasoning_content
-        if text and thought is None:
+        text, reasoning = delta.content, delta.reasoning_content
+        if text and reasoning is None:
             key = state.keys.get("text")
             if key is None:
                 return False
             state.content.append(text)
             out.append(BlockDelta(state.index, key, text))
             return True
-        if thought and not text:
+        if reasoning and not text:
             key = state.keys.get("reasoning")
             if key is None or state.member != "reasoning_content":
                 return False
-            state.reasoning.append(thought)
-            out.append(BlockDelta(state.index, key, thought))
+            state.reasoning.append(reasoning)
+            out.append(BlockDelta(state.index, key, reasoning))
             return True
         return False
 
@@ -135,14 +135,14 @@ class Stream(StreamBase):
         chunk = self._reader.read(data, self._notes)
         if self._notes:
             self._reader.lenient = True  # the server uses a dialect: skip the strict schema from now on
-            self._context.take(self._notes)
+            self._context.report_notes(self._notes)
         choices = chunk.choices
         more = chunk.x_groq is not None  # `x_groq` or a choice may hold usage
         if choices:
             for choice in choices:
                 index = choice.index
                 if index is None:
-                    index = next(place for place, other in enumerate(choices) if other is choice)
+                    index = next(number for number, other in enumerate(choices) if other is choice)
                 state = self._choices.get(index)
                 if state is None:
                     state = self._begin(index)
@@ -173,10 +173,10 @@ class Stream(StreamBase):
         state = self._choices[index] = ChoiceState(index, CallRouter(self._context))
         return state
 
-    def _count(self, given: dict[str, Any] | None, out: list[Event]) -> None:
-        if given is not None:
-            self._usage = given
-            figures = usage(given)
+    def _count(self, raw: dict[str, Any] | None, out: list[Event]) -> None:
+        if raw is not None:
+            self._usage = raw
+            figures = usage(raw)
             if figures is not None:
                 out.append(UsageUpdate(figures))
 
@@ -197,11 +197,11 @@ class Stream(StreamBase):
     def _add_whole(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
         """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""
         silent = state.block_count == 0
-        if state.whole or silent:
+        if state.sends_messages or silent:
             self._add_message(state, message, out)
-            state.whole = state.whole or state.block_count > 0
+            state.sends_messages = state.sends_messages or state.block_count > 0
             return
-        self._add_message(state, state.unsaid(message), out)
+        self._add_message(state, state.without_streamed(message), out)
         if message.tool_calls:
             self._merge_repeated(state, state.calls, message.tool_calls, out)
         if message.function_call is not None and state.functions is None:
@@ -215,12 +215,12 @@ class Stream(StreamBase):
         The message takes precedence over the deltas if their arguments differ. Calls that only the message contains
         are added.
         """
-        said = [self._repeated(call) for call in calls]
-        for call, known in zip(said, matched(slots.all, said), strict=True):
+        repeated = [self._repeated(call) for call in calls]
+        for call, known in zip(repeated, matched(slots.all, repeated), strict=True):
             if known is None and not (call.name or call.text):
                 continue
             call_state = slots.add(call.id) if known is None else known
-            if known is None or not call_state.said:
+            if known is None or not call_state.has_arguments:
                 call_state.keep(call.extra)
                 call_state.kind = call.kind
                 call_state.name = call_state.name or call.name
@@ -247,26 +247,26 @@ class Stream(StreamBase):
         if message.tool_calls:
             for call in message.tool_calls:
                 self._add_call(state, call, out)
-        thought = message.reasoning_content
-        if thought:
-            state.reasoning.append(thought)
-            self._emit_text(state, "reasoning", thought, out)
+        reasoning = message.reasoning_content
+        if reasoning:
+            state.reasoning.append(reasoning)
+            self._emit_text(state, "reasoning", reasoning, out)
         # Nearly every delta has only these members. If it has any other, `_add_rest` handles it.
         usual = (
             (content is not None)
             + (message.role is not None)
             + (message.tool_calls is not None)
-            + (thought is not None)
+            + (reasoning is not None)
         )
         if astuple(message).count(None) + usual < _MEMBERS:
             self._add_rest(state, message, out)
 
     def _add_rest(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
-        thought = message.reasoning
-        if thought and not message.reasoning_content:
+        reasoning = message.reasoning
+        if reasoning and not message.reasoning_content:
             state.member = "reasoning"
-            state.reasoning.append(thought)
-            self._emit_text(state, "reasoning", thought, out)
+            state.reasoning.append(reasoning)
+            self._emit_text(state, "reasoning", reasoning, out)
         if message.reasoning_details:
             state.details.add(message.reasoning_details)
         if message.refusal:
@@ -393,4 +393,4 @@ class Stream(StreamBase):
         builder = CallBuilder.of(self._context, state.index, self._id)
         doubts = Doubts()
         message = state.message(doubts)
-        return finish(builder, message, state.stop, state.extra, broken_off, state.function_calls(), doubts)
+        return build_choice(builder, message, state.stop, state.extra, broken_off, state.function_calls(), doubts)

@@ -60,7 +60,7 @@ class ReasoningDetails:
 class ChoiceState(Struct, eq=False):
     """The content of a choice from its deltas so far.
 
-    ``keys``: kind of block -> its key in the event stream. ``whole``: the server sends deltas as `message`.
+    ``keys``: kind of block -> its key in the event stream. ``sends_messages``: the server sends deltas as `message`.
     """
 
     index: int
@@ -79,21 +79,21 @@ class ChoiceState(Struct, eq=False):
     extra: dict[str, Any] = {}
     keys: dict[str, int] = {}
     block_count: int = 0
-    whole: bool = False
+    sends_messages: bool = False
 
-    def unsaid(self, message: ChatMessage) -> ChatMessage:
+    def without_streamed(self, message: ChatMessage) -> ChatMessage:
         """Return a `message` without the content that the deltas already contained; Perplexity repeats all of it.
 
         Calls are removed as well; `matched` handles them.
         """
-        thought = bool(self.reasoning)
+        has_reasoning = bool(self.reasoning)
         return replace(
             message,
             content=None if self.content or self.parts else message.content,
             tool_calls=None,
             function_call=None,
-            reasoning=None if thought else message.reasoning,
-            reasoning_content=None if thought else message.reasoning_content,
+            reasoning=None if has_reasoning else message.reasoning,
+            reasoning_content=None if has_reasoning else message.reasoning_content,
             reasoning_details=None if self.details.begun else message.reasoning_details,
             refusal=None if self.refusal else message.refusal,
             annotations=None if self.annotations else message.annotations,
@@ -144,20 +144,20 @@ def matched(streamed: list[CallState], calls: list[RepeatedCall]) -> list[CallSt
     matches: list[CallState | None] = [None] * len(calls)
     left = streamed
     for key in (_identity, _value, _name):
-        waiting = [place for place, slot in enumerate(matches) if slot is None]
+        waiting = [number for number, call_state in enumerate(matches) if call_state is None]
         if not waiting or not left:
             break
         by_key: dict[Any, list[CallState]] = {}
-        for slot in reversed(left):
-            if (named := key(slot)) is not None:
-                by_key.setdefault(named, []).append(slot)
-        for place in waiting:
-            call = calls[place]
+        for call_state in reversed(left):
+            if (named := key(call_state)) is not None:
+                by_key.setdefault(named, []).append(call_state)
+        for number in waiting:
+            call = calls[number]
             same = by_key.get(key(call))
             if same and (key is not _name or _may_become(same[-1], call)):
-                matches[place] = same.pop()
-        taken = {slot.order for slot in matches if slot is not None}
-        left = [slot for slot in left if slot.order not in taken]
+                matches[number] = same.pop()
+        taken = {call_state.order for call_state in matches if call_state is not None}
+        left = [call_state for call_state in left if call_state.order not in taken]
     return matches
 
 
@@ -179,7 +179,7 @@ def _name(call: CallState | RepeatedCall) -> Any:
 
 
 def _may_become(slot: CallState, call: RepeatedCall) -> bool:
-    return not (slot.id and call.id) and (not slot.said or call.text.startswith(slot.text))
+    return not (slot.id and call.id) and (not slot.has_arguments or call.text.startswith(slot.text))
 
 
 def _by_value(text: str) -> str:

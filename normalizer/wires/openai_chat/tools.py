@@ -74,9 +74,9 @@ def read_choice(body: dict[str, Any], params: dict[str, Any]) -> ToolChoice | No
     return _read_choice(given, given)
 
 
-def _read_choice(given: Any, named: Any) -> ToolChoice:
-    if isinstance(given, str) and given in _MODES:
-        return ToolChoice(_MODES[given], raw=given if given != _MODES[given] else None)
+def _read_choice(choice: Any, named: Any) -> ToolChoice:
+    if isinstance(choice, str) and choice in _MODES:
+        return ToolChoice(_MODES[choice], raw=choice if choice != _MODES[choice] else None)
     if isinstance(named, dict):
         function = named.get("function")
         if isinstance(function, dict) and isinstance(function.get("name"), str):
@@ -85,7 +85,7 @@ def _read_choice(given: Any, named: Any) -> ToolChoice:
         custom = named.get("custom")
         if isinstance(custom, dict) and isinstance(custom.get("name"), str):
             return ToolChoice("named", custom["name"], named)
-    return ToolChoice("raw", raw=given)
+    return ToolChoice("raw", raw=choice)
 
 
 def write_tools(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Self
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
 from ..models import report_foreign_model
-from ..surrogates import replace_beside
+from ..surrogates import replace_in_members
 from ..write_context import WriteContext
 from ..writer import WriterBase
 from .dialects import USER_AFTER_TOOL, dialect_of
@@ -63,7 +63,7 @@ class Writer(WriterBase):
             written[-1] = last if "prefix" in last else {**last, "prefix": True}
         write_tools(request, self._dialect, self._context, body)
         write_params(request, self._dialect, self._context, body)
-        return self._context.encoded(replace_beside(body, "messages", self._context))
+        return self._context.encoded(replace_in_members(body, "messages", self._context))
 
     def _regular_writers(self) -> RegularWriters | None:
         if self._dialect.bridge or self._must_think:

@@ -55,7 +55,7 @@ class AssistantWriter:
         if same and choices[0].extra:
             return None
         context = self._context
-        names, takes = context.named, context.takes_id
+        names, accepts = context.known_names, context.accepts_id
         checked = self._dialect.ids_checked or not same
         text: str | None = None
         calls: list[dict[str, Any]] = []
@@ -67,7 +67,7 @@ class AssistantWriter:
                 if not same and (block.namespace or block.caller or not block.arguments_text):
                     return None
                 id = block.id
-                if (checked or not is_encodable(id)) and not takes(id):
+                if (checked or not is_encodable(id)) and not accepts(id):
                     id = ids[block.id] = context.id(id)
                 name = names.get(block.name)
                 if name is None:

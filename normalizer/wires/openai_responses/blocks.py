@@ -64,35 +64,40 @@ class Conversion(Struct, gc=False):
     #: calls whose output is in the same response: (type of the call, id) -> the output's tool
     answered: dict[tuple[type[Wire], str], str] | None = None
     #: those of them that already have a block
-    told: set[tuple[type[Wire], str, str | None, str]] | None = None
+    converted: set[tuple[type[Wire], str, str | None, str]] | None = None
     #: whether the items are from a history, which may contain the same call twice, each with a result
-    past: bool = False
+    is_history: bool = False
 
 
 #: Appends the blocks of one item. The last argument: whether the response was cut off inside it.
 _Convert = Callable[[Conversion, Any, list[Block], bool], None]
 
 
-def convert(reading: Conversion, items: list[Any], cut_last: bool) -> list[Block]:
+def convert(conversion: Conversion, items: list[Any], cut_last: bool) -> list[Block]:
     """Return the blocks of all items in order. ``cut_last``: the response was cut off inside the last one."""
     blocks: list[Block] = []
     last = len(items) - 1 if cut_last else -1
     if not _ANSWERS.keys().isdisjoint(map(type, items)):
-        reading.answered = _answered(items)
+        conversion.answered = _answered(items)
     for number, item in enumerate(items):
         kind = type(item)
         if kind is s.FunctionCall:
-            _function(reading, item, blocks, "complete" if item.status == "completed" else _fate(item, number == last))
+            _function(
+                conversion,
+                item,
+                blocks,
+                "complete" if item.status == "completed" else _call_status(item, number == last),
+            )
         elif kind is s.MessageItem:
-            _message(reading, item, blocks)
+            _message(conversion, item, blocks)
         elif kind is s.ReasoningItem:
             blocks.append(_reasoning(item))
         else:
-            _OTHERS.get(kind, _result)(reading, item, blocks, number == last)
+            _OTHERS.get(kind, _result)(conversion, item, blocks, number == last)
     return blocks
 
 
-def _fate(item: Any, last: bool) -> CallStatus:
+def _call_status(item: Any, last: bool) -> CallStatus:
     """Return the canonical status of a call. ``last``: the response was cut off inside it."""
     status = item.status
     if status == "completed":
@@ -106,8 +111,8 @@ def _fate(item: Any, last: bool) -> CallStatus:
 
 def _written(item: Any) -> bool:
     members = (getattr(item, name, None) for name in ("arguments", "input", "action", "actions", "operation"))
-    given = any(_given(member) if isinstance(member, Raw) else member for member in members)
-    return given or bool(item.extra_ and "arguments" in item.extra_)
+    has_value = any(_given(member) if isinstance(member, Raw) else member for member in members)
+    return has_value or bool(item.extra_ and "arguments" in item.extra_)
 
 
 def _answered(items: list[Any]) -> dict[tuple[type[Wire], str], str]:
@@ -126,8 +131,8 @@ def _answers(item: Any) -> str | None:
     return id
 
 
-def _function(reading: Conversion, item: s.FunctionCall, blocks: list[Block], fate: CallStatus) -> None:
-    builder = reading.builder
+def _function(conversion: Conversion, item: s.FunctionCall, blocks: list[Block], status: CallStatus) -> None:
+    builder = conversion.builder
     if item.arguments is None and item.extra_ and "arguments" in item.extra_:
         _spell(item, builder.context)
     id, name, text = item.call_id, item.name, item.arguments or ""
@@ -135,10 +140,10 @@ def _function(reading: Conversion, item: s.FunctionCall, blocks: list[Block], fa
         id
         and name
         and text
-        and fate == "complete"
+        and status == "complete"
         and builder.trusting
         and id not in builder.seen
-        and not reading.answered
+        and not conversion.answered
         and text.isascii()
         and "\\" not in text
     ):
@@ -155,14 +160,14 @@ def _function(reading: Conversion, item: s.FunctionCall, blocks: list[Block], fa
             )
             blocks.append(call)
             return
-    _call(reading, item, blocks, fate, id, name, text, "function", s.carry_function(item))
+    _call(conversion, item, blocks, status, id, name, text, "function", s.carry_function(item))
 
 
 def _call(
-    reading: Conversion,
+    conversion: Conversion,
     item: Any,
     blocks: list[Block],
-    fate: CallStatus,
+    status: CallStatus,
     id: str | None,
     name: str | None,
     text: str,
@@ -174,27 +179,27 @@ def _call(
 
     A duplicate is dropped, and a call whose output is in the same response becomes a server call. Both return None.
     """
-    builder = reading.builder
-    if reading.answered and (tool := reading.answered.get((type(item), id or ""))) is not None:
+    builder = conversion.builder
+    if conversion.answered and (tool := conversion.answered.get((type(item), id or ""))) is not None:
         # The call has run already: on the server, or before the conversation was compacted.
-        told = (type(item), id or "", name, text if free_text else by_value(text))
-        if reading.told is None:
-            reading.told = set()
-        if told in reading.told:
+        identity = (type(item), id or "", name, text if free_text else by_value(text))
+        if conversion.converted is None:
+            conversion.converted = set()
+        if identity in conversion.converted:
             builder.context.find("duplicate-call", f"{name} ({id}) is repeated", builder.choice)
             return None
-        reading.told.add(told)
+        conversion.converted.add(identity)
         builder.context.find(
             "answered-call", f"{name} ({id}): the response contains its output", builder.choice, len(blocks)
         )
         blocks.append(ServerToolCall(id or "", tool, name or "", text, item.status, {"item": raw_object(item)}))
         return None
-    if id in builder.seen and not reading.past and builder.repeats(id, name, text, free_text):
+    if id in builder.seen and not conversion.is_history and builder.repeats(id, name, text, free_text):
         return None
     namespace, caller = getattr(item, "namespace", None), getattr(item, "caller", None)
-    cut = fate == "truncated"
+    cut = status == "truncated"
     built = builder.build(len(blocks), id, name, text, kind, extra, cut, item.id, namespace, caller, free_text)
-    if fate == "invalid":
+    if status == "invalid":
         builder.context.find("call-failed", f"{name}: status {item.status!r}", builder.choice, len(blocks))
         built = replace(built, status="invalid", arguments=None)
     blocks.append(built)
@@ -209,7 +214,7 @@ def _spell(item: s.FunctionCall, context: Context) -> None:
     item.extra_ = rest or None
 
 
-def _message(reading: Conversion, item: s.MessageItem, blocks: list[Block]) -> None:
+def _message(conversion: Conversion, item: s.MessageItem, blocks: list[Block]) -> None:
     """Append one block per content part. Each keeps the extra members of the item, so the writer can rebuild it."""
     shared = s.carry_message(item)
     if item.role not in (None, "assistant"):
@@ -225,38 +230,40 @@ def _message(reading: Conversion, item: s.MessageItem, blocks: list[Block]) -> N
         elif part.text is not None:
             blocks.append(Text(part.text, part.annotations or [], extra))
         else:
-            reading.builder.context.find(
-                "unknown-block", f"content part {part.type!r}", reading.builder.choice, len(blocks)
+            conversion.builder.context.find(
+                "unknown-block", f"content part {part.type!r}", conversion.builder.choice, len(blocks)
             )
             blocks.append(Opaque(part.type or "", raw_object(part), shared))
 
 
 def _reasoning(item: s.ReasoningItem) -> Reasoning:
-    spoken = _texts(item.content) or _texts(item.summary)
-    text = "\n\n".join(spoken)
+    texts = _texts(item.content) or _texts(item.summary)
+    text = "\n\n".join(texts)
     encrypted = item.encrypted_content
     return Reasoning(text, None, encrypted, bool(encrypted and not text), s.carry_reasoning(item))
 
 
 def _texts(parts: list[Any] | None) -> list[str]:
-    found = [part.get("text") for part in parts or () if isinstance(part, dict)]
-    return [text for text in found if isinstance(text, str) and text]
+    texts = [part.get("text") for part in parts or () if isinstance(part, dict)]
+    return [text for text in texts if isinstance(text, str) and text]
 
 
-def _custom(reading: Conversion, item: s.CustomToolCall, blocks: list[Block], last: bool) -> None:
+def _custom(conversion: Conversion, item: s.CustomToolCall, blocks: list[Block], last: bool) -> None:
     text = item.input or ""
-    if is_hosted(item, reading.custom):
+    if is_hosted(item, conversion.custom):
         extra = {"type": "custom_tool_call", "call_id": item.call_id, **s.carry_custom(item)}
         name = item.name or ""
         tool = TOOLS_OF_XAI.get(name) or ("x_search" if name.startswith("x_") else name)
         blocks.append(ServerToolCall(item.id or item.call_id or "", tool, item.name or "", text, item.status, extra))
         return
     extra = s.carry_custom(item)
-    built = _call(reading, item, blocks, _fate(item, last), item.call_id, item.name, text, "custom", extra, True)
-    if built is not None and reading.custom is not None and reading.custom.names is None:
-        context = reading.builder.context
+    built = _call(
+        conversion, item, blocks, _call_status(item, last), item.call_id, item.name, text, "custom", extra, True
+    )
+    if built is not None and conversion.custom is not None and conversion.custom.names is None:
+        context = conversion.builder.context
         context.find(
-            "unresolved-call", f"{item.name}: no declared tools are known", reading.builder.choice, len(blocks) - 1
+            "unresolved-call", f"{item.name}: no declared tools are known", conversion.builder.choice, len(blocks) - 1
         )
         blocks[-1] = replace(built, status="invalid", kind="unresolved")
 
@@ -264,7 +271,7 @@ def _custom(reading: Conversion, item: s.CustomToolCall, blocks: list[Block], la
 def _client(kind: str, *members: str) -> _Convert:
     """Return the converter for a built-in client tool. The first of ``members`` with a value holds the arguments."""
 
-    def convert_client(reading: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
+    def convert_client(conversion: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
         member = next((m for m in members if _given(getattr(item, m))), members[0])
         raw = getattr(item, member)
         text = exact_text(raw) if _given(raw) else ""
@@ -272,7 +279,7 @@ def _client(kind: str, *members: str) -> _Convert:
             text = f'{{"{member}":{text}}}'
         extra = {k: v for k, v in raw_object(item).items() if k not in ("type", "call_id", "id", "caller", member)}
         extra["member"] = member
-        _call(reading, item, blocks, _fate(item, last), item.call_id or item.id, kind, text, kind, extra)
+        _call(conversion, item, blocks, _call_status(item, last), item.call_id or item.id, kind, text, kind, extra)
 
     return convert_client
 
@@ -301,24 +308,24 @@ def is_hosted(item: Any, custom: CustomTools | None) -> bool:
     return item.name in TOOLS_OF_XAI if custom.names is None else item.name not in custom.names
 
 
-def _shell_call(reading: Conversion, item: s.ShellCall, blocks: list[Block], last: bool) -> None:
+def _shell_call(conversion: Conversion, item: s.ShellCall, blocks: list[Block], last: bool) -> None:
     if is_hosted(item, None):
-        _server("shell", "action")(reading, item, blocks, last)
+        _server("shell", "action")(conversion, item, blocks, last)
     else:
-        _shell(reading, item, blocks, last)
+        _shell(conversion, item, blocks, last)
 
 
-def _tool_search_call(reading: Conversion, item: s.ToolSearchCall, blocks: list[Block], last: bool) -> None:
+def _tool_search_call(conversion: Conversion, item: s.ToolSearchCall, blocks: list[Block], last: bool) -> None:
     if is_hosted(item, None):
-        _server("tool_search", "arguments")(reading, item, blocks, last)
+        _server("tool_search", "arguments")(conversion, item, blocks, last)
     else:
-        _tool_search(reading, item, blocks, last)
+        _tool_search(conversion, item, blocks, last)
 
 
 def _server(tool: str, member: str, *results: str) -> _Convert:
     """Return the converter for a server call. ``results``: members of the same item that hold its result."""
 
-    def convert_server(reading: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
+    def convert_server(conversion: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
         members = raw_object(item)
         raw = getattr(item, member, None)
         text = exact_text(raw) if isinstance(raw, Raw) and _given(raw) else _as_text(members.get(member))
@@ -338,19 +345,19 @@ def _as_text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json_codec.text(value)
 
 
-def _approval(reading: Conversion, item: s.McpApprovalRequest, blocks: list[Block], last: bool) -> None:
+def _approval(conversion: Conversion, item: s.McpApprovalRequest, blocks: list[Block], last: bool) -> None:
     extra = {k: v for k, v in raw_object(item).items() if k not in ("type", "id", "name", "arguments", "server_label")}
     server, name = item.server_label or "", item.name or ""
     blocks.append(ApprovalRequest(item.id or "", server, name, item.arguments or "", extra))
 
 
-def _compaction(reading: Conversion, item: s.Compaction, blocks: list[Block], last: bool) -> None:
+def _compaction(conversion: Conversion, item: s.Compaction, blocks: list[Block], last: bool) -> None:
     """Append the summary of older turns as reasoning: it has to go back and is not text for the user."""
     extra = {k: v for k, v in raw_object(item).items() if k != "encrypted_content"}
     blocks.append(Reasoning("", None, item.encrypted_content, True, extra))
 
 
-def _unknown(reading: Conversion, item: Unknown, blocks: list[Block], last: bool) -> None:
+def _unknown(conversion: Conversion, item: Unknown, blocks: list[Block], last: bool) -> None:
     """Convert an item of an unknown type: `…_call` counts as a server call (failure SRV-05), any other is opaque."""
     raw = item.raw
     if item.wire_type.endswith("_call") and isinstance(raw, dict):
@@ -372,7 +379,7 @@ def _unknown(reading: Conversion, item: Unknown, blocks: list[Block], last: bool
         blocks.append(Opaque(item.wire_type, raw))
 
 
-def _result(reading: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
+def _result(conversion: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
     id = _answers(item) or getattr(item, "approval_request_id", None)
     failed = getattr(item, "error", None) is not None or getattr(item, "status", None) == "failed"
     blocks.append(ServerToolResult(id or "", s.RESULTS[type(item)], failed, raw_object(item)))

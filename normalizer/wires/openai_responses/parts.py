@@ -47,27 +47,27 @@ def _image(raw: dict[str, Any]) -> Part | None:
     url, id = raw.get("image_url"), raw.get("file_id")
     rest = _rest(raw, "type", "image_url", "file_id")
     if isinstance(url, str) and id is None:
-        found = _DATA_URL.fullmatch(url)
-        if found:
-            return MediaPart("image", found[1], found[2], extra=rest)
+        match = _DATA_URL.fullmatch(url)
+        if match:
+            return MediaPart("image", match[1], match[2], extra=rest)
         return MediaPart("image", url=url, extra=rest)
     return MediaPart("image", file_id=id, extra=rest) if isinstance(id, str) and url is None else None
 
 
 def _file(raw: dict[str, Any]) -> Part | None:
-    given = [m for m in ("file_data", "file_url", "file_id") if raw.get(m) is not None]
+    present = [m for m in ("file_data", "file_url", "file_id") if raw.get(m) is not None]
     name = raw.get("filename")
-    if len(given) != 1 or not isinstance(raw[given[0]], str) or not (name is None or isinstance(name, str)):
+    if len(present) != 1 or not isinstance(raw[present[0]], str) or not (name is None or isinstance(name, str)):
         return None
-    value = raw[given[0]]
+    value = raw[present[0]]
     rest = _rest(raw, "type", "filename", "file_data", "file_url", "file_id")
-    if given[0] == "file_url":
+    if present[0] == "file_url":
         return MediaPart("file", url=value, name=name, extra=rest)
-    if given[0] == "file_id":
+    if present[0] == "file_id":
         return MediaPart("file", file_id=value, name=name, extra=rest)
-    found = _DATA_URL.fullmatch(value)
-    if found:
-        return MediaPart("file", found[1], found[2], name=name, extra=rest)
+    match = _DATA_URL.fullmatch(value)
+    if match:
+        return MediaPart("file", match[1], match[2], name=name, extra=rest)
     return MediaPart("file", data=value, name=name, extra=rest)
 
 

@@ -76,15 +76,15 @@ def read(body: Any, provider: str | None = None) -> Request:
         turns.append(System([TextPart(params.pop("instructions"))], extra={"instructions": True}))
     context = Context(WIRE, provider)
     history = _History(turns, provider, custom_tools(context, s.Body(model=model, tools=tools)))
-    given = body.get("input")
-    if isinstance(given, str):
-        turns.append(User([TextPart(given)]))
-    elif isinstance(given, list):
-        for item in given:
+    history_input = body.get("input")
+    if isinstance(history_input, str):
+        turns.append(User([TextPart(history_input)]))
+    elif isinstance(history_input, list):
+        for item in history_input:
             history.take(item)
         history.close()
-    elif given is not None:
-        params["input"] = given
+    elif history_input is not None:
+        params["input"] = history_input
     return Request(
         WIRE,
         model,
@@ -99,19 +99,19 @@ def read(body: Any, provider: str | None = None) -> Request:
 
 
 class _History:
-    """Collects items into turns. ``_answer`` holds the items of the current assistant turn."""
+    """Collects items into turns. ``_assistant_items`` holds the items of the current assistant turn."""
 
     def __init__(self, turns: list[Message], provider: str | None, custom: CustomTools | None) -> None:
         self._turns = turns
         self._provider = provider
         self._custom = custom
-        self._answer: list[dict[str, Any]] = []
+        self._assistant_items: list[dict[str, Any]] = []
         self._waiting: set[str] = set()
         #: id on the wire -> canonical ids of the last assistant turn's calls
-        self._asked: dict[str, list[str]] = {}
+        self._call_ids: dict[str, list[str]] = {}
         self._results: list[ToolResult] = []
         #: approvals and other items between outputs; they move behind the outputs, which stay one turn
-        self._beside: list[Message] = []
+        self._between: list[Message] = []
 
     def take(self, item: Any) -> None:
         """Process the next item of the input."""
@@ -126,14 +126,14 @@ class _History:
         elif not isinstance(kind, str):
             self._other(item)
         elif kind in OUTPUTS and not self._is_hosted(item):
-            self._flush_answer()
+            self._flush_assistant()
             self._results.append(read_result(item))
         elif kind == "mcp_approval_response":
-            self._flush_answer()
-            self._beside.append(RawItem(WIRE, item))
+            self._flush_assistant()
+            self._between.append(RawItem(WIRE, item))
         elif kind in _CALLERS or (kind == "additional_tools" and not self._waiting):
             self._other(item)
-        elif kind in _NAMED or kind.endswith("_call") or self._answer:
+        elif kind in _NAMED or kind.endswith("_call") or self._assistant_items:
             self._extend(item)
         else:
             self._other(item)
@@ -142,16 +142,16 @@ class _History:
         """Whether an output answers a server call, so that it belongs to the assistant turn."""
         if item["type"] == "tool_search_output":
             return item.get("execution") != "client"
-        if item["type"] != "shell_call_output" or not self._answer:
+        if item["type"] != "shell_call_output" or not self._assistant_items:
             return False
         id = item.get("call_id")
-        calls = [i for i in self._answer if i.get("call_id") == id]
+        calls = [i for i in self._assistant_items if i.get("call_id") == id]
         hosted = [i for i in calls if isinstance(i.get("environment"), dict)]
         return any(i["environment"].get("type") not in (None, "local") for i in hosted)
 
     def _extend(self, item: dict[str, Any]) -> None:
         self._flush_results()
-        self._answer.append(item)
+        self._assistant_items.append(item)
         id = item.get("call_id")
         if isinstance(id, str):
             self._waiting.add(id)
@@ -161,8 +161,8 @@ class _History:
         refers = (
             isinstance(item, dict) and item.get("type") == "item_reference"
         )  # maybe a call: stays before the outputs
-        if (self._results or self._beside) and not refers:
-            self._beside.append(turn)
+        if (self._results or self._between) and not refers:
+            self._between.append(turn)
         else:
             self.close()
             self._turns.append(turn)
@@ -187,24 +187,24 @@ class _History:
 
     def close(self) -> None:
         """Finish the current turn."""
-        self._flush_answer()
+        self._flush_assistant()
         self._flush_results()
 
     def _flush_results(self) -> None:
         if self._results:
-            self._turns.append(ToolResults(_told_apart(self._turns, self._results, self._asked)))
-        self._turns.extend(self._beside)
-        self._results, self._beside = [], []
+            self._turns.append(ToolResults(_with_canonical_ids(self._turns, self._results, self._call_ids)))
+        self._turns.extend(self._between)
+        self._results, self._between = [], []
 
-    def _flush_answer(self) -> None:
-        if not self._answer:
+    def _flush_assistant(self) -> None:
+        if not self._assistant_items:
             return
-        items, self._answer = self._answer, []
+        items, self._assistant_items = self._assistant_items, []
         self._waiting = set()
         context = Context(WIRE, self._provider)
         builder = CallBuilder.of(context, 0, f"turn {len(self._turns)}")
-        self._asked = {}
-        blocks = _blocks(Conversion(builder, self._custom, past=True), items, context, self._asked)
+        self._call_ids = {}
+        blocks = _blocks(Conversion(builder, self._custom, is_history=True), items, context, self._call_ids)
         stop = Stop("tool_calls" if builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
         if context.findings:
@@ -212,7 +212,9 @@ class _History:
         self._turns.append(Assistant(response))
 
 
-def _told_apart(turns: list[Message], results: list[ToolResult], asked: dict[str, list[str]]) -> list[ToolResult]:
+def _with_canonical_ids(
+    turns: list[Message], results: list[ToolResult], call_ids: dict[str, list[str]]
+) -> list[ToolResult]:
     """Return the results under the canonical ids of their calls.
 
     The ids differ from the wire if calls share an id or have none (ID-09, ID-14). A result whose type does not fit the
@@ -222,7 +224,7 @@ def _told_apart(turns: list[Message], results: list[ToolResult], asked: dict[str
     if not isinstance(last, Assistant):
         return results
     kinds = {call.id: call.kind for call in last.response.calls}
-    waiting = {wired: ids for wired, ids in asked.items() if ids != [wired]}
+    waiting = {wire_id: ids for wire_id, ids in call_ids.items() if ids != [wire_id]}
     apart = []
     for result in results:
         id = result.call_id
@@ -241,31 +243,31 @@ _NAMED = frozenset(
 
 
 def _blocks(
-    reading: Conversion, items: list[dict[str, Any]], context: Context, asked: dict[str, list[str]]
+    conversion: Conversion, items: list[dict[str, Any]], context: Context, call_ids: dict[str, list[str]]
 ) -> list[Block]:
-    """Return the blocks of one assistant turn, and add the ids of its calls to ``asked``: wire id -> canonical ids."""
+    """Return the blocks of one assistant turn, and add its calls to ``call_ids`` (wire id -> canonical ids)."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
-    wired = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
-    data = json_codec.bytes_of({"output": wired})
+    normalized = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
+    data = json_codec.bytes_of({"output": normalized})
     try:
         output = _reader.strict(data).output
     except Exception:
         notes: list[Any] = []
         output = _reader.read_leniently(data, notes).output
-        context.take(notes)
+        context.report_notes(notes)
     blocks: list[Block] = []
     for item, form, read_item in zip(items, forms, output or [], strict=True):
-        made = convert(reading, [read_item], False)
-        if len(made) == 1 and type(made[0]) is ToolCall:
+        converted = convert(conversion, [read_item], False)
+        if len(converted) == 1 and type(converted[0]) is ToolCall:
             id = item.get("call_id")
-            asked.setdefault(id if isinstance(id, str) else "", []).append(made[0].id)
-        elif not made:  # a duplicate of a call whose output is in the same turn: keep it unchanged
-            made = [Opaque(str(item.get("type")), item)]
+            call_ids.setdefault(id if isinstance(id, str) else "", []).append(converted[0].id)
+        elif not converted:  # a duplicate of a call whose output is in the same turn: keep it unchanged
+            converted = [Opaque(str(item.get("type")), item)]
         elif type(read_item) is s.MessageItem:
-            made = _messages(made, read_item, form)
-        elif type(made[0]) is ServerToolCall and not item.get("id"):
-            made[0] = replace(made[0], extra={**made[0].extra, AS_WRITTEN: "no id"})
-        blocks.extend(made)
+            converted = _messages(converted, read_item, form)
+        elif type(converted[0]) is ServerToolCall and not item.get("id"):
+            converted[0] = replace(converted[0], extra={**converted[0].extra, AS_WRITTEN: "no id"})
+        blocks.extend(converted)
     return blocks
 
 
@@ -287,7 +289,7 @@ def _as_item(item: dict[str, Any]) -> dict[str, Any]:
 
 def _messages(blocks: list[Block], item: s.MessageItem, form: str | None) -> list[Block]:
     """Return the blocks of one message with its spelling in ``extra`` if it differs from a response."""
-    made: list[Block] = []
+    converted: list[Block] = []
     for number, block in enumerate(blocks):
         extra = dict(block.extra)
         part = item.content[number] if item.content else None
@@ -295,5 +297,5 @@ def _messages(blocks: list[Block], item: s.MessageItem, form: str | None) -> lis
             extra["part"] = {"type": part.type, **extra.get("part", {})}
         if form:
             extra[AS_WRITTEN] = "more" if number else form
-        made.append(replace(block, extra=extra) if extra != block.extra else block)
-    return made
+        converted.append(replace(block, extra=extra) if extra != block.extra else block)
+    return converted

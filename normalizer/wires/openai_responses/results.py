@@ -163,8 +163,8 @@ def _shell_output(result: ToolResult) -> Any:
     if output is not None:
         return output
     text = text_of(result.parts)
-    said, failed = ("", text or _SILENT_ERROR) if result.is_error else (text, "")
-    return [{"stdout": said, "stderr": failed, "outcome": {"type": "exit", "exit_code": int(result.is_error)}}]
+    stdout, stderr = ("", text or _SILENT_ERROR) if result.is_error else (text, "")
+    return [{"stdout": stdout, "stderr": stderr, "outcome": {"type": "exit", "exit_code": int(result.is_error)}}]
 
 
 def _screenshot(result: ToolResult, context: WriteContext, following: list[dict[str, Any]]) -> dict[str, Any]:

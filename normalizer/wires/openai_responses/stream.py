@@ -14,7 +14,7 @@ from typing import Any
 from ... import json_codec
 from ...errors import MalformedBody, TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
-from ...events import Event as Told
+from ...events import Event as CanonicalEvent
 from ...model import Reasoning, Refusal, Response, Text
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
@@ -23,16 +23,37 @@ from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
 from .decode import UNFINISHED, custom_tools, later, respond, usage
-from .stream_events import ASKED_IN_DELTAS, BEGINNING, DELTAS, DONES, PIECES, PROGRESS, SHOWN, TERMINAL, read_run, takes
-from .stream_state import ItemState, assembled, changed, compare, is_another, item_type, merged, mistrusted, same
+from .stream_events import (
+    ARGUMENT_PARTS,
+    BEGINNING,
+    BLOCK_TYPES,
+    DELTAS,
+    DONES,
+    PIECES,
+    PROGRESS,
+    TERMINAL,
+    read_run,
+    takes,
+)
+from .stream_state import (
+    ItemState,
+    assemble,
+    compare,
+    has_other_call_id,
+    is_another,
+    is_same,
+    item_type,
+    mark_incomplete,
+    merge_output,
+)
 
 _body_reader = Reader(s.Body)
 
 #: Target of the last delta: struct of its event, indexes (output, content, summary), whether the item id need not be
 #: compared, item id, block key, and the function that appends one more delta.
-_Growing = tuple[Any, int | None, int | None, int | None, bool, str | None, int, Callable[[str], None]]
+_DeltaTarget = tuple[Any, int | None, int | None, int | None, bool, str | None, int, Callable[[str], None]]
 _NOWHERE: list[str] = []
-_NOTHING: _Growing = (None, None, None, None, False, None, -1, _NOWHERE.append)
+_NOTHING: _DeltaTarget = (None, None, None, None, False, None, -1, _NOWHERE.append)
 
 
 class Stream(StreamBase):
@@ -46,18 +67,18 @@ class Stream(StreamBase):
         self._shared: dict[int, ItemState] = {}  # output index that several items use -> the last of them
         self._free = 0  # the next unused output index
         self._unended = 0
-        self._astray = False  # whether arguments came for an item that takes none
-        self._unplaced = False  # whether arguments came without index and known item id
+        self._has_misplaced = False  # whether arguments came for an item that takes none
+        self._has_unplaced = False  # whether arguments came without index and known item id
         self._doubted = 0  # number of items when arguments last came for an item that takes none
-        self._begun: bytes | None = None
-        self._customs: CustomTools | None = None
-        self._customs_known = False
+        self._first_body: bytes | None = None
+        self._custom_tools: CustomTools | None = None
+        self._knows_custom_tools = False
         self._terminal: s.Body | None = None
         self._keys = 0
-        self._growing = _NOTHING
-        self._odd: list[Any] = []
+        self._delta_target = _NOTHING
+        self._unknown_events: list[Any] = []
 
-    def run(self, payloads: list[bytes], out: list[Told]) -> None:
+    def run(self, payloads: list[bytes], out: list[CanonicalEvent]) -> None:
         """Decode several payloads and append their events to ``out``.
 
         The fast path handles deltas with the same target as the last one. It passes all others to `take`.
@@ -66,7 +87,7 @@ class Stream(StreamBase):
         if not pieces:
             super().run(payloads, out)
             return
-        kind, index, content, summary, alone, id, key, add = self._growing
+        kind, index, content, summary, alone, id, key, add = self._delta_target
         known = self._by_id
         for piece, data in zip(pieces, payloads, strict=False):
             if (
@@ -82,22 +103,22 @@ class Stream(StreamBase):
                     out.append(BlockDelta(0, key, delta))
                     continue
             self.take(None, data, out)
-            kind, index, content, summary, alone, id, key, add = self._growing
+            kind, index, content, summary, alone, id, key, add = self._delta_target
 
-    def event(self, name: str | None, data: bytes, out: list[Told]) -> None:
+    def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
         if data == b"[DONE]":
             return
         event = self._reader.read(data, self._notes)
         if self._notes:
-            self._context.take(self._notes)
+            self._context.report_notes(self._notes)
         kind = event.type or ""
-        grows = DELTAS.get(kind)
-        if grows is not None:
+        delta_of = DELTAS.get(kind)
+        if delta_of is not None:
             if event.delta:
-                self._grow(event, grows[0], grows[1], event.delta, out)
+                self._add_delta(event, delta_of[0], delta_of[1], event.delta, out)
         elif kind in DONES:
-            self._whole(event, *DONES[kind])
+            self._add_final_text(event, *DONES[kind])
         elif kind == "response.output_item.added":
             if event.item is not None:
                 self._open(event, event.item, out)
@@ -105,19 +126,19 @@ class Stream(StreamBase):
             if event.item is not None:
                 self._close(event, event.item, out)
         elif kind in BEGINNING:
-            self._begun = bytes(event.response) or self._begun
-            self._customs_known = False
+            self._first_body = bytes(event.response) or self._first_body
+            self._knows_custom_tools = False
         elif kind in TERMINAL:
             self._end(event, out)
         elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
             self.fail(json_codec.decode(data), out)
         elif kind not in PROGRESS:
             self._context.find("unknown-event", f"event {kind!r}")
-            self._odd.append(json_codec.decode(data))
+            self._unknown_events.append(json_codec.decode(data))
 
     # Assigning an event to an item
 
-    def _at(self, event: s.Event, part: str, implied: type[Wire]) -> ItemState:
+    def _item_of(self, event: s.Event, part: str, implied: type[Wire]) -> ItemState:
         """Return the item of a delta or `done` event; open one of type ``implied`` if there is none.
 
         The index decides first (RSP-02), unless the event's id belongs to an item that fits better. The item also has
@@ -125,31 +146,31 @@ class Stream(StreamBase):
         """
         index = event.output_index
         id = event.call_id if event.call_id in self._by_id else event.item_id
-        opened = self._placed(index)
+        state = self._item_at(index)
         named = self._by_id.get(id) if id else None
-        if named is not None and named is not opened and (opened is None or _outweighs(named, opened, id, implied)):
+        if named is not None and named is not state and (state is None or _outweighs(named, state, id, implied)):
             if index is not None and index not in self._shared and not named.strayed:
                 named.strayed = True
                 self._context.find(
                     "index-changed", f"{id}: {event.type} under index {index}, which belongs to another item"
                 )
-            opened = named
-        if opened is None and index is None:
+            state = named
+        if state is None and index is None:
             # Without index and known id: the last open item of the implied type (RSP-03).
-            self._unplaced = self._unplaced or part in ASKED_IN_DELTAS
+            self._has_unplaced = self._has_unplaced or part in ARGUMENT_PARTS
             candidates = (o for o in reversed(self._items.values()) if type(o.item) is implied and not o.done)
-            opened = next((one for one in candidates if not changed(one.item, event)), None)
-        if opened is None:
+            state = next((candidate for candidate in candidates if not has_other_call_id(candidate.item, event)), None)
+        if state is None:
             self._context.find("index-changed", f"{event.type} for index {index}, where no item was started")
             item: Any = implied()
             item.id = event.item_id or None
             if event.call_id and hasattr(item, "call_id"):
                 item.call_id = event.call_id
-            opened = self._new(item, index)
-            opened.implied = opened.doubtful = True
-        return opened if takes(opened.item, part) else self._elsewhere(event, opened, part, implied)
+            state = self._new(item, index)
+            state.implied = state.doubtful = True
+        return state if takes(state.item, part) else self._item_for_misplaced(event, state, part, implied)
 
-    def _elsewhere(self, event: s.Event, placed: ItemState, part: str, implied: type[Wire]) -> ItemState:
+    def _item_for_misplaced(self, event: s.Event, placed: ItemState, part: str, implied: type[Wire]) -> ItemState:
         """Return the item for a delta that the item ``placed`` does not accept: an open one, else a new one.
 
         If the delta holds arguments, all open items become doubtful.
@@ -159,67 +180,67 @@ class Stream(StreamBase):
             return first  # several items have this index
         message = f"{event.type} for index {event.output_index}, which is a {item_type(placed.item)} item"
         self._context.find_once("delta-misplaced", message)
-        fitting = (one for one in reversed(self._items.values()) if takes(one.item, part))
-        found = next((one for one in fitting if not one.done), None)
-        if part in ASKED_IN_DELTAS:
-            self._astray = True
-            for one in islice(self._items.values(), self._doubted, None):
-                one.doubtful = one.doubtful or not one.done
+        fitting = (candidate for candidate in reversed(self._items.values()) if takes(candidate.item, part))
+        state = next((candidate for candidate in fitting if not candidate.done), None)
+        if part in ARGUMENT_PARTS:
+            self._has_misplaced = True
+            for candidate in islice(self._items.values(), self._doubted, None):
+                candidate.doubtful = candidate.doubtful or not candidate.done
             self._doubted = len(self._items)
-            if found is None:
-                fitting = (one for one in reversed(self._items.values()) if takes(one.item, part))
-                found = next((one for one in fitting if one.silent()), None)
-        if found is None:
-            found = self._new(implied(), None)
-        found.doubtful = found.doubtful or part in ASKED_IN_DELTAS
-        return found
+            if state is None:
+                fitting = (candidate for candidate in reversed(self._items.values()) if takes(candidate.item, part))
+                state = next((candidate for candidate in fitting if candidate.has_no_arguments()), None)
+        if state is None:
+            state = self._new(implied(), None)
+        state.doubtful = state.doubtful or part in ARGUMENT_PARTS
+        return state
 
-    def _placed(self, index: int | None) -> ItemState | None:
+    def _item_at(self, index: int | None) -> ItemState | None:
         """Return the item under an index, the last one if several use it; None if there is none."""
         return self._shared.get(index) or self._items.get(index) if index is not None else None
 
-    def _named(self, item: Any) -> list[ItemState | None]:
+    def _items_with_id(self, item: Any) -> list[ItemState | None]:
         return [self._by_id.get(id) if isinstance(id, str) and id else None for id in _ids(item)]
 
-    def _ending(self, index: int | None, item: Any) -> ItemState | None:
+    def _item_ended_by(self, index: int | None, item: Any) -> ItemState | None:
         """Return the known item that ``item`` is the end of; None if there is none."""
-        placed = self._placed(index)
-        if placed is not None and same(placed.item, item):
+        placed = self._item_at(index)
+        if placed is not None and is_same(placed.item, item):
             return placed
-        for opened in self._named(item):
-            if opened is not None and (index is None or not opened.done) and same(opened.item, item):
-                return opened
+        for state in self._items_with_id(item):
+            if state is not None and (index is None or not state.done) and is_same(state.item, item):
+                return state
         if index is not None:
             return placed if placed is not None and not placed.done and not is_another(placed, item) else None
         kind = type(item)
         candidates = (o for o in reversed(self._items.values()) if type(o.item) is kind and not o.done)
-        return next((opened for opened in candidates if not is_another(opened, item)), None)
+        return next((state for state in candidates if not is_another(state, item)), None)
 
     def _new(self, item: Wire, index: int | None) -> ItemState:
         if len(self._items) >= MAX_CALLS:
             raise TooManyCalls(f"more than {MAX_CALLS} output items", hint="the stream is not a valid response")
-        self._growing = _NOTHING
-        opened = ItemState(item)
+        self._delta_target = _NOTHING
+        state = ItemState(item)
         if index is None or index in self._items:
             index = self._free
         if index >= self._free:
             self._free = index + 1
         self._unended += 1
-        self._items[index] = opened
-        self._register(opened, item)
-        return opened
+        self._items[index] = state
+        self._register(state, item)
+        return state
 
-    def _register(self, opened: ItemState, item: Wire) -> None:
+    def _register(self, state: ItemState, item: Wire) -> None:
         for id in _ids(item):
             if isinstance(id, str) and id:
-                self._by_id.setdefault(id, opened)
+                self._by_id.setdefault(id, state)
 
     # Changing an item
 
-    def _open(self, event: s.Event, item: Wire, out: list[Told]) -> ItemState:
+    def _open(self, event: s.Event, item: Wire, out: list[CanonicalEvent]) -> ItemState:
         index = event.output_index
-        placed = self._placed(index)
-        for known in self._named(item) if index is None else (placed,):
+        placed = self._item_at(index)
+        for known in self._items_with_id(item) if index is None else (placed,):
             if known is None or known.done:
                 continue
             if known.implied and type(known.item) is type(item):
@@ -227,129 +248,129 @@ class Stream(StreamBase):
                 known.implied = False
                 self._register(known, item)
                 return known
-            if same(known.item, item):
+            if is_same(known.item, item):
                 return known  # a repeated announcement
-        opened = self._new(item, index)
+        state = self._new(item, index)
         if placed is not None and index is not None:
             self._context.find("index-reused", f"a second output item under index {index}")
-            self._shared[index] = opened
+            self._shared[index] = state
         if type(item) is not s.MessageItem:
-            self._key(opened, ("", 0), out)
-        return opened
+            self._key(state, ("", 0), out)
+        return state
 
-    def _key(self, opened: ItemState, part: tuple[str, int], out: list[Told]) -> int:
+    def _key(self, state: ItemState, part: tuple[str, int], out: list[CanonicalEvent]) -> int:
         """Return the block key of an item, or of one content part of a message. Starts the block if it is new."""
-        item = opened.item
+        item = state.item
         is_message = type(item) is s.MessageItem
-        place = part if is_message else ("", 0)
-        key = opened.keys.get(place)
+        part_key = part if is_message else ("", 0)
+        key = state.keys.get(part_key)
         if key is None:
-            key = opened.keys[place] = self._keys
+            key = state.keys[part_key] = self._keys
             self._keys += 1
-            shown = part[0] if is_message else self._shown(item)
-            id = getattr(item, "call_id", None) or getattr(item, "id", None) if shown.endswith("call") else None
+            block_type = part[0] if is_message else self._block_type(item)
+            id = getattr(item, "call_id", None) or getattr(item, "id", None) if block_type.endswith("call") else None
             name = getattr(item, "name", None)
-            out.append(BlockStart(0, key, shown, id, name if isinstance(name, str) else None))
+            out.append(BlockStart(0, key, block_type, id, name if isinstance(name, str) else None))
         return key
 
-    def _shown(self, item: Wire) -> str:
+    def _block_type(self, item: Wire) -> str:
         if type(item) in (s.CustomToolCall, s.ShellCall, s.ToolSearchCall):
             return "server_tool_call" if is_hosted(item, self._custom(item)) else "tool_call"
-        return SHOWN.get(type(item), "server_tool_result")
+        return BLOCK_TYPES.get(type(item), "server_tool_result")
 
     def _custom(self, item: Wire) -> CustomTools | None:
-        if type(item) is s.CustomToolCall and not self._customs_known:
-            self._customs = custom_tools(self._context, self._beginning())
-            self._customs_known = True
-        return self._customs
+        if type(item) is s.CustomToolCall and not self._knows_custom_tools:
+            self._custom_tools = custom_tools(self._context, self._read_first_body())
+            self._knows_custom_tools = True
+        return self._custom_tools
 
-    def _show_whole(self, opened: ItemState, out: list[Told]) -> None:
+    def _emit_whole(self, state: ItemState, out: list[CanonicalEvent]) -> None:
         """Emit the blocks of an item that came without deltas, with the text they have in the response."""
         scratch = CallBuilder.of(Context(self._context.wire), 0, None)
-        for number, block in enumerate(convert(Conversion(scratch, self._custom(opened.item)), [opened.item], False)):
+        for number, block in enumerate(convert(Conversion(scratch, self._custom(state.item)), [state.item], False)):
             text = block.text if isinstance(block, (Text, Reasoning, Refusal)) else getattr(block, "arguments_text", "")
             if text:
                 part = "refusal" if isinstance(block, Refusal) else "text"
-                out.append(BlockDelta(0, self._key(opened, (part, number), out), text))
+                out.append(BlockDelta(0, self._key(state, (part, number), out), text))
 
-    def _grow(self, event: s.Event, part: str, implied: type[Wire], delta: str, out: list[Told]) -> None:
+    def _add_delta(self, event: s.Event, part: str, implied: type[Wire], delta: str, out: list[CanonicalEvent]) -> None:
         index, id = event.output_index, event.item_id
-        opened = self._items.get(index)  # type: ignore[arg-type]
+        state = self._items.get(index)  # type: ignore[arg-type]
         if (
-            opened is None
+            state is None
             or self._shared
-            or self._by_id.get(id, opened) is not opened
+            or self._by_id.get(id, state) is not state
             or event.call_id
-            or not takes(opened.item, part)
+            or not takes(state.item, part)
         ):
-            opened = self._at(event, part, implied)
-        place = (part, event.content_index or event.summary_index or 0)
-        pieces = opened.grown.get(place)
+            state = self._item_of(event, part, implied)
+        part_key = (part, event.content_index or event.summary_index or 0)
+        pieces = state.fragments.get(part_key)
         if pieces is None:
-            pieces = opened.grown[place] = []
+            pieces = state.fragments[part_key] = []
         pieces.append(delta)
-        if opened.done:
-            opened.late = True  # its blocks have ended
+        if state.done:
+            state.late = True  # its blocks have ended
             return
-        key = opened.keys.get(place)
+        key = state.keys.get(part_key)
         if key is None:
-            key = self._key(opened, place, out)
+            key = self._key(state, part_key, out)
         out.append(BlockDelta(0, key, delta))
-        if index is not None and not self._shared and self._items.get(index) is opened:
+        if index is not None and not self._shared and self._items.get(index) is state:
             kind = PIECES[event.type or ""]
-            alone = self._unended == 1 and type(opened.item) is implied
+            alone = self._unended == 1 and type(state.item) is implied
             indexes = (index, event.content_index, event.summary_index)
-            self._growing = (kind, *indexes, alone, id, key, pieces.append)
+            self._delta_target = (kind, *indexes, alone, id, key, pieces.append)
 
-    def _whole(self, event: s.Event, part: str, member: str, implied: type[Wire]) -> None:
+    def _add_final_text(self, event: s.Event, part: str, member: str, implied: type[Wire]) -> None:
         text = getattr(event, member)
         if text is None:
             return
-        opened = self._at(event, part, implied)
-        opened.whole[(part, event.content_index or event.summary_index or 0)] = text
-        opened.late = opened.done
-        if event.name and getattr(opened.item, "name", "") is None:
-            opened.item.name = event.name
+        state = self._item_of(event, part, implied)
+        state.final_texts[(part, event.content_index or event.summary_index or 0)] = text
+        state.late = state.done
+        if event.name and getattr(state.item, "name", "") is None:
+            state.item.name = event.name
 
-    def _close(self, event: s.Event, item: Wire, out: list[Told]) -> None:
-        opened = self._ending(event.output_index, item) or self._open(event, item, out)
-        self._growing = _NOTHING
-        opened.filled = False
-        compare(opened, item, self._context.find)
-        if _ids(item) != _ids(opened.item):
-            self._register(opened, item)
-            if changed(opened.item, item):
-                ids = f"{_ids(opened.item)[0]} at its start, {_ids(item)[0]} at its end"
+    def _close(self, event: s.Event, item: Wire, out: list[CanonicalEvent]) -> None:
+        state = self._item_ended_by(event.output_index, item) or self._open(event, item, out)
+        self._delta_target = _NOTHING
+        state.filled = False
+        compare(state, item, self._context.find)
+        if _ids(item) != _ids(state.item):
+            self._register(state, item)
+            if has_other_call_id(state.item, item):
+                ids = f"{_ids(state.item)[0]} at its start, {_ids(item)[0]} at its end"
                 self._context.find("id-changed", f"{item_type(item)}: {ids}")
-        opened.implied = False
-        opened.item = item
-        if opened.done:
+        state.implied = False
+        state.item = item
+        if state.done:
             return  # a repeated end
-        opened.done = True
+        state.done = True
         self._unended -= 1
-        if not opened.grown:
-            self._show_whole(opened, out)
-        for key in opened.keys.values():
+        if not state.fragments:
+            self._emit_whole(state, out)
+        for key in state.keys.values():
             out.append(BlockStop(0, key))
 
-    def _end(self, event: s.Event, out: list[Told]) -> None:
+    def _end(self, event: s.Event, out: list[CanonicalEvent]) -> None:
         if self._terminal is not None:
             self._context.find("event-after-end", "a second terminal event")
         status = TERMINAL[event.type or ""]
         raw = bytes(event.response)
         if not raw:
             if self._terminal is None:
-                self._terminal = self._beginning()
+                self._terminal = self._read_first_body()
                 self._terminal.status = status
             return
         body = _body_reader.read(raw, self._notes)
         if self._notes:
-            self._context.take(self._notes)
+            self._context.report_notes(self._notes)
         if event.type == "response.done" and body.status in UNFINISHED:
             return  # it ends the stream, but not the response
         body.status = body.status or status
         if body.id is None or body.model is None or body.tools is None:
-            begun = self._beginning()
+            begun = self._read_first_body()
             body.id, body.model = body.id or begun.id, body.model or begun.model
             body.tools = begun.tools if body.tools is None else body.tools
         self._terminal = body if self._terminal is None else later(self._terminal, body)
@@ -362,30 +383,30 @@ class Stream(StreamBase):
         context = self._context
         body = self._terminal
         ended = None if body is None else body.status
-        opened = [self._items[index] for index in sorted(self._items)]
-        streamed = [assembled(each, ended, each is opened[-1], context.find) for each in opened]
+        states = [self._items[index] for index in sorted(self._items)]
+        streamed = [assemble(each, ended, each is states[-1], context.find) for each in states]
         complete = body is not None and self._error is None
         self._report_incomplete(complete)
         if body is None:
-            body = self._beginning()
+            body = self._read_first_body()
         if self._error is not None:
             body.error = body.error or self._error.raw
         items = body.output or []
         if items:
-            items = merged(items, streamed, context.find)
+            items = merge_output(items, streamed, context.find)
         elif streamed:
             items = streamed
             if self._terminal is not None:
                 context.find("output-empty", f"{len(streamed)} items were streamed")
-        items = mistrusted(items, self._astray, self._unplaced, context.find)
-        if self._odd:
-            body.extra_ = {**(body.extra_ or {}), "events": self._odd}
+        items = mark_incomplete(items, self._has_misplaced, self._has_unplaced, context.find)
+        if self._unknown_events:
+            body.extra_ = {**(body.extra_ or {}), "events": self._unknown_events}
         return respond(context, body, items, complete)
 
-    def _beginning(self) -> s.Body:
-        if self._begun:
+    def _read_first_body(self) -> s.Body:
+        if self._first_body:
             try:
-                body = _body_reader.read(self._begun, self._notes)
+                body = _body_reader.read(self._first_body, self._notes)
             except MalformedBody:
                 return s.Body()
             body.usage = None

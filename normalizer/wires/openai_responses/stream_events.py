@@ -6,7 +6,7 @@ from ..schema import Unknown, Wire, passed_over, run_reader, tagged
 from . import schema as s
 
 #: Item -> type of the block it starts. `is_hosted` decides for types of calls that are not in this table.
-SHOWN: dict[type[Wire], str] = {
+BLOCK_TYPES: dict[type[Wire], str] = {
     s.ReasoningItem: "reasoning",
     s.Compaction: "reasoning",
     s.FunctionCall: "tool_call",
@@ -48,7 +48,7 @@ DONES: dict[str, tuple[str, str, type[Wire]]] = {
     "response.code_interpreter_call_code.done": ("code", "code", s.CodeInterpreterCall),
 }
 #: Parts of a call that hold arguments and arrive in deltas.
-ASKED_IN_DELTAS = frozenset(("arguments", "input"))
+ARGUMENT_PARTS = frozenset(("arguments", "input"))
 _TAKES: dict[type[Wire], frozenset[str]] = {
     s.MessageItem: frozenset(("text", "refusal")),
     s.ReasoningItem: frozenset(("content", "summary")),

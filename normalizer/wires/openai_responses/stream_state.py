@@ -22,7 +22,7 @@ from .blocks import is_hosted
 _Find = Callable[[str, str], None]
 
 #: Call items, and the members that hold their arguments.
-_ASKED: dict[type[Wire], tuple[str, ...]] = {
+_ARGUMENT_MEMBERS: dict[type[Wire], tuple[str, ...]] = {
     s.FunctionCall: ("arguments",),
     s.CustomToolCall: ("input",),
     s.ComputerCall: ("action", "actions"),
@@ -34,9 +34,9 @@ _ASKED: dict[type[Wire], tuple[str, ...]] = {
     s.McpCall: ("arguments",),
 }
 #: Calls whose arguments arrive in deltas. All others get them at the end of the item.
-_GROWING = frozenset((s.FunctionCall, s.CustomToolCall, s.McpCall))
+_STREAMED = frozenset((s.FunctionCall, s.CustomToolCall, s.McpCall))
 #: Calls that the client may have to run.
-_CALLS = _ASKED.keys() - {s.McpApprovalRequest, s.McpCall}
+_CALLS = _ARGUMENT_MEMBERS.keys() - {s.McpApprovalRequest, s.McpCall}
 _NOTHING = frozenset(("", "{}", "null"))
 _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
@@ -44,13 +44,13 @@ _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 class ItemState(Struct, eq=False):
     """One output item while it arrives.
 
-    ``grown``: fragments by (part, index of the part). ``whole``: complete texts from `done` events, by the same key.
-    ``keys``: block keys in the event stream, by the same key. ``done``: whether the item has ended.
+    ``fragments``: by (part, index of the part). ``final_texts``: texts of `done` events, by the same key. ``keys``:
+    block keys in the event stream, by the same key. ``done``: whether the item has ended.
     """
 
     item: Any
-    grown: dict[tuple[str, int], list[str]] = {}
-    whole: dict[tuple[str, int], str] = {}
+    fragments: dict[tuple[str, int], list[str]] = {}
+    final_texts: dict[tuple[str, int], str] = {}
     keys: dict[tuple[str, int], int] = {}
     done: bool = False
     #: whether the end of the item had no arguments, so that the streamed ones count
@@ -64,71 +64,71 @@ class ItemState(Struct, eq=False):
     #: whether arguments came that may belong to it or to another call
     doubtful: bool = False
 
-    def asked(self) -> str:
+    def argument_text(self) -> str:
         """Return the argument text so far."""
-        for part in _ASKED.get(type(self.item), ()):
-            text = self.whole.get((part, 0)) or "".join(self.grown.get((part, 0), ()))
+        for part in _ARGUMENT_MEMBERS.get(type(self.item), ()):
+            text = self.final_texts.get((part, 0)) or "".join(self.fragments.get((part, 0), ()))
             if text:
                 return text
-        return asked(self.item)
+        return argument_text(self.item)
 
-    def silent(self) -> bool:
+    def has_no_arguments(self) -> bool:
         """Whether the arguments so far are empty."""
-        return self.asked().strip() in _NOTHING
+        return self.argument_text().strip() in _NOTHING
 
 
-def asked(item: Any) -> str:
+def argument_text(item: Any) -> str:
     """Return the argument text of a call; empty for any other item."""
-    return "".join(_spelled(item, part) for part in _ASKED.get(type(item), ()))
+    return "".join(_spelled(item, part) for part in _ARGUMENT_MEMBERS.get(type(item), ()))
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same(first: Any, second: Any) -> bool:
     """Whether the ids of two items show that they are the same item."""
-    if type(one) is not type(other) or changed(one, other):
+    if type(first) is not type(second) or has_other_call_id(first, second):
         return False
-    if getattr(one, "call_id", None) and getattr(other, "call_id", None):
+    if getattr(first, "call_id", None) and getattr(second, "call_id", None):
         return True
-    id = getattr(one, "id", None)
-    return bool(id and id == getattr(other, "id", None))
+    id = getattr(first, "id", None)
+    return bool(id and id == getattr(second, "id", None))
 
 
-def changed(one: Any, other: Any) -> bool:
+def has_other_call_id(first: Any, second: Any) -> bool:
     """Whether two items have different call ids."""
-    first, second = getattr(one, "call_id", None), getattr(other, "call_id", None)
-    return bool(first and second and first != second)
+    first_id, second_id = getattr(first, "call_id", None), getattr(second, "call_id", None)
+    return bool(first_id and second_id and first_id != second_id)
 
 
-def is_another(opened: ItemState, item: Any) -> bool:
+def is_another(state: ItemState, item: Any) -> bool:
     """Whether an item from an end event differs from the open item at its index.
 
     OpenAI's tool_search_call begins and ends with different call ids, but with one item id. If the item id changed as
     well, the item is another one only if its name or its streamed arguments differ.
     """
-    one = opened.item
-    id = getattr(one, "id", None)
+    begun = state.item
+    id = getattr(begun, "id", None)
     if id and id == getattr(item, "id", None):
         return False
-    if type(one) is not type(item):
-        return not opened.implied
-    if not changed(one, item):
+    if type(begun) is not type(item):
+        return not state.implied
+    if not has_other_call_id(begun, item):
         return False
-    return getattr(one, "name", None) != getattr(item, "name", None) or (
-        type(item) in _GROWING
-        and bool(asked(item))
-        and not opened.silent()
-        and by_value(opened.asked()) != by_value(asked(item))
+    return getattr(begun, "name", None) != getattr(item, "name", None) or (
+        type(item) in _STREAMED
+        and bool(argument_text(item))
+        and not state.has_no_arguments()
+        and by_value(state.argument_text()) != by_value(argument_text(item))
     )
 
 
-def mistrusted(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> list[Any]:
+def mark_incomplete(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> list[Any]:
     """Return the items, with client calls marked incomplete if their arguments may be in another item.
 
     This applies to calls without arguments if another call has no name, or has concatenated arguments.
     ``astray``: whether arguments came for an item that takes none. ``unplaced``: whether arguments came without index
     and item id, so that invalid arguments count as concatenated.
     """
-    calls = [item for item in items if type(item) in _GROWING and type(item) is not s.McpCall]
-    bare = {id(item) for item in calls if item.status != "incomplete" and asked(item).strip() in _NOTHING}
+    calls = [item for item in items if type(item) in _STREAMED and type(item) is not s.McpCall]
+    bare = {id(item) for item in calls if item.status != "incomplete" and argument_text(item).strip() in _NOTHING}
     surplus = astray or (bool(bare) and any(_has_too_much(call, unplaced) for call in calls))
     whole = []
     for item in items:
@@ -144,26 +144,26 @@ def mistrusted(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> l
 
 
 def _has_too_much(call: Any, unplaced: bool) -> bool:
-    text = asked(call)
+    text = argument_text(call)
     mixed = ("arguments-glued", "arguments-invalid") if unplaced else ("arguments-glued",)
     return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code in mixed))
 
 
-def compare(opened: ItemState, item: Any, find: _Find) -> None:
+def compare(state: ItemState, item: Any, find: _Find) -> None:
     """Compare an item at its end with its streamed arguments, and fill in missing ones."""
-    for part in _ASKED.get(type(item), ()):
-        place = (part, 0)
-        grown = "".join(opened.grown.get(place, ()))
-        streamed = opened.whole.get(place) or grown
+    for part in _ARGUMENT_MEMBERS.get(type(item), ()):
+        part_key = (part, 0)
+        grown = "".join(state.fragments.get(part_key, ()))
+        streamed = state.final_texts.get(part_key) or grown
         if grown and grown != streamed:  # the done event differs from its deltas (failure SNAP-02)
             name = getattr(item, "name", None) or item.__struct_config__.tag
             find("arguments-disagree", f"{name}: {len(grown)} characters streamed, {len(streamed)} final")
-        if streamed and opened.filled:
+        if streamed and state.filled:
             setattr(item, part, streamed)
         elif streamed:
-            opened.filled = _agree(item, part, streamed, find)
-        elif type(opened.item) is type(item) and not _given(item, part):
-            _agree(item, part, getattr(opened.item, part), find)
+            state.filled = _agree(item, part, streamed, find)
+        elif type(state.item) is type(item) and not _given(item, part):
+            _agree(item, part, getattr(state.item, part), find)
 
 
 def _agree(item: Any, part: str, streamed: Any, find: _Find) -> bool:
@@ -189,31 +189,31 @@ def _present(value: Any) -> bool:
     return value is not None and len(value if isinstance(value, str) else memoryview(value)) > 0
 
 
-def assembled(opened: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
+def assemble(state: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
     """Return an item of a finished stream, built from its fragments if its end did not arrive.
 
     ``ended``: the status of the response, None if it did not end. ``last``: whether this is the last item.
     """
-    item = _pieced(opened, ended, last, find)
-    if opened.doubtful and type(item) in _CALLS and (opened.filled or not opened.done):
+    item = _from_fragments(state, ended, last, find)
+    if state.doubtful and type(item) in _CALLS and (state.filled or not state.done):
         return msgspec.structs.replace(item, status="incomplete")
     return item
 
 
-def _pieced(opened: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
-    item = opened.item
-    if opened.done:
-        if opened.late:
-            compare(opened, item, find)
+def _from_fragments(state: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
+    item = state.item
+    if state.done:
+        if state.late:
+            compare(state, item, find)
         if not _wordless(item):
             return item
-    said = {place: "".join(pieces) for place, pieces in opened.grown.items()}
-    said.update((place, text) for place, text in opened.whole.items() if text)
-    if opened.done and not said:
+    said = {part_key: "".join(pieces) for part_key, pieces in state.fragments.items()}
+    said.update((part_key, text) for part_key, text in state.final_texts.items() if text)
+    if state.done and not said:
         return item
     item = msgspec.structs.replace(item)
     kind = type(item)
-    if opened.done:
+    if state.done:
         find(
             "output-disagrees",
             f"{item_type(item)}: streamed text is missing in the final item; the streamed text counts",
@@ -235,8 +235,10 @@ def _pieced(opened: ItemState, ended: str | None, last: bool, find: _Find) -> An
             if hasattr(item, part):
                 setattr(item, part, text)
         if kind in _CALLS and item.status != "completed" and not is_hosted(item, None):
-            silent = not said and not opened.whole
-            never_whole = silent and (kind not in _GROWING or ended is None or not _given(item, *_ASKED[kind]))
+            silent = not said and not state.final_texts
+            never_whole = silent and (
+                kind not in _STREAMED or ended is None or not _given(item, *_ARGUMENT_MEMBERS[kind])
+            )
             if never_whole or (last and ended == "incomplete"):
                 item.status = "incomplete"
     return item
@@ -249,24 +251,24 @@ def _wordless(item: Any) -> bool:
     return type(item) is s.ReasoningItem and not item.content and not item.summary and not item.encrypted_content
 
 
-def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
+def merge_output(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
     """Return the items of the terminal output, with each streamed item that it lacks inserted at its position."""
-    mates = _mates(final, streamed)
-    for item, mate in zip(streamed, mates, strict=True):
-        if mate is not None and type(item) is type(final[mate]):
-            for part in _ASKED.get(type(item), ()):
-                if _agree(final[mate], part, getattr(item, part), find) and item.status == "incomplete":
-                    final[mate].status = "incomplete"
-            if changed(item, final[mate]):
-                find("id-changed", f"{item.call_id} is {final[mate].call_id} in the final output, which counts")
-    if None not in mates:
+    matches = _match(final, streamed)
+    for item, match in zip(streamed, matches, strict=True):
+        if match is not None and type(item) is type(final[match]):
+            for part in _ARGUMENT_MEMBERS.get(type(item), ()):
+                if _agree(final[match], part, getattr(item, part), find) and item.status == "incomplete":
+                    final[match].status = "incomplete"
+            if has_other_call_id(item, final[match]):
+                find("id-changed", f"{item.call_id} is {final[match].call_id} in the final output, which counts")
+    if None not in matches:
         return final
     lost: dict[int, list[Any]] = {}
     at = -1
     names = []
-    for item, mate in zip(streamed, mates, strict=True):
-        if mate is not None:
-            at = mate
+    for item, match in zip(streamed, matches, strict=True):
+        if match is not None:
+            at = match
         elif not _is_empty(item):
             lost.setdefault(at, []).append(item)
             names.append(str(getattr(item, "name", None) or item_type(item)))
@@ -279,28 +281,28 @@ def merged(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
     return whole
 
 
-def _mates(final: list[Any], streamed: list[Any]) -> list[int | None]:
+def _match(final: list[Any], streamed: list[Any]) -> list[int | None]:
     """Return for each streamed item its position in the terminal output, None if it is missing there.
 
     Ids may differ between the two (RSP-02), so content, arguments and order serve as fallbacks.
     """
     if len(final) == len(streamed) and all(map(_alike, final, streamed)):
         return list(range(len(final)))
-    mates: list[int | None] = [None] * len(streamed)
+    matches: list[int | None] = [None] * len(streamed)
     free = dict.fromkeys(range(len(final)))
     own_id = _own_ids(final, streamed)
     same = ((key, key) for key in (_identity, own_id, _content, _request))
     for key, of_streamed in (*same, (_arguments, _unnamed), (_kind, _kind)):
         waiting: dict[Hashable, list[int]] = {}
-        for place in reversed(free):
-            waiting.setdefault(key(final[place]), []).append(place)
+        for position in reversed(free):
+            waiting.setdefault(key(final[position]), []).append(position)
         for number, item in enumerate(streamed):
-            if mates[number] is None and (label := of_streamed(item)) is not None and waiting.get(label):
-                place = mates[number] = waiting[label].pop()
-                del free[place]
+            if matches[number] is None and (label := of_streamed(item)) is not None and waiting.get(label):
+                position = matches[number] = waiting[label].pop()
+                del free[position]
         if not free:
             break
-    return mates
+    return matches
 
 
 def item_type(item: Any) -> str:
@@ -315,12 +317,12 @@ def _member(item: Any, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(first: Any, second: Any) -> bool:
     """Whether two items at the same position have the same known type and the same ids."""
-    kind = type(one)
-    if kind is not type(other) or kind is Unknown or one.id != other.id:
+    kind = type(first)
+    if kind is not type(second) or kind is Unknown or first.id != second.id:
         return False
-    return kind not in _ASKED or getattr(one, "call_id", None) == getattr(other, "call_id", None)
+    return kind not in _ARGUMENT_MEMBERS or getattr(first, "call_id", None) == getattr(second, "call_id", None)
 
 
 def _identity(item: Any) -> Hashable:
@@ -353,19 +355,19 @@ def _content(item: Any) -> Hashable:
 
 def _request(item: Any) -> Hashable:
     """Return name and arguments of a call by value; servers may reformat arguments and change ids (ID-12)."""
-    parts = _ASKED.get(type(item))
+    parts = _ARGUMENT_MEMBERS.get(type(item))
     if parts is None:
         return None
     return item_type(item), _member(item, "name"), tuple(by_value(_spelled(item, part)) for part in parts)
 
 
 def _arguments(item: Any) -> Hashable:
-    return (item_type(item), by_value(asked(item))) if type(item) in _ASKED else None
+    return (item_type(item), by_value(argument_text(item))) if type(item) in _ARGUMENT_MEMBERS else None
 
 
 def _unnamed(item: Any) -> Hashable:
     """Return the arguments of a call that has no name because its start and end are missing; None for others."""
-    return _arguments(item) if type(item) in _GROWING and not item.name else None
+    return _arguments(item) if type(item) in _STREAMED and not item.name else None
 
 
 def _spelled(item: Any, part: str) -> str:
@@ -377,7 +379,7 @@ def _spelled(item: Any, part: str) -> str:
 
 def _kind(item: Any) -> Hashable:
     """Return the type of an item that the client does not run; such items may be matched by order alone."""
-    return None if type(item) in _ASKED and type(item) is not s.McpCall else item_type(item)
+    return None if type(item) in _ARGUMENT_MEMBERS and type(item) is not s.McpCall else item_type(item)
 
 
 def _is_empty(item: Any) -> bool:
@@ -387,4 +389,4 @@ def _is_empty(item: Any) -> bool:
         return not any(part.text or part.refusal or part.extra_ for part in item.content or ())
     if kind is s.ReasoningItem:
         return not (item.summary or item.content or item.encrypted_content)
-    return kind in _GROWING and not item.name and not _given(item, *_ASKED[kind])
+    return kind in _STREAMED and not item.name and not _given(item, *_ARGUMENT_MEMBERS[kind])

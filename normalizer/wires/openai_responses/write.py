@@ -13,7 +13,7 @@ from ...conversation import Assistant, Encoded, Message, RawItem, Request, Syste
 from ...pairing import paired_segment
 from ..fast_history import RegularWriters
 from ..models import report_foreign_model
-from ..surrogates import replace_beside
+from ..surrogates import replace_in_members
 from ..write_context import AS_WRITTEN, HINTS, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from ..xai_tools import RESERVED_ON_RESPONSES
@@ -58,7 +58,7 @@ class Writer(WriterBase):
         if needs_input and (self._written or "input" not in request.params):
             body["input"] = self._written
         write_tools(request, context, body)
-        return context.encoded(replace_beside(write_params(request, context, body), "input", context))
+        return context.encoded(replace_in_members(write_params(request, context, body), "input", context))
 
     def _regular_writers(self) -> RegularWriters | None:
         return RegularWriters(_regular_user, self._assistant.regular, regular_results)

@@ -233,7 +233,7 @@ class AssistantWriter:
             return None
         if not (0 < len(call_id) <= LONGEST_ID and is_encodable(call_id)):
             return None
-        name = self._context.named.get(call.name) or self._context.name(call.name)
+        name = self._context.known_names.get(call.name) or self._context.name(call.name)
         text = call.arguments_text
         if not own:
             return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text or "{}"}

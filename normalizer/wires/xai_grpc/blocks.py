@@ -60,21 +60,23 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     cut = None
     if last.calls and last.role != s.ROLE_TOOL and (reason in CUTS or not complete):
         cut = last.calls[-1]
-    reading = _Conversion(CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs))
+    conversion = _Conversion(
+        CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs)
+    )
     extra: dict[str, Any] = {}
     for output in outputs:
-        place = {"index": output.index} if len(outputs) > 1 else {}
+        position = {"index": output.index} if len(outputs) > 1 else {}
         if output.role == s.ROLE_TOOL:
-            reading.results(output, place)
+            conversion.add_results(output, position)
         else:
-            reading.said(output, place)
+            conversion.add_message(output, position)
             if output.citations and not output.content:
                 output.extra["citations"] = output.citations
         if output.extra:
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
-    mark_misplaced(context, index, reading.blocks, reading.strays, reading.rivals)
+    mark_misplaced(context, index, conversion.blocks, conversion.strays, conversion.rivals)
     raw = s.finish_name(finish) if finish else None
-    return Choice(index, reading.blocks, settle(reading.builder, reason, raw), extra)
+    return Choice(index, conversion.blocks, settle(conversion.builder, reason, raw), extra)
 
 
 def _executed(context: Context, outputs: list[Output]) -> set[int]:
@@ -83,77 +85,83 @@ def _executed(context: Context, outputs: list[Output]) -> set[int]:
     If another output contains the call and the request declares its tool, it is a client call.
     """
     names = context.declared.names or frozenset()
-    said = {id(call) for output in outputs if output.role != s.ROLE_TOOL for call in output.calls if call.name in names}
-    told = [call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls]
-    return {id(call) for call in told if call.type == s.TYPE_UNSET and id(call) not in said}
+    announced = {
+        id(call) for output in outputs if output.role != s.ROLE_TOOL for call in output.calls if call.name in names
+    }
+    executed = [call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls]
+    return {id(call) for call in executed if call.type == s.TYPE_UNSET and id(call) not in announced}
 
 
 class _Conversion(Struct):
     """State of converting the outputs of one choice.
 
-    ``cut``: the call inside which the response was cut. ``served``: block index of each server call, by id. ``built``:
-    the client calls that have a block. ``executed``: the calls without a type that xAI executed. ``strays`` and
-    ``rivals``: block indexes of the calls with these marks.
+    ``cut``: the call inside which the response was cut. ``server_blocks``: block index of each server call, by id.
+    ``built``: the client calls that have a block. ``executed``: the calls without a type that xAI executed.
+    ``strays`` and ``rivals``: block indexes of the calls with these marks.
     """
 
     builder: CallBuilder
     cut: Call | None
     blocks: list[Block]
-    served: dict[str, int]
+    server_blocks: dict[str, int]
     built: set[int]
     executed: set[int]
     strays: set[int] = set()
     rivals: set[int] = set()
 
-    def said(self, output: Output, place: dict[str, Any]) -> None:
+    def add_message(self, output: Output, position: dict[str, Any]) -> None:
         blocks = self.blocks
         if output.reasoning or output.encrypted:
             encrypted = output.encrypted or None
             redacted = bool(encrypted and not output.reasoning)
-            blocks.append(Reasoning(output.reasoning, None, encrypted, redacted, dict(place)))
+            blocks.append(Reasoning(output.reasoning, None, encrypted, redacted, dict(position)))
         if output.content:
-            blocks.append(Text(output.content, output.citations, dict(place)))
+            blocks.append(Text(output.content, output.citations, dict(position)))
         for call in output.calls:
-            self._call(call, place)
+            self._call(call, position)
 
-    def _call(self, call: Call, place: dict[str, Any]) -> bool:
+    def _call(self, call: Call, position: dict[str, Any]) -> bool:
         """Add a call, and report whether xAI executes it."""
-        if call.served or id(call) in self.executed or (call.type == s.TYPE_UNSET and call.id in self.served):
-            self._served(call, place)
+        if (
+            call.is_server_call
+            or id(call) in self.executed
+            or (call.type == s.TYPE_UNSET and call.id in self.server_blocks)
+        ):
+            self._add_server_call(call, position)
             return True
         if id(call) not in self.built:
             self.built.add(id(call))
-            self._build(call, place)
+            self._build(call, position)
         return False
 
-    def _build(self, call: Call, place: dict[str, Any]) -> None:
+    def _build(self, call: Call, position: dict[str, Any]) -> None:
         builder = self.builder
         if call.id in builder.seen and builder.repeats(call.id, call.name, call.text):
             return
-        at = len(self.blocks)
+        index = len(self.blocks)
         find = builder.context.find
-        extra = {**place, **call.extra}
+        extra = {**position, **call.extra}
         if call.error:
             extra["error_message"] = call.error
         failed = call.status == s.FAILED
         if failed:
             extra["status"] = s.STATUSES[s.FAILED]
         cut = call is self.cut or call.status == s.INCOMPLETE
-        built = builder.build(at, call.id, call.name, call.text, extra=extra, cut=cut)
-        if call.places > 1 and call.grew:
-            find("index-changed", f"{call.name} ({call.id}) continues in another output", builder.choice, at)
-        elif call.places > 1:
-            find("duplicate-call", f"{call.name} ({call.id}) occurs {call.places} times", builder.choice, at)
+        built = builder.build(index, call.id, call.name, call.text, extra=extra, cut=cut)
+        if call.occurrences > 1 and call.continued:
+            find("index-changed", f"{call.name} ({call.id}) continues in another output", builder.choice, index)
+        elif call.occurrences > 1:
+            find("duplicate-call", f"{call.name} ({call.id}) occurs {call.occurrences} times", builder.choice, index)
         if failed:
-            find("call-failed", f"{call.name}: {call.error}" if call.error else "", builder.choice, at)
+            find("call-failed", f"{call.name}: {call.error}" if call.error else "", builder.choice, index)
             built = msgspec.structs.replace(built, status="invalid", arguments=None)
         if call.type == s.TYPE_UNSET:
             names = builder.context.declared.names
             # The SDK maps the unset type to "invalid", and code that tests for that loses the call (SRV-11).
             if names is None or call.name in names:
-                find("call-type-unset", f"{call.name} has no type", builder.choice, at)
+                find("call-type-unset", f"{call.name} has no type", builder.choice, index)
             else:
-                find("unresolved-call", f"{call.name} has no type and is not declared", builder.choice, at)
+                find("unresolved-call", f"{call.name} has no type and is not declared", builder.choice, index)
                 built = msgspec.structs.replace(built, status="invalid", arguments=None, kind="unresolved")
         self._add(call, built)
 
@@ -162,8 +170,8 @@ class _Conversion(Struct):
             (self.strays if call.stray else self.rivals).add(len(self.blocks))
         self.blocks.append(block)
 
-    def _served(self, call: Call, place: dict[str, Any]) -> None:
-        known = self.served.get(call.id) if call.id else None
+    def _add_server_call(self, call: Call, position: dict[str, Any]) -> None:
+        known = self.server_blocks.get(call.id) if call.id else None
         if known is not None:
             earlier = self.blocks[known]
             assert isinstance(earlier, ServerToolCall)
@@ -175,34 +183,34 @@ class _Conversion(Struct):
             self.builder.context.find(
                 "unknown-block", f"a call of type {call.type}", self.builder.choice, len(self.blocks)
             )
-        extra = {**place, **call.extra}
+        extra = {**position, **call.extra}
         if call.error:
             extra["error_message"] = call.error
         if call.id:
-            self.served[call.id] = len(self.blocks)
+            self.server_blocks[call.id] = len(self.blocks)
         self._add(call, ServerToolCall(call.id, tool, call.name, call.text, _status(call), extra))
 
-    def results(self, output: Output, place: dict[str, Any]) -> None:
+    def add_results(self, output: Output, position: dict[str, Any]) -> None:
         """Add an output of role tool, which repeats the server calls and contains their result."""
-        came = _came(output)
-        told = False
+        value = _result_value(output)
+        has_calls = False
         for call in output.calls:
-            if not self._call(call, place):
+            if not self._call(call, position):
                 continue
-            told = True
-            known = self.served.get(call.id) if call.id else None
+            has_calls = True
+            known = self.server_blocks.get(call.id) if call.id else None
             announced = self.blocks[-1 if known is None else known]
             tool = announced.tool if isinstance(announced, ServerToolCall) else ""
-            self.blocks.append(ServerToolResult(call.id, tool, call.status == s.FAILED, came, dict(place)))
-        if not told and (came["content"] or len(came) > 1):
-            self.blocks.append(ServerToolResult("", "", False, came, dict(place)))
+            self.blocks.append(ServerToolResult(call.id, tool, call.status == s.FAILED, value, dict(position)))
+        if not has_calls and (value["content"] or len(value) > 1):
+            self.blocks.append(ServerToolResult("", "", False, value, dict(position)))
 
 
 def _status(call: Call) -> str:
     return s.STATUSES.get(call.status, str(call.status))
 
 
-def _came(output: Output) -> dict[str, Any]:
+def _result_value(output: Output) -> dict[str, Any]:
     """Return the result of a server call: its text, and the encrypted state that has to be sent back to xAI."""
     raw: dict[str, Any] = {"content": output.content}
     if output.encrypted:
@@ -218,7 +226,7 @@ def usage(figures: Any) -> Usage | None:
     """Convert token usage. Reasoning tokens are added to the output if the wire's total shows that it omits them."""
     if not figures.ListFields():
         return None
-    given, output, reasoning = figures.prompt_tokens, figures.completion_tokens, figures.reasoning_tokens
-    if reasoning and figures.total_tokens == given + output + reasoning:
+    input, output, reasoning = figures.prompt_tokens, figures.completion_tokens, figures.reasoning_tokens
+    if reasoning and figures.total_tokens == input + output + reasoning:
         output += reasoning
-    return Usage(given, output, reasoning, figures.cached_prompt_text_tokens, None, s.as_dict(figures))
+    return Usage(input, output, reasoning, figures.cached_prompt_text_tokens, None, s.as_dict(figures))

@@ -24,7 +24,7 @@ def decode(data: bytes, context: Context) -> Response:
     outputs = []
     by_id: dict[str, CallState] = {}
     for output in sorted(message.outputs, key=lambda o: o.index):
-        outputs.append(whole(output, context, by_id if context.declared.n == 1 else {}))
+        outputs.append(read_output(output, context, by_id if context.declared.n == 1 else {}))
     complete = finished(context, outputs)
     if not complete:
         context.find("stream-incomplete", "the last output has no finish reason")
@@ -37,7 +37,7 @@ def decode(data: bytes, context: Context) -> Response:
     )
 
 
-def whole(output: Any, context: Context, by_id: dict[str, CallState]) -> Output:
+def read_output(output: Any, context: Context, by_id: dict[str, CallState]) -> Output:
     """Convert a CompletionOutput. ``by_id``: the calls of earlier outputs, which this one may repeat or continue.
 
     The function adds the new calls to ``by_id``.
@@ -61,17 +61,17 @@ def whole(output: Any, context: Context, by_id: dict[str, CallState]) -> Output:
 
 def _calls(message: Any, context: Context, by_id: dict[str, CallState]) -> list[Call]:
     calls: list[Call] = []
-    for given in message.tool_calls:
-        call = called(context, given)
+    for wire_call in message.tool_calls:
+        call = called(context, wire_call)
         known = by_id.get(call.id) if call.id else None
         if known is not None and not known.differs(call):
-            known.take(call, given)
-            known.call.places += 1
+            known.take(call, wire_call)
+            known.call.occurrences += 1
             call = known.finished()
             if any(call is other for other in calls):
                 continue
         elif call.id:
-            by_id[call.id] = CallState(call, given)
+            by_id[call.id] = CallState(call, wire_call)
         calls.append(call)
     return calls
 
@@ -89,8 +89,8 @@ def called(context: Context, call: Any) -> Call:
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:
     """Keep fields that the installed SDK does not know in ``extra``, and report them once (law `unknown`)."""
-    found = unknown_fields(message)
-    if found:
-        extra.setdefault("unknown_fields", []).extend(found)
-        numbers = sorted({entry["field"] for entry in found})
+    fields = unknown_fields(message)
+    if fields:
+        extra.setdefault("unknown_fields", []).extend(fields)
+        numbers = sorted({entry["field"] for entry in fields})
         context.find_once("unknown-member", f"fields {numbers} of {message.DESCRIPTOR.name}")

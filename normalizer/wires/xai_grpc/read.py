@@ -56,7 +56,7 @@ def read(body: Any, provider: str | None) -> Request:
 
 
 class _History:
-    """State of reading a history. ``_said``: the messages of the current assistant turn.
+    """State of conversion a history. ``_pending``: the messages of the current assistant turn.
 
     ``_open``: the client calls without a tool result so far, each with its wire id and its canonical id, which differ
     if calls share a wire id. ``_answers``: index of the turn with the tool results of these calls.
@@ -65,7 +65,7 @@ class _History:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._turns: list[Message] = []
-        self._said: list[Any] = []
+        self._pending: list[Any] = []
         self._open: list[tuple[str, str]] = []
         self._names: dict[str, str] = {}  # tool names of the last turn's calls, by id
         self._answers: int | None = None
@@ -75,7 +75,7 @@ class _History:
         for message in messages:
             role = message.role
             if role == s.ROLE_ASSISTANT or (role == s.ROLE_TOOL and self._server_output(message)):
-                self._said.append(message)
+                self._pending.append(message)
                 continue
             self._close()
             if role == s.ROLE_TOOL:
@@ -93,30 +93,30 @@ class _History:
 
     def _server_output(self, message: Any) -> bool:
         """Report whether a tool message contains the result of a call that xAI executed."""
-        if not self._said:
+        if not self._pending:
             return False
         if message.tool_calls:
             return all(call.type not in _CLIENT for call in message.tool_calls)
         id = message.tool_call_id
         return bool(id) and any(
-            call.id == id and call.type not in _CLIENT for said in self._said for call in said.tool_calls
+            call.id == id and call.type not in _CLIENT for pending in self._pending for call in pending.tool_calls
         )
 
     def _close(self) -> None:
         """Convert the pending messages to one assistant turn."""
-        if not self._said:
+        if not self._pending:
             return
         context = Context(s.WIRE, self._provider)
-        outputs = [_output(context, index, message, self._said) for index, message in enumerate(self._said)]
+        outputs = [_output(context, index, message, self._pending) for index, message in enumerate(self._pending)]
         # The salt keeps synthetic ids of different turns apart.
         (choice,) = choices(context, outputs, f"turn {len(self._turns)}", True)
-        response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._said)])
+        response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
         self._turns.append(Assistant(response.with_findings(context.findings)))
         self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
         self._names = {call.id: call.name for call in choice.calls}
         self._answers = None
         self._after = len(self._turns)
-        self._said = []
+        self._pending = []
 
     def _result(self, message: Any) -> None:
         id = message.tool_call_id
@@ -124,10 +124,10 @@ class _History:
         if not (id or self._open):
             self._turns.append(RawItem(s.WIRE, s.as_dict(message)))
             return
-        for place, (wired, canonical) in enumerate(self._open):
-            if not id or id == wired:
+        for number, (wire_id, canonical) in enumerate(self._open):
+            if not id or id == wire_id:
                 id = canonical
-                del self._open[place]
+                del self._open[number]
                 break
         if message.name and self._names.get(id) == message.name:
             extra[REPEATED] = {"name": extra.pop("name")}
@@ -143,11 +143,11 @@ class _History:
         answers.results.append(result)
 
 
-def _output(context: Context, index: int, message: Any, said: list[Any]) -> Output:
-    """Convert a message of the history back to the output that it came from."""
+def _output(context: Context, index: int, message: Any, pending: list[Any]) -> Output:
+    """Convert a message of the history back to the output that it value from."""
     calls = [called(context, call) for call in message.tool_calls]
     if not calls and message.role == s.ROLE_TOOL:
-        calls = [called(context, call) for m in said for call in m.tool_calls if call.id == message.tool_call_id][:1]
+        calls = [called(context, call) for m in pending for call in m.tool_calls if call.id == message.tool_call_id][:1]
     texts = [part.text for part in message.content if part.WhichOneof("content") == "text"]
     extra = s.rest(message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id")
     if len(texts) > 1:
@@ -165,13 +165,13 @@ def _output(context: Context, index: int, message: Any, said: list[Any]) -> Outp
     )
 
 
-def _with_parts(choice: Choice, said: list[Any]) -> Choice:
+def _with_parts(choice: Choice, pending: list[Any]) -> Choice:
     """Append the content elements of the messages that are not text to the choice, as opaque blocks."""
-    for index, message in enumerate(said):
+    for index, message in enumerate(pending):
         for part in message.content:
             if part.WhichOneof("content") != "text":
-                place = {"index": index} if len(said) > 1 else {}
-                choice.blocks.append(Opaque(part.WhichOneof("content") or "", s.as_dict(part), place))
+                position = {"index": index} if len(pending) > 1 else {}
+                choice.blocks.append(Opaque(part.WhichOneof("content") or "", s.as_dict(part), position))
     return choice
 
 

@@ -189,11 +189,11 @@ def rest(message: Any, *represented: str) -> dict[str, Any]:
 
 def unknown_fields(message: Any) -> list[dict[str, Any]]:
     """Return the fields that the installed SDK does not know, by number, with bytes as hex (law `unknown`)."""
-    found = []
+    unknown = []
     fields: Any = UnknownFieldSet(message)  # iterable, though its stubs do not say so
     for field in fields:
         data = field.data
         if isinstance(data, UnknownFieldSet):
             data = [inner.field_number for inner in data]  # type: ignore[attr-defined]
-        found.append({"field": field.field_number, "data": data.hex() if isinstance(data, bytes) else data})
-    return found
+        unknown.append({"field": field.field_number, "data": data.hex() if isinstance(data, bytes) else data})
+    return unknown

@@ -63,10 +63,10 @@ class Stream(StreamBase):
         self._id = self._id or chunk.id
         self._model = self._model or chunk.model
         for delta in chunk.outputs:
-            opened = self._outputs.get(delta.index)
-            if opened is None:
-                opened = self._outputs[delta.index] = _OutputState(delta.index)
-            self._delta(opened, delta, out)
+            state = self._outputs.get(delta.index)
+            if state is None:
+                state = self._outputs[delta.index] = _OutputState(delta.index)
+            self._delta(state, delta, out)
         figures = usage(chunk.usage)
         if figures is not None:
             self._usage = figures
@@ -78,92 +78,92 @@ class Stream(StreamBase):
         self._extra.update(extra)
         keep_unknown(self._context, chunk, self._extra)
 
-    def _delta(self, opened: _OutputState, output: Any, out: list[Event]) -> None:
+    def _delta(self, state: _OutputState, output: Any, out: list[Event]) -> None:
         delta = output.delta
         # An unset enum never overwrites a set one.
-        opened.role = delta.role or opened.role
+        state.role = delta.role or state.role
         if delta.reasoning_content:
-            opened.reasoning.append(delta.reasoning_content)
-            self._say(opened, "reasoning", delta.reasoning_content, out)
+            state.reasoning.append(delta.reasoning_content)
+            self._emit_text(state, "reasoning", delta.reasoning_content, out)
         if delta.encrypted_content:
-            opened.encrypted.append(delta.encrypted_content)
+            state.encrypted.append(delta.encrypted_content)
         if delta.content:
-            opened.content.append(delta.content)
-            if opened.role != s.ROLE_TOOL:
-                self._say(opened, "text", delta.content, out)
-        opened.citations.extend(s.as_dict(citation) for citation in delta.citations)
+            state.content.append(delta.content)
+            if state.role != s.ROLE_TOOL:
+                self._emit_text(state, "text", delta.content, out)
+        state.citations.extend(s.as_dict(citation) for citation in delta.citations)
         for call in delta.tool_calls:
-            self._call(opened, called(self._context, call), out)
+            self._call(state, called(self._context, call), out)
         if output.finish_reason:
-            if output.finish_reason != opened.finish:
+            if output.finish_reason != state.finish:
                 reason = s.STOPS.get(output.finish_reason, "unknown")
-                out.append(ChoiceStop(self._choice(opened), Stop(reason, s.finish_name(output.finish_reason))))
-            opened.finish = output.finish_reason
-        opened.extra.update(s.rest(output, "finish_reason", "index", "delta"))
-        keep_unknown(self._context, output, opened.extra)
-        keep_unknown(self._context, delta, opened.extra)
+                out.append(ChoiceStop(self._choice(state), Stop(reason, s.finish_name(output.finish_reason))))
+            state.finish = output.finish_reason
+        state.extra.update(s.rest(output, "finish_reason", "index", "delta"))
+        keep_unknown(self._context, output, state.extra)
+        keep_unknown(self._context, delta, state.extra)
 
     def _key(
-        self, opened: _OutputState, block: str, out: list[Event], id: str | None = None, name: str | None = None
+        self, state: _OutputState, block: str, out: list[Event], id: str | None = None, name: str | None = None
     ) -> int:
-        place = f"{block}:{id}" if id else block
-        key = opened.keys.get(place)
+        label = f"{block}:{id}" if id else block
+        key = state.keys.get(label)
         if key is None:
-            key = opened.keys[place] = self._keys
+            key = state.keys[label] = self._keys
             self._keys += 1
-            out.append(BlockStart(self._choice(opened), key, block, id, name))
+            out.append(BlockStart(self._choice(state), key, block, id, name))
         return key
 
-    def _choice(self, opened: _OutputState) -> int:
-        return opened.index if self._context.declared.n > 1 else 0
+    def _choice(self, state: _OutputState) -> int:
+        return state.index if self._context.declared.n > 1 else 0
 
-    def _say(self, opened: _OutputState, block: str, text: str, out: list[Event]) -> None:
-        key = self._key(opened, block, out)
-        out.append(BlockDelta(self._choice(opened), key, text))
+    def _emit_text(self, state: _OutputState, block: str, text: str, out: list[Event]) -> None:
+        key = self._key(state, block, out)
+        out.append(BlockDelta(self._choice(state), key, text))
 
-    def _call(self, opened: _OutputState, call: Call, out: list[Event]) -> None:
+    def _call(self, state: _OutputState, call: Call, out: list[Event]) -> None:
         """Process a call. A repeated id means the same call; no id and no name means a continuation (XAI-10)."""
-        known = self._known(opened, call)
+        known = self._find_call(state, call)
         if known is None:
-            opened.calls.append(grown := CallState(call, opened))
-            self._unfinished.append(grown)
+            state.calls.append(call_state := CallState(call, state))
+            self._unfinished.append(call_state)
             if call.id:
-                opened.by_id[call.id] = self._by_id[self._choice(opened), call.id] = grown
-            if opened.role != s.ROLE_TOOL:
-                key = self._key(opened, _shown(call), out, call.id or f"#{len(opened.calls)}", call.name)
+                state.by_id[call.id] = self._by_id[self._choice(state), call.id] = call_state
+            if state.role != s.ROLE_TOOL:
+                key = self._key(state, _block_type(call), out, call.id or f"#{len(state.calls)}", call.name)
                 if call.text:
-                    out.append(BlockDelta(self._choice(opened), key, call.text))
+                    out.append(BlockDelta(self._choice(state), key, call.text))
             return
-        more = known.take(call, opened)
+        more = known.take(call, state)
         if more is None:
             return
-        told, home = known.call, known.home
-        key = self._key(home, _shown(told), out, told.id or f"#{len(home.calls)}", told.name)
+        known_call, home = known.call, known.home
+        key = self._key(home, _block_type(known_call), out, known_call.id or f"#{len(home.calls)}", known_call.name)
         if more:
             out.append(BlockDelta(self._choice(home), key, call.text))
         else:
             out.append(BlockReset(self._choice(home), key, call.text))
 
-    def _known(self, opened: _OutputState, call: Call) -> CallState | None:
+    def _find_call(self, state: _OutputState, call: Call) -> CallState | None:
         if not call.id:
-            return self._last(opened, call) if opened.calls and not call.name else None
-        known = opened.by_id.get(call.id)
+            return self._last_call(state, call) if state.calls and not call.name else None
+        known = state.by_id.get(call.id)
         if known is None:
-            known = self._by_id.get((self._choice(opened), call.id))
+            known = self._by_id.get((self._choice(state), call.id))
             if known is not None and not known.differs(call):
-                known.call.places += 1
-                opened.calls.append(known)
-                opened.by_id[call.id] = known
+                known.call.occurrences += 1
+                state.calls.append(known)
+                state.by_id[call.id] = known
                 return known
         return None if known is None or known.differs(call) else known
 
-    def _last(self, opened: _OutputState, call: Call) -> CallState:
+    def _last_call(self, state: _OutputState, call: Call) -> CallState:
         """Return the output's last call for a fragment without id and name, and mark the calls it may belong to."""
-        taker = opened.calls[-1]
+        taker = state.calls[-1]
         if call.text:
             taker.call.stray = True
-            for grown in self._unfinished:
-                grown.call.rival = grown.call.rival or (grown is not taker and not grown.whole)
+            for call_state in self._unfinished:
+                call_state.call.rival = call_state.call.rival or (call_state is not taker and not call_state.is_closed)
             self._unfinished = [taker]
         return taker
 
@@ -172,24 +172,24 @@ class Stream(StreamBase):
         context = self._context
         outputs = [
             Output(
-                opened.index,
-                opened.role,
-                "".join(opened.content),
-                "".join(opened.reasoning),
-                "".join(opened.encrypted),
-                [grown.finished() for grown in opened.calls],
-                opened.citations,
-                opened.finish,
-                opened.extra,
+                state.index,
+                state.role,
+                "".join(state.content),
+                "".join(state.reasoning),
+                "".join(state.encrypted),
+                [call_state.finished() for call_state in state.calls],
+                state.citations,
+                state.finish,
+                state.extra,
             )
-            for opened in sorted(self._outputs.values(), key=lambda o: o.index)
+            for state in sorted(self._outputs.values(), key=lambda o: o.index)
         ]
         complete = finished(context, outputs) and self._error is None
         self._report_incomplete(complete)
         context.provider = context.provider or "xai"
-        made = choices(context, outputs, self._id, complete)
-        return self._response(self._id or None, self._model or None, made, self._usage, complete, self._extra)
+        built = choices(context, outputs, self._id, complete)
+        return self._response(self._id or None, self._model or None, built, self._usage, complete, self._extra)
 
 
-def _shown(call: Call) -> str:
-    return "server_tool_call" if call.served else "tool_call"
+def _block_type(call: Call) -> str:
+    return "server_tool_call" if call.is_server_call else "tool_call"

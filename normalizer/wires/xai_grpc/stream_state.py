@@ -14,11 +14,11 @@ from .schema import TYPE_CLIENT, TYPE_UNSET
 class Call(Struct, gc=False):
     """A tool call with its fragments concatenated. Several outputs may share the same object.
 
-    ``type`` and ``status``: the wire's enum values. ``text``: the argument text. ``places``: how often the wire
-    contains the call, not counting its fragments. ``grew``: an output other than its first continued it. ``by_name``:
-    the name determines who executes a call without a type, because the declared tools are not known. ``stray``: it
-    received arguments that only its position assigns to it. ``rival``: it was unfinished when another call received
-    such arguments.
+    ``type`` and ``status``: the wire's enum values. ``text``: the argument text. ``occurrences``: how often the wire
+    contains the call, not counting its fragments. ``continued``: an output other than its first continued it.
+    ``by_name``: the name determines who executes a call without a type, because the declared tools are not known.
+    ``stray``: it received arguments that only its position assigns to it. ``rival``: it was unfinished when another
+    call received such arguments.
     """
 
     id: str
@@ -28,21 +28,21 @@ class Call(Struct, gc=False):
     text: str
     error: str = ""
     extra: dict[str, Any] = {}
-    places: int = 1
-    grew: bool = False
+    occurrences: int = 1
+    continued: bool = False
     by_name: bool = False
     stray: bool = False
     rival: bool = False
 
     @property
-    def typed_served(self) -> bool:
+    def is_typed_server_call(self) -> bool:
         """Whether xAI executes the call, by its type."""
         return self.type not in (TYPE_CLIENT, TYPE_UNSET)
 
     @property
-    def served(self) -> bool:
+    def is_server_call(self) -> bool:
         """Whether xAI executes the call, by its type or, without a type and with ``by_name``, by a documented name."""
-        return self.typed_served or (self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI)
+        return self.is_typed_server_call or (self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI)
 
 
 class CallState:
@@ -75,7 +75,7 @@ class CallState:
         return self._parts[0]
 
     @property
-    def whole(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the argument text closes every bracket that it opens."""
         self._feed()
         return self._balance.closed
@@ -92,18 +92,22 @@ class CallState:
         the text is not new. Unset values never overwrite set ones. A server-side type overwrites a client type.
         ``home``: where it occurs, as for the class.
         """
-        told = self.call
-        told.status = news.status or told.status
-        told.type = news.type if news.typed_served and news.id and not told.typed_served else told.type or news.type
-        told.name = told.name or news.name
-        told.error = told.error or news.error
+        call = self.call
+        call.status = news.status or call.status
+        call.type = (
+            news.type
+            if news.is_typed_server_call and news.id and not call.is_typed_server_call
+            else call.type or news.type
+        )
+        call.name = call.name or news.name
+        call.error = call.error or news.error
         if news.extra:
-            told.extra = {**told.extra, **news.extra}
+            call.extra = {**call.extra, **news.extra}
         text = news.text
         if not text or self._repeats(text):
             return None
         if home is not self.home:
-            told.grew = True
+            call.continued = True
         if 0 < self.length < len(text) and text.startswith(self.text):
             self._set(text)
             return False
@@ -115,19 +119,19 @@ class CallState:
         """Report whether a text repeats the argument text so far instead of continuing it."""
         if len(text) >= self.length:
             return text == self.text
-        return text[0] == "{" and self.whole and self.text.startswith(text)
+        return text[0] == "{" and self.is_closed and self.text.startswith(text)
 
     def differs(self, news: Call) -> bool:
         """Report whether a call with the same id is a different call: another name or other arguments (ID-09)."""
-        told = self.call
-        if told.typed_served and news.type == TYPE_UNSET:
+        call = self.call
+        if call.is_typed_server_call and news.type == TYPE_UNSET:
             return False
-        if not news.name or not told.name:
+        if not news.name or not call.name:
             return False
-        if news.name != told.name:
+        if news.name != call.name:
             return True
         text = news.text
-        if text.lstrip()[:1] != "{" or not self.whole:
+        if text.lstrip()[:1] != "{" or not self.is_closed:
             return False
         return not text.startswith(self.text) and not self.text.startswith(text)
 

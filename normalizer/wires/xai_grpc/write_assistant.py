@@ -37,7 +37,7 @@ class AssistantWriter:
         index = blocks[0].extra
         if own and (choices[0].extra or (index and index.keys() != _INDEX)):
             return None
-        names, takes = self._context.named, self._context.takes_id
+        names, accepts = self._context.known_names, self._context.accepts_id
         text = ""
         calls: list[dict[str, Any]] = []
         for block in blocks:
@@ -47,7 +47,7 @@ class AssistantWriter:
                 if block.kind != "function" or (not own and (block.extra or block.namespace or block.caller)):
                     return None
                 id = block.id
-                if not takes(id) or not is_encodable(block.arguments_text):
+                if not accepts(id) or not is_encodable(block.arguments_text):
                     return None
                 name = names.get(block.name)
                 if name is None:
@@ -85,7 +85,7 @@ class AssistantWriter:
         """Return a client call. ``text``: its argument text."""
         context = self._context
         id = self.ids[call.id] = context.id(call.id)
-        made = s.ToolCall(
+        written = s.ToolCall(
             id=id,
             type=s.TYPE_CLIENT,
             status=s.INCOMPLETE if call.status == "truncated" else COMPLETED,
@@ -93,14 +93,14 @@ class AssistantWriter:
         )
         if call.extra:
             if call.extra.get("status") == s.STATUSES[s.FAILED]:
-                made.status = s.FAILED
+                written.status = s.FAILED
             if call.extra.get("error_message"):
-                made.error_message = call.extra["error_message"]
-        return made
+                written.error_message = call.extra["error_message"]
+        return written
 
     def _own(self, blocks: list[Block], output_extras: dict[str, Any]) -> list[Any]:
         messages: list[Any] = []
-        place: int | None = None
+        position: int | None = None
         current: Any = None
         served: dict[str, ServerToolCall] = {}
         with_result = {(b.call_id, b.extra.get("index")) for b in blocks if isinstance(b, ServerToolResult)}
@@ -111,15 +111,15 @@ class AssistantWriter:
                 served[block.id] = block
                 if index is not None and (block.id, index) in with_result:
                     continue  # no output before its result contains it; `_result` adds it
-            if current is None or index != place or (index is None and not _takes(current, kind)):
+            if current is None or index != position or (index is None and not _takes(current, kind)):
                 if current is not None:
-                    _complete(current, output_extras, place)
+                    _complete(current, output_extras, position)
                 current = s.ProtoMessage(role=s.ROLE_TOOL if kind is ServerToolResult else s.ROLE_ASSISTANT)
-                place = index
+                position = index
                 messages.append(current)
             self._add(current, block, served)
         if current is not None:
-            _complete(current, output_extras, place)
+            _complete(current, output_extras, position)
         return messages
 
     def _add(self, message: Any, block: Block, served: dict[str, ServerToolCall]) -> None:
@@ -226,14 +226,14 @@ def _takes(message: Any, kind: type[Block]) -> bool:
     return not (message.content or message.tool_calls)
 
 
-def _complete(message: Any, output_extras: dict[str, Any], place: int | None) -> None:
+def _complete(message: Any, output_extras: dict[str, Any], position: int | None) -> None:
     """Add an empty text if the message has no content, and restore its name and the split of its texts.
 
     ``output_extras``: the outputs' extra members, by index.
     """
     if not message.content:
         message.content.append(s.Content(text=""))
-    output = output_extras.get(str(place or 0))
+    output = output_extras.get(str(position or 0))
     if not output:
         return
     if output.get("name"):
@@ -250,15 +250,15 @@ def _server_call(call: ServerToolCall) -> Any:
     if type_number is None:
         tail = call.tool.removeprefix("type_")
         type_number = int(tail) if tail.isdecimal() else 0
-    made = s.ToolCall(
+    written = s.ToolCall(
         id=call.id,
         type=type_number,
         status=_STATUS_NUMBERS.get(call.status or "", COMPLETED),
         function=s.FunctionCall(name=call.name, arguments=call.arguments_text),
     )
     if call.extra.get("error_message"):
-        made.error_message = call.extra["error_message"]
-    return made
+        written.error_message = call.extra["error_message"]
+    return written
 
 
 def _result(message: Any, result: ServerToolResult, call: ServerToolCall | None) -> None:
