@@ -32,13 +32,13 @@ class InvalidProvenance(ToolparityError, ValueError):
 class CassetteNotWritten(ToolparityError, OSError):
     """The new cassette could not be written. The existing file is unchanged."""
 
-    hint_default = "the old cassette, if there was one, is untouched"
+    hint_default = "an existing cassette is unchanged"
 
 
 class RequestNotRecorded(ToolparityError):
     """No remaining recorded request matches the request that was sent."""
 
-    hint_default = "if it changed on purpose, record the scenario again"
+    hint_default = "if the request changed on purpose, record the scenario again"
 
 
 class RecordingFailed(ToolparityError):
@@ -52,7 +52,7 @@ class ReplayFailed(ToolparityError):
 class SecretsLeft(ToolparityError, ValueError):
     """The data to be written contains possible secrets. ``leaks``: their kinds and locations, masked."""
 
-    hint_default = "nothing was written: scrub it, or remove what it names"
+    hint_default = "nothing was written; scrub the data, or remove the named values"
 
     def __init__(self, what: str, *, leaks: tuple[object, ...] = (), where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)

@@ -20,41 +20,41 @@ from .model import Reasoning, Response, ToolCall
 from .pairing import unanswered
 from .policies import Selection
 
-#: Anything that a tool may return: text, a JSON-serializable value, a list of parts, or a Result.
+#: Anything that a tool may return: text, a JSON-serializable value, a list of parts, or a ToolResult.
 Outcome = Any
 
 
 def answer(
     response: Response, selection: Selection, outcomes: Mapping[str, Outcome] | Iterable[ToolResult]
 ) -> list[Message]:
-    """Return the assistant turn and the turn with the results of its calls, in call order.
+    """Return the assistant message and the message with the results of its calls, in call order.
 
-    ``outcomes``: a mapping from call id to outcome, or Results. A kept call without an outcome gets an error result
-    that says it was not executed; dropped and rejected calls get the selection's reason. Without calls there is no
-    second turn. Raises DuplicateAnswer if two Results have the same call id or an outcome matches no call, and
+    ``outcomes``: a mapping from call id to outcome, or tool results. A kept call without an outcome gets an error
+    result that says it was not executed; dropped and rejected calls get the selection's reason. Without calls there is
+    no second message. Raises DuplicateAnswer if two results have the same call id or an outcome matches no call, and
     UnserializableResult for an outcome that is not JSON-serializable.
     """
-    given = _by_id(outcomes)
+    remaining = _by_id(outcomes)
     reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
     choice = next((c for c in response.choices if c.index == selection.choice), None)
     calls = choice.calls if choice is not None else []
     results = []
     for call in calls:
-        outcome = given.pop(call.id, msgspec.UNSET)
+        outcome = remaining.pop(call.id, msgspec.UNSET)
         if outcome is not msgspec.UNSET:
             results.append(result_of(call, outcome))
         elif call.id in reasons:
             results.append(unanswered(call, f"This call was not executed: {reasons[call.id]}."))
         else:
             results.append(unanswered(call))
-    if given:
-        raise DuplicateAnswer(f"outcomes for unknown calls: {', '.join(map(str, given))}")
+    if remaining:
+        raise DuplicateAnswer(f"outcomes for unknown calls: {', '.join(map(str, remaining))}")
     if choice is not None and len(response.choices) > 1:
         response = replace(response, choices=[choice])
-    turns: list[Message] = [Assistant(response)]
+    messages: list[Message] = [Assistant(response)]
     if results:
-        turns.append(ToolResults(results))
-    return turns
+        messages.append(ToolResults(results))
+    return messages
 
 
 def strip(response: Response, selection: Selection) -> Response:
@@ -66,11 +66,11 @@ def strip(response: Response, selection: Selection) -> Response:
     cut = {(ref.choice, ref.block) for ref in (*selection.dropped, *selection.rejected)}
     choices = []
     for choice in response.choices:
-        gone = {block for index, block in cut if index == choice.index}
-        if gone and any(isinstance(b, Reasoning) and (b.signature or b.encrypted) for b in choice.blocks):
-            names = ", ".join(b.name for i, b in enumerate(choice.blocks) if i in gone and isinstance(b, ToolCall))
+        removed = {block for index, block in cut if index == choice.index}
+        if removed and any(isinstance(b, Reasoning) and (b.signature or b.encrypted) for b in choice.blocks):
+            names = ", ".join(b.name for i, b in enumerate(choice.blocks) if i in removed and isinstance(b, ToolCall))
             raise StripIllegal(f"{names}: the same turn contains signed reasoning", where=f"choice {choice.index}")
-        choices.append(replace(choice, blocks=[b for i, b in enumerate(choice.blocks) if i not in gone]))
+        choices.append(replace(choice, blocks=[b for i, b in enumerate(choice.blocks) if i not in removed]))
     return replace(response, choices=choices)
 
 
@@ -102,7 +102,7 @@ def parts_of(outcome: Outcome) -> list[Part]:
         return [TextPart(outcome)]
     if _is_parts(outcome):
         return list(outcome)
-    hint = "return text, a JSON-serializable value, content parts, or a Result"
+    hint = "return text, a JSON-serializable value, content parts, or a ToolResult"
     try:
         value = msgspec.to_builtins(outcome, str_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
@@ -121,9 +121,9 @@ def _is_parts(outcome: Outcome) -> bool:
 def _by_id(outcomes: Mapping[str, Outcome] | Iterable[ToolResult]) -> dict[str, Outcome]:
     if isinstance(outcomes, Mapping):
         return dict(outcomes)
-    given: dict[str, Outcome] = {}
+    by_id: dict[str, Outcome] = {}
     for result in outcomes:
-        if result.call_id in given:
+        if result.call_id in by_id:
             raise DuplicateAnswer(f"two results for {result.call_id}")
-        given[result.call_id] = result
-    return given
+        by_id[result.call_id] = result
+    return by_id

@@ -104,8 +104,8 @@ def by_value(text: str) -> str:
         return text
 
 
-def _number(spelled: str) -> float | int:
-    value = float(spelled)
+def _number(literal: str) -> float | int:
+    value = float(literal)
     return int(value) if value.is_integer() else value
 
 

@@ -113,7 +113,7 @@ class ToolLimitReached(StreamingError):
 class UserCancelled(StreamingError):
     """The user, or the program on the user's behalf, cancelled the response: there is nothing to act on."""
 
-    hint_default = "ask again where the answer is still wanted"
+    hint_default = "send the request again if the response is still needed"
 
 
 class MissingExtra(ToolparityError, ImportError):
@@ -123,7 +123,7 @@ class MissingExtra(ToolparityError, ImportError):
 class DuplicateAnswer(ToolparityError, ValueError):
     """A call has two results, or a result belongs to no call of the turn (failure ID-08)."""
 
-    hint_default = "give one result for each call of the turn"
+    hint_default = "pass one result for each call of the turn"
 
 
 class UnserializableResult(ToolparityError, TypeError):

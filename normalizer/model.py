@@ -200,8 +200,8 @@ class WithFindings(Struct, frozen=True, dict=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings in the order in which they were reported; empty for clean traffic."""
-        found: tuple[Finding, ...] = self.__dict__.get("findings", ())
-        return found
+        findings: tuple[Finding, ...] = self.__dict__.get("findings", ())
+        return findings
 
     def with_findings(self, findings: list[Finding]) -> Self:
         """Set the findings and return this object. Only its creator may call this, before it passes the object on."""
@@ -219,8 +219,8 @@ _F = TypeVar("_F", bound=WithFindings)
 
 
 def _found(cls: type[_F], members: tuple[Any, ...], findings: tuple[Finding, ...]) -> _F:
-    made = cls(*members)
-    return made.with_findings(list(findings)) if findings else made
+    restored = cls(*members)
+    return restored.with_findings(list(findings)) if findings else restored
 
 
 class Response(WithFindings, frozen=True, dict=True):

@@ -93,10 +93,10 @@ _S = TypeVar("_S", bound=Selection)
 def _restored(
     cls: type[_S], members: tuple[Any, ...], findings: tuple[Finding, ...], calls: list[ToolCall] | None
 ) -> _S:
-    made = cls(*members)
+    restored = cls(*members)
     if findings:
-        made.with_findings(list(findings))
-    return made if calls is None else made._with_calls(calls)
+        restored.with_findings(list(findings))
+    return restored if calls is None else restored._with_calls(calls)
 
 
 def select(response: Response, policy: Policy = "all", limit: int | None = None, choice: int = 0) -> Selection:

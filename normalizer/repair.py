@@ -186,8 +186,8 @@ def suggest_name(name: str, declared: Iterable[str]) -> str | None:
     if name in known:
         return None
     head = _CONTROL_TOKEN.split(name, maxsplit=1)[0].strip()
-    bare = _CONTROL_TOKEN.sub("", name).strip()
-    for candidate in (head, head.removeprefix(_NAMESPACE), bare, bare.removeprefix(_NAMESPACE)):
+    without_tokens = _CONTROL_TOKEN.sub("", name).strip()
+    for candidate in (head, head.removeprefix(_NAMESPACE), without_tokens, without_tokens.removeprefix(_NAMESPACE)):
         if candidate in known:
             return candidate
     return None

@@ -100,7 +100,7 @@ class EventStreamReader:
 
 def _headers(data: bytes) -> dict[str, str]:
     """Return the string headers (type 7), the only type that Bedrock sends."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     at = 0
     while at + 1 < len(data):
         size = data[at]
@@ -109,6 +109,6 @@ def _headers(data: bytes) -> dict[str, str]:
         if at >= len(data) or data[at] != 7:
             break
         length = int.from_bytes(data[at + 1 : at + 3], "big")
-        found[name] = data[at + 3 : at + 3 + length].decode("utf-8", "replace")
+        headers[name] = data[at + 3 : at + 3 + length].decode("utf-8", "replace")
         at += 3 + length
-    return found
+    return headers

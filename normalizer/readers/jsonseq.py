@@ -8,7 +8,6 @@ from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
-_SEPARATORS = b" \t\r\n,"
 _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
 
 

@@ -56,7 +56,7 @@ def settings_of(
 
 
 def limit_of(policy: Policy, limit: int | None = None) -> int | None:
-    """Return the call limit for a policy: at most 1 for `first`, the given limit for `all` and `batch`.
+    """Return the call limit for a policy: at most 1 for `first`, ``limit`` for `all` and `batch`.
 
     Raises PolicyError for an unknown policy.
     """
@@ -218,12 +218,12 @@ class _Extraction:
         assert over is not None
         _log.debug("Tool limit reached at tool #%d, stopping generation", over.number)
         _log.debug("Collected %d content blocks before tool limit", len(self._blocks))
-        kept = [{"id": block.id, "name": block.name} for block in self._blocks if isinstance(block, ToolCall)]
+        processing = [{"id": block.id, "name": block.name} for block in self._blocks if isinstance(block, ToolCall)]
         _log.warning(
             "%d tool calls begun, processing %d, dropped %s: the limit of calls in a text is %s",
             calls + 1,
             calls,
             over.name or f"tool #{over.number}",
             self._settings.limit,
-            extra={"total": calls + 1, "processing": kept, "dropped": [{"id": None, "name": over.name or None}]},
+            extra={"total": calls + 1, "processing": processing, "dropped": [{"id": None, "name": over.name or None}]},
         )

@@ -20,7 +20,7 @@ _BLANK = re.compile(r"[ \t]*")
 
 
 class Markdown:
-    """State of Markdown code at the current place of a text.
+    """State of Markdown code at the current position in a text.
 
     ``fenced``: inside a fence. ``span``: the number of marks of the open span of code, 0 for none. ``last``: the
     preceding character.
@@ -36,7 +36,7 @@ class Markdown:
 
     @property
     def quoting(self) -> bool:
-        """Whether a tag at this place would be in code."""
+        """Whether a tag here would be in code."""
         return self.fenced or (self.span > 0 and self.last == "`")
 
     @property

@@ -114,9 +114,9 @@ class TextReader:
         response = self._decoder.finish()
         if self.reached is not None and self._alone:
             # The stream was closed on purpose, so findings about its missing end do not apply.
-            found = [f for n, f in enumerate(response.findings) if n < known or f.code not in _OF_BROKEN_STREAMS]
+            findings = [f for n, f in enumerate(response.findings) if n < known or f.code not in _OF_BROKEN_STREAMS]
             error = response.error if self._failed else None
-            response = replace(response, error=error).with_findings(found)
+            response = replace(response, error=error).with_findings(findings)
         return self.read(response)
 
 

@@ -20,7 +20,7 @@ class TurnMisused(ToolparityError, RuntimeError):
 class CircuitOpen(ToolparityError, RuntimeError):
     """A tool or provider failed so often that its breaker rejects calls for a while."""
 
-    hint_default = "it is tried again when its breaker's seconds are over"
+    hint_default = "the breaker allows another attempt after its waiting time"
 
 
 class OutOfTime(ToolparityError, TimeoutError):

@@ -206,8 +206,7 @@ def test_a_full_disk_leaves_the_old_cassette_and_says_so(
         with pytest.raises(CassetteNotWritten) as caught:
             save(path, [interaction("new" * 1000)], TOLD)
     assert (
-        str(caught.value)
-        == f"{path}: cannot be written: No space left on device (the old cassette, if there was one, is untouched)"
+        str(caught.value) == f"{path}: cannot be written: No space left on device (an existing cassette is unchanged)"
     )
     assert path.read_bytes() == old
     assert os.listdir(path.parent) == [path.name]

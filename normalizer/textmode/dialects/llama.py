@@ -36,11 +36,11 @@ class CodeCall:
         sink.begin_call(CODE, None)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
-        place, found = self._find.find(buf, at, final)
-        self._text.append(buf[at:place])
-        if found:
+        position, tag = self._find.find(buf, at, final)
+        self._text.append(buf[at:position])
+        if tag:
             self._end()
-        return place
+        return position
 
     def finish(self) -> None:
         self._end(endless=True)

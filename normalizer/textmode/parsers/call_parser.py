@@ -32,7 +32,7 @@ class CallSink(Protocol):
         """Withdraw the call: the opening tag and ``text`` after it are plain text."""
 
     def doubt_earlier_calls(self, message: str) -> None:
-        """Mark the calls that ended before this place as uncertain."""
+        """Mark the calls that ended before this position as uncertain."""
 
 
 class CallParser(Protocol):

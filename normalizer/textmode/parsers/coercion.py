@@ -192,7 +192,7 @@ def _list(tools: ToolSchemas, tool: str, parameter: str, texts: list[str], kinds
 
 
 def _json(text: str, kinds: set[str]) -> tuple[Any, Problems]:
-    """Parse a text as a JSON value of one of the types (of any type, if none is given); keep the text on failure."""
+    """Parse a text as a JSON value of one of the types (of any type, if there are none); keep the text on failure."""
     stripped = text.strip()
     try:
         value = _LITERALS[stripped] if stripped in _LITERALS else json_codec.decode(stripped)

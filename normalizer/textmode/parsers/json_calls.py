@@ -68,7 +68,7 @@ class JsonCalls:
         if phase == "item" and char == "]":
             self._phase = "tail"
             return at + 1
-        if phase == "behind":
+        if phase == "after_item":
             if char in ",]":
                 self._phase = "item" if char == "," else "tail"
                 return at + 1
@@ -132,23 +132,23 @@ class JsonCalls:
 
     def _skip_junk(self, buf: str, at: int, final: bool) -> int:
         assert self._junk_end is not None
-        position, found = self._junk_end.find(buf, at, final)
+        position, tag = self._junk_end.find(buf, at, final)
         self._junk.append(buf[at:position])
-        if not found:
+        if not tag:
             return position
         self.done = True
-        if found != self._closer:
+        if tag != self._closer:
             self._sink.withdraw("".join(self._junk))
             return position
         if self._opening:
             self._sink.begin_call(None, None)
         self._sink.end_call(CallEnded("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
-        return position + len(found)
+        return position + len(tag)
 
     def _finish_object(self) -> None:
         call = self._object
         assert call is not None
-        self._phase, self._object = "behind" if self._listed else "tail", None
+        self._phase, self._object = "after_item" if self._listed else "tail", None
         ended = CallEnded(call.name or "", call.id, call.text)
         self._ended = as_invalid(ended) if call.broken else ended
 

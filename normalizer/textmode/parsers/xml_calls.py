@@ -221,13 +221,13 @@ class XmlCall:
 
     def _in_value(self, buf: str, at: int, final: bool) -> int | None:
         assert self._find is not None
-        position, found = self._find.find(buf, at, final)
+        position, tag = self._find.find(buf, at, final)
         if position > at:
             self._keep(buf[at:position])
             return position
-        if not found:
+        if not tag:
             return None
-        if found == self._grammar.parameter.head:
+        if tag == self._grammar.parameter.head:
             match = self._grammar.parameter.match(buf, at, final)
             if match is HOLD:
                 return None
@@ -235,13 +235,13 @@ class XmlCall:
                 self._tags_inside.append(match.name)
                 if not self._grammar.named_closers or match.name == self._key:
                     self._nested += 1
-            end = match.end if isinstance(match, TagMatch) else at + len(found)
+            end = match.end if isinstance(match, TagMatch) else at + len(tag)
             self._keep(buf[at:end])
             return end
-        end = at + len(found)
+        end = at + len(tag)
         if self._nested:
             self._nested -= 1
-            self._keep(found)
+            self._keep(tag)
             return end
         follows = self._follows(buf, end, final)
         if follows is HOLD:
@@ -250,8 +250,8 @@ class XmlCall:
             self._close()
             self._phase = "between"
         else:
-            self._keep(found)
-            self._tags_inside.append(found)
+            self._keep(tag)
+            self._tags_inside.append(tag)
         return end
 
     def _follows(self, buf: str, at: int, final: bool) -> bool | Hold:

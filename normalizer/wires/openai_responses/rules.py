@@ -202,7 +202,7 @@ def output_parts(body: Any) -> Violations:
 
 @rule("call-answered", "failure HIST-06", unless=_XAI)
 def call_answered(body: Any) -> Violations:
-    """No tool output was found for a function call."""
+    """Each call has an output."""
     unanswered: dict[tuple[str, str], list[str]] = {}
     for path, item, kind in _items(body):
         id = _call_id(item)
@@ -223,7 +223,7 @@ call_answered_on_xai = _without_calls_of_xai(call_answered)
 
 @rule("output-asked-for", "failure HIST-07")
 def output_asked_for(body: Any) -> Violations:
-    """No tool call was found for a function call output."""
+    """An output belongs to a preceding call."""
     if _is_chained(body):
         return
     calls: set[str] = set()
@@ -303,9 +303,9 @@ def media_source(body: Any) -> Violations:
     """An image or file has exactly one source, and file data has a file name."""
     for path, item, _ in _items(body):
         for name in ("content", "output"):
-            for place, part in objects(item, name, path):
+            for part_path, part in objects(item, name, path):
                 if message := _wrong_source(part):
-                    yield place, message
+                    yield part_path, message
 
 
 def _wrong_source(part: dict[str, Any]) -> str | None:

@@ -127,9 +127,9 @@ def file_source(request: Any) -> Violations:
 def call_named(request: Any) -> Violations:
     """A tool call contains its function."""
     for path, message in _numbered(request.messages, "messages"):
-        for place, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
+        for call_path, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
             if not call.function.name:
-                yield place, "a call without a name"
+                yield call_path, "a call without a name"
 
 
 @_message_rule("call-ids", "XAI-01")
@@ -140,10 +140,10 @@ def call_ids(request: Any) -> Violations:
         if message.role != ROLE_ASSISTANT:
             seen = set()
             continue
-        for place, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
+        for call_path, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
             if _is_client_call(call):
                 if not call.id or call.id in seen:
-                    yield f"{place}.id", f"{call.id} occurs twice in one turn" if call.id else "missing"
+                    yield f"{call_path}.id", f"{call.id} occurs twice in one turn" if call.id else "missing"
                 seen.add(call.id)
 
 
@@ -168,13 +168,13 @@ def _unpaired(request: Any) -> Iterator[tuple[str, str, str]]:
                 yield "answer-asked-for", path, f"no preceding call has the id {id or '(none)'}"
         elif message.role == ROLE_ASSISTANT:
             if answered:
-                for id, place in unanswered:
-                    yield "calls-answered", place, f"{id} has no result before the next assistant message"
+                for id, call_path in unanswered:
+                    yield "calls-answered", call_path, f"{id} has no result before the next assistant message"
                 unanswered, answered, chained = [], set(), False
             calls = _numbered(message.tool_calls, f"{path}.tool_calls")
-            unanswered += [(call.id, place) for place, call in calls if _is_client_call(call)]
-    for id, place in unanswered:
-        yield "calls-answered", place, f"{id} has no result"
+            unanswered += [(call.id, call_path) for call_path, call in calls if _is_client_call(call)]
+    for id, call_path in unanswered:
+        yield "calls-answered", call_path, f"{id} has no result"
 
 
 @_message_rule("calls-answered", _MEANING)

@@ -172,8 +172,8 @@ def cache_marks(body: Any) -> Violations:
     holders = [*blocks_of(body, system=True, nested=True), *objects(body, "tools")]
     marked = [path for path, holder in holders if holder.get("cache_control")]
     if len(marked) > _MOST_CACHE_MARKS:
-        found = f"{len(marked)} cache marks, at most {_MOST_CACHE_MARKS} are allowed"
-        yield f"{marked[_MOST_CACHE_MARKS]}.cache_control", found
+        problem = f"{len(marked)} cache marks, at most {_MOST_CACHE_MARKS} are allowed"
+        yield f"{marked[_MOST_CACHE_MARKS]}.cache_control", problem
 
 
 @rule("container", "refusal: container_id is required; PTC-01")

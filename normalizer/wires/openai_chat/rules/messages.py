@@ -75,10 +75,10 @@ def _rounds(body: Any) -> Iterator[Round]:
 
 def _ids(body: Any) -> Iterator[tuple[str, str]]:
     for path, message in objects(body, "messages"):
-        holders = [(f"{place}.id", call.get("id")) for place, call in calls(message, path)]
+        holders = [(f"{call_path}.id", call.get("id")) for call_path, call in calls(message, path)]
         if message.get("role") == "tool":
             holders.append((f"{path}.tool_call_id", message.get("tool_call_id")))
-        yield from ((place, id) for place, id in holders if isinstance(id, str))
+        yield from ((call_path, id) for call_path, id in holders if isinstance(id, str))
 
 
 def _names(body: Any) -> Iterator[tuple[str, Any]]:
@@ -155,9 +155,9 @@ def result_duplicate(body: Any) -> Violations:
 def id_missing(body: Any) -> Violations:
     """Calls and their results contain the call's id."""
     for path, message in objects(body, "messages"):
-        for place, call in calls(message, path):
+        for call_path, call in calls(message, path):
             if not text(call.get("id")):
-                yield f"{place}.id", "a call without an id"
+                yield f"{call_path}.id", "a call without an id"
         if message.get("role") == "tool" and not text(message.get("tool_call_id")):
             yield f"{path}.tool_call_id", "a result without the id of its call"
 
