@@ -56,8 +56,11 @@ def _framed_as_bytes() -> tuple[str, ...]:
 
 def body_wires(body: dict[str, Any]) -> tuple[str, ...]:
     """Return the wires whose body a JSON object can be: those whose type marker it has, or else all that it fits."""
-    fits = [(wire.name, shape.marked) for wire, shape in _shapes(body) if shape.body]
-    return tuple(name for name, marked in fits if marked) or tuple(name for name, _ in fits)
+    marked, others = [], []
+    for wire, shape in _shapes(body):
+        if shape.body:
+            (marked if shape.marked else others).append(wire.name)
+    return tuple(marked or others)
 
 
 def whole_body_wire(body: dict[str, Any], wire: str | None, *, or_error: bool = True) -> str | None:

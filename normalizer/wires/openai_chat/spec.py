@@ -11,13 +11,15 @@ from ..sdk_objects import model_json
 _ADDED = {
     "choices": {"__all__": {"message": {"parsed": True, "tool_calls": {"__all__": {"function": {"parsed_arguments"}}}}}}
 }
+_WHOLE = Shape(body=True, whole=True, event=True, marked=True)
+_CHUNK = Shape(body=True, event=True, marked=True)
 
 
 def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. Whole responses occur as stream events too: some servers send one as the only event."""
     kind = body.get("object")
     if isinstance(kind, str) and kind.startswith("chat.completion"):
-        return Shape(body=True, whole=kind == "chat.completion", event=True, marked=True)
+        return _WHOLE if kind == "chat.completion" else _CHUNK
     choices = body.get("choices")
     if not isinstance(choices, list):
         return None
