@@ -56,11 +56,9 @@ def _framed_as_bytes() -> tuple[str, ...]:
 
 def body_wires(body: dict[str, Any]) -> tuple[str, ...]:
     """Return the wires whose body a JSON object can be: those whose type marker it has, or else all that it fits."""
-    marked, others = [], []
-    for wire, shape in _shapes(body):
-        if shape.body:
-            (marked if shape.marked else others).append(wire.name)
-    return tuple(marked or others)
+    fits = [(wire.name, shape.marked) for wire, shape in _shapes(body) if shape.body]
+    marked = [name for name, is_marked in fits if is_marked]
+    return tuple(marked or [name for name, _ in fits])
 
 
 def whole_body_wire(body: dict[str, Any], wire: str | None, *, or_error: bool = True) -> str | None:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import anthropic
 
-from . import http
-from .sdk import SdkClient
+from .http import HttpClient
 
 
-class Client(SdkClient):
+class Client(HttpClient):
     """See `toolparity.normalizer.turns.clients.client`. ``options``: the arguments of `anthropic.AsyncAnthropic`.
 
     To use beta features, pass ``default_headers={"anthropic-beta": …}``.
     """
 
     wire = "anthropic.messages"
+    status_error = anthropic.APIStatusError
 
-    def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``."""
-        return http.response_chunks(self, self._sdk().messages, {"stream": True, **body}, anthropic.APIStatusError)
+    def _resource(self) -> Any:
+        return self._sdk().messages
 
     def _create(self, options: dict[str, Any]) -> anthropic.AsyncAnthropic:
         return anthropic.AsyncAnthropic(**options)

@@ -1,11 +1,11 @@
-"""HTTP requests through the `openai` and `anthropic` SDKs, whose generated methods have the same shape."""
+"""Base class of the clients over the `openai` and `anthropic` SDKs, whose generated methods have the same shape."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, ClassVar
 
 from ...decoder import normalize
 from ...model import Response
@@ -13,35 +13,47 @@ from ..retry_after import with_retry_after
 from .sdk import SdkClient
 
 
-async def response_chunks(
-    client: SdkClient, resource: Any, body: dict[str, Any], status_error: type[Exception]
-) -> AsyncGenerator[bytes | Response, None]:
-    """Send one request and yield the bytes of its answer as they arrive, before the SDK parses them.
+class HttpClient(SdkClient):
+    """A client that yields the bytes of an answer as they arrive, before the SDK parses them.
 
-    An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay. ``resource``: the
-    SDK's object that has ``create``. ``status_error``: the exception that it raises for such a status.
+    The SDK's objects drop members that its version does not know, and its stream raises for errors that a
+    StreamDecoder decodes. ``status_error``: the SDK's exception for an HTTP status of 400 or above.
     """
-    # The SDK's objects drop members that its version does not know, and its stream raises for errors that a
-    # StreamDecoder decodes. So this function takes the raw bytes.
-    create = resource.with_streaming_response.create
-    try:
-        async with create(**_arguments(resource.create, body)) as response:
-            if not body.get("stream"):
-                yield await response.read()
+
+    status_error: ClassVar[type[Exception]]
+
+    async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
+        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``.
+
+        An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay.
+        """
+        sent = self._sent(body)
+        resource = self._resource()
+        try:
+            async with resource.with_streaming_response.create(**_arguments(resource.create, sent)) as response:
+                if not sent["stream"]:
+                    yield await response.read()
+                    return
+                async with aclosing(response.iter_bytes()) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
                 return
-            async with aclosing(response.iter_bytes()) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-            return
-    except status_error as error:
-        canonical = _error_response(client, body, error)
-    yield canonical
+        except self.status_error as error:
+            canonical = self._error_response(body, error)
+        yield canonical
 
+    def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the members of the request that is sent."""
+        return {"stream": True, **body}
 
-def _error_response(client: SdkClient, body: dict[str, Any], error: Any) -> Response:
-    http = error.response
-    canonical = normalize(http.content, client.wire, provider=client.name, request=body, status=http.status_code)
-    return with_retry_after(canonical, http.headers)
+    def _resource(self) -> Any:
+        """Return the SDK's object that has ``create``."""
+        raise NotImplementedError
+
+    def _error_response(self, body: dict[str, Any], error: Any) -> Response:
+        http = error.response
+        canonical = normalize(http.content, self.wire, provider=self.name, request=body, status=http.status_code)
+        return with_retry_after(canonical, http.headers)
 
 
 def _arguments(create: Any, body: dict[str, Any]) -> dict[str, Any]:

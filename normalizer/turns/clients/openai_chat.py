@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
-from . import http
-from .openai_sdk import STATUS_ERROR, OpenAiClient
-
-__all__ = ["Client"]
+from .openai_sdk import OpenAiClient
 
 
 class Client(OpenAiClient):
@@ -16,12 +12,10 @@ class Client(OpenAiClient):
 
     wire = "openai.chat"
 
-    def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``.
+    def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with the default that a stream ends with the usage."""
+        sent = super()._sent(body)
+        return {"stream_options": {"include_usage": True}, **sent} if sent["stream"] else sent
 
-        The stream ends with the usage unless the body sets ``stream_options``.
-        """
-        sent = {"stream": True, **body}
-        if sent["stream"]:
-            sent.setdefault("stream_options", {"include_usage": True})
-        return http.response_chunks(self, self._sdk().chat.completions, sent, STATUS_ERROR)
+    def _resource(self) -> Any:
+        return self._sdk().chat.completions

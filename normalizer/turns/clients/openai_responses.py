@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
-from . import http
-from .openai_sdk import STATUS_ERROR, OpenAiClient
-
-__all__ = ["Client"]
+from .openai_sdk import OpenAiClient
 
 
 class Client(OpenAiClient):
@@ -16,6 +12,5 @@ class Client(OpenAiClient):
 
     wire = "openai.responses"
 
-    def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``."""
-        return http.response_chunks(self, self._sdk().responses, {"stream": True, **body}, STATUS_ERROR)
+    def _resource(self) -> Any:
+        return self._sdk().responses

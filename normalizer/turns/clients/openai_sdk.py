@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import openai
 
 from ...errors import MissingKey
-from .sdk import SdkClient
+from .http import HttpClient
 
 
 class Endpoint(NamedTuple):
@@ -21,16 +21,16 @@ class Endpoint(NamedTuple):
 #: Providers other than OpenAI whose documentation recommends OpenAI's SDK.
 ENDPOINTS = {"xai": Endpoint("https://api.x.ai/v1", "XAI_API_KEY")}
 
-STATUS_ERROR = openai.APIStatusError
 
-
-class OpenAiClient(SdkClient):
+class OpenAiClient(HttpClient):
     """A client over `openai.AsyncOpenAI`.
 
     ``options``: its arguments (``api_key``, ``base_url``, ``timeout``, ``max_retries``, …). For a provider in
     `ENDPOINTS`, the first request raises MissingKey if there is neither an ``api_key`` nor the provider's environment
     variable.
     """
+
+    status_error = openai.APIStatusError
 
     def _create(self, options: dict[str, Any]) -> openai.AsyncOpenAI:
         endpoint = ENDPOINTS.get(self.name)
