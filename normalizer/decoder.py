@@ -15,10 +15,10 @@ from .payloads import Payload, payload_of
 from .readers import (
     DEFAULT_MAX_EVENT_BYTES,
     MARK,
+    EventReader,
     EventStreamReader,
     JsonArrayReader,
     JsonLinesReader,
-    Reader,
     SseReader,
     StreamEvent,
     sniff,
@@ -147,7 +147,7 @@ class StreamDecoder:
         self._stream: Any = None if self._wire is None else self._wire.stream(self.context)
         self._by_messages = self._wire is not None and self._wire.framing == "messages"
         self._unframed = b""  # the bytes before the framing is known
-        self._reader: Reader | None = None
+        self._reader: EventReader | None = None
         self._fast_reader: SseReader | None = None  # the same reader, once the fast path can use it
         self._max_event_bytes = max_event_bytes
         self._event_count = 0
@@ -216,7 +216,7 @@ class StreamDecoder:
         response: Response = self._stream.finish()
         return response
 
-    def _process(self, events: list[StreamEvent], reader: Reader, out: list[Event]) -> None:
+    def _process(self, events: list[StreamEvent], reader: EventReader, out: list[Event]) -> None:
         """Decode the events that the reader completed, and report its problems."""
         for problem in reader.problems:
             if problem not in self._reported:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import RAW, Reader, StreamEvent
+from .base import RAW, EventReader, StreamEvent
 from .eventstream import EventStreamReader, looks_like_event_stream
 from .jsonseq import JsonArrayReader, JsonLinesReader
 from .sse import SseReader
@@ -16,7 +16,7 @@ def without_mark(data: bytes) -> bytes:
     return data.removeprefix(MARK) if data[:1] == b"\xef" else data
 
 
-def sniff(head: bytes, max_event_bytes: int) -> Reader | None:
+def sniff(head: bytes, max_event_bytes: int) -> EventReader | None:
     """Return the reader for a body that begins with ``head``; None if more bytes are needed to decide.
 
     ``max_event_bytes``: the size of a pending event, in bytes, above which the reader raises EventTooLarge.
@@ -40,7 +40,7 @@ __all__ = [
     "EventStreamReader",
     "JsonArrayReader",
     "JsonLinesReader",
-    "Reader",
+    "EventReader",
     "SseReader",
     "StreamEvent",
     "sniff",

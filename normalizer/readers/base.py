@@ -17,7 +17,7 @@ RAW = Mark.RAW
 StreamEvent = tuple[str | Mark | None, bytes]
 
 
-class Reader(Protocol):
+class EventReader(Protocol):
     """A reader of one framing. ``problems``: finding codes with their messages, which the decoder reports."""
 
     problems: list[tuple[str, str]]

@@ -35,7 +35,7 @@ def looks_like_event_stream(head: bytes) -> bool:
 
 
 class EventStreamReader:
-    """Reader of AWS event streams; implements `Reader`."""
+    """Reader of AWS event streams; implements `EventReader`."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []

@@ -93,7 +93,7 @@ class _Lines:
 
 
 class SseReader:
-    """Reader of server-sent events; implements `Reader`."""
+    """Reader of server-sent events; implements `EventReader`."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []

@@ -7,7 +7,7 @@ Calls in a text become canonical calls, which `select` and `answer` accept like 
 the tool limit. A response with native calls is not changed.
 """
 
-from .detect import Leak, detect, report
+from .detect import MarkupLeak, detect, report
 from .dialects import DIALECTS
 from .extract import limit_of, read_response
 from .history import TextHistory, as_native, as_text
@@ -16,7 +16,7 @@ from .streams import aread_stream, read_stream
 
 __all__ = [
     "DIALECTS",
-    "Leak",
+    "MarkupLeak",
     "TextHistory",
     "TextMode",
     "TextReader",

@@ -10,8 +10,8 @@ from ..model import Block, Reasoning, Text, ToolCall
 from ..wires.call_builder import CallBuilder
 from ..wires.decode_context import Context
 from .scan_events import (
-    CallEnded,
     CallOverLimit,
+    CallParsed,
     CallsDoubted,
     FindingReported,
     ReasoningEnded,
@@ -23,7 +23,7 @@ from .scan_events import (
 
 #: Finding codes that explain why the markup of a call is unreliable.
 _EXPLAINED = ("markup-malformed", "markup-ambiguous")
-_Entry = TextFragment | ReasoningFragment | ReasoningEnded | CallEnded
+_Entry = TextFragment | ReasoningFragment | ReasoningEnded | CallParsed
 
 
 class BlockBuilder:
@@ -40,7 +40,7 @@ class BlockBuilder:
         """Process the next events of the text."""
         entries = self._entries
         for event in events:
-            if isinstance(event, (TextFragment, ReasoningFragment, CallEnded)):
+            if isinstance(event, (TextFragment, ReasoningFragment, CallParsed)):
                 entries.append(event)
             elif isinstance(event, ReasoningEnded):
                 entries.append(event)
@@ -53,7 +53,7 @@ class BlockBuilder:
             elif isinstance(event, FindingReported):
                 self._findings.append((len(entries), event))
             elif isinstance(event, CallsDoubted):
-                calls = [n for n in range(self._revisable_from, len(entries)) if isinstance(entries[n], CallEnded)]
+                calls = [n for n in range(self._revisable_from, len(entries)) if isinstance(entries[n], CallParsed)]
                 for n in calls if event.calls is None else calls[-event.calls :]:
                     self._doubts.setdefault(n, event.message)
             elif isinstance(event, CallOverLimit):
@@ -67,7 +67,7 @@ class BlockBuilder:
     @property
     def names_and_arguments(self) -> list[tuple[str, str]]:
         """The name and argument text of each call."""
-        return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, CallEnded)]
+        return [(entry.name, entry.text) for entry in self._entries if isinstance(entry, CallParsed)]
 
     def build(self, builder: CallBuilder, context: Context, first: int, cut: bool) -> list[Block]:
         """Return the blocks. ``first``: index of the first block in its choice. ``cut``: the response was truncated."""
@@ -75,7 +75,7 @@ class BlockBuilder:
         for kind, group in groupby(enumerate(self._entries), lambda entry: type(entry[1])):
             text = ""
             for index, entry in group:
-                if isinstance(entry, CallEnded):
+                if isinstance(entry, CallParsed):
                     blocks.append(self._call(entry, index, builder, context, first + len(blocks), cut))
                 elif not isinstance(entry, ReasoningEnded):
                     text += entry.text
@@ -84,12 +84,12 @@ class BlockBuilder:
             elif kind is ReasoningFragment and not text.isspace():
                 blocks.append(Reasoning(text))
         for at, note in self._findings:
-            if at >= len(self._entries) or not isinstance(self._entries[at], CallEnded):
+            if at >= len(self._entries) or not isinstance(self._entries[at], CallParsed):
                 context.find(note.code, note.message, builder.choice)
         return blocks
 
     def _call(
-        self, ended: CallEnded, index: int, builder: CallBuilder, context: Context, block: int, cut: bool
+        self, ended: CallParsed, index: int, builder: CallBuilder, context: Context, block: int, cut: bool
     ) -> ToolCall:
         choice = builder.choice
         notes = [note for at, note in self._findings if at == index]

@@ -58,7 +58,7 @@ _CODE = re.compile(
 _SHARED = {"hermes": {"qwen-coder", "glm"}, "bare-tags": {"qwen-coder", "invoke"}}
 
 
-class Leak(Struct, frozen=True):
+class MarkupLeak(Struct, frozen=True):
     """Markup in a text. ``dialect``: a key of `SIGNS`. ``at``: its index. ``escaped``: written as ``&lt;…&gt;``."""
 
     dialect: str
@@ -67,24 +67,24 @@ class Leak(Struct, frozen=True):
     escaped: bool = False
 
 
-def detect(text: str) -> list[Leak]:
+def detect(text: str) -> list[MarkupLeak]:
     """Return the first sign of each dialect whose markup a text contains outside code."""
     if _HINTS.search(text) is None:
         return []
     code = [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
-    leaks: dict[str, Leak] = {}
+    leaks: dict[str, MarkupLeak] = {}
     for match in _SIGN.finditer(text):
         name = (match.lastgroup or "").replace("_", "-")
         if name == "bare-json" and not _is_calls(text):
             continue
         if name not in leaks and not _within(match.start(), code) and not _ends_reasoning(name, text, match.start()):
-            leaks[name] = Leak(name, match.start(), match.group())
+            leaks[name] = MarkupLeak(name, match.start(), match.group())
     for match in _ESCAPED.finditer(text):
         name = _OF_ESCAPED.get(match["name"][:4], "invoke")
         name = "hermes" if match["name"] == "tool_call" else name
         name = "invoke" if "function_calls" in match["name"] else name
         if name not in leaks and not _within(match.start(), code):
-            leaks[name] = Leak(name, match.start(), match.group(), True)
+            leaks[name] = MarkupLeak(name, match.start(), match.group(), True)
     return [leak for name, leak in leaks.items() if not (_SHARED.get(name, set()) & leaks.keys())]
 
 

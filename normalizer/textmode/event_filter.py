@@ -6,9 +6,9 @@ from ..events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
 from .extract import ExtractionSettings
 from .scan_events import (
     ArgumentsFragment,
-    CallEnded,
+    CallOpened,
     CallOverLimit,
-    CallStarted,
+    CallParsed,
     ReasoningEnded,
     ReasoningFragment,
     RevisedToReasoning,
@@ -113,11 +113,11 @@ class EventFilter:
             elif isinstance(event, ReasoningEnded):
                 self._close(out)
                 self._revisable_keys.clear()
-            elif isinstance(event, CallStarted):
+            elif isinstance(event, CallOpened):
                 self._open("tool_call", out, event)
             elif isinstance(event, ArgumentsFragment):
                 out.append(BlockDelta(self._choice, self._key, event.text))
-            elif isinstance(event, CallEnded):
+            elif isinstance(event, CallParsed):
                 if event.corrected:
                     self._reset(event.text, out)
                 self._close(out)
@@ -134,7 +134,7 @@ class EventFilter:
                 return event
         return None
 
-    def _open(self, kind: str, out: list[Event], call: CallStarted | None = None) -> None:
+    def _open(self, kind: str, out: list[Event], call: CallOpened | None = None) -> None:
         if self._kind == kind and call is None:
             return
         self._close(out)

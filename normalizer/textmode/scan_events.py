@@ -35,7 +35,7 @@ class RevisedToReasoning(Struct, frozen=True, gc=False):
     text: str
 
 
-class CallStarted(Struct, frozen=True, gc=False):
+class CallOpened(Struct, frozen=True, gc=False):
     """A call begins. ``name``: None if it follows the arguments."""
 
     name: str | None = None
@@ -43,12 +43,12 @@ class CallStarted(Struct, frozen=True, gc=False):
 
 
 class ArgumentsFragment(Struct, frozen=True, gc=False):
-    """A fragment of the argument text, as JSON. It is a preview that `CallEnded` may correct."""
+    """A fragment of the argument text, as JSON. It is a preview that `CallParsed` may correct."""
 
     text: str
 
 
-class CallEnded(Struct, frozen=True, gc=False):
+class CallParsed(Struct, frozen=True, gc=False):
     """A call ended.
 
     ``text``: its argument text, which is the JSON in the text or compact JSON of the parameters (``respelled``); for
@@ -96,9 +96,9 @@ ScanEvent = (
     | ReasoningFragment
     | ReasoningEnded
     | RevisedToReasoning
-    | CallStarted
+    | CallOpened
     | ArgumentsFragment
-    | CallEnded
+    | CallParsed
     | FindingReported
     | CallsDoubted
     | CallOverLimit

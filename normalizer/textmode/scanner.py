@@ -15,10 +15,10 @@ from .parsers.call_parser import CallParser
 from .parsers.coercion import ToolSchemas
 from .scan_events import (
     ArgumentsFragment,
-    CallEnded,
+    CallOpened,
     CallOverLimit,
+    CallParsed,
     CallsDoubted,
-    CallStarted,
     FindingReported,
     ReasoningEnded,
     ReasoningFragment,
@@ -372,12 +372,12 @@ class Scanner:
     def begin_call(self, name: str | None, id: str | None) -> None:
         self._doubt_now = self._doubt_next
         self._calls_begun += 1
-        self._events.append(CallStarted(name, id))
+        self._events.append(CallOpened(name, id))
 
     def add_arguments(self, text: str) -> None:
         self._events.append(ArgumentsFragment(text))
 
-    def end_call(self, ended: CallEnded) -> None:
+    def end_call(self, ended: CallParsed) -> None:
         self._call_ended = True
         self._events.append(ended)
         if self._doubt_now:

@@ -18,7 +18,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
 from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
-from toolparity.normalizer.textmode.scan_events import ArgumentsFragment, CallEnded
+from toolparity.normalizer.textmode.scan_events import ArgumentsFragment, CallParsed
 from toolparity.normalizer.textmode.scanner import Scanner
 from toolparity.normalizer.textmode.tags import LONGEST_GAP, LONGEST_TAG
 
@@ -99,7 +99,7 @@ def test_a_parameter_of_a_megabyte_is_read_whole_and_little_is_held_back(name: s
     text, given = written(name, MEGABYTE)
     for size in (0, 1000):
         scanner, steps = read(name, text, size)
-        (ended,) = (step for step in steps if isinstance(step, CallEnded))
+        (ended,) = (step for step in steps if isinstance(step, CallParsed))
         assert json_codec.decode(ended.text) == given
         assert ended.status == "complete"
         assert scanner.longest_held <= 64

@@ -21,7 +21,7 @@ from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Even
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextReader, as_text, limit_of, read_response, read_stream
-from toolparity.normalizer.textmode.scan_events import CallEnded, CallOverLimit, CallStarted, TextFragment
+from toolparity.normalizer.textmode.scan_events import CallOpened, CallOverLimit, CallParsed, TextFragment
 
 READ = "<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files>"
 PARAMETERS = "<param:path>other.txt</param:path>\n<param:content>\nnew\n</param:content>"
@@ -66,10 +66,10 @@ def streamed(text: str, shown: list[Event] | None = None, **how: Any) -> tuple[R
 
 def test_single_tool_scanned() -> None:
     steps, scanner = said("tool-xml", [LEAD + READ], limit=1)
-    assert [type(step) for step in steps if isinstance(step, (TextFragment, CallStarted, CallEnded))] == [
+    assert [type(step) for step in steps if isinstance(step, (TextFragment, CallOpened, CallParsed))] == [
         TextFragment,
-        CallStarted,
-        CallEnded,
+        CallOpened,
+        CallParsed,
     ]
     assert not scanner.over
 
@@ -100,7 +100,7 @@ def test_two_complete_tools_scanned() -> None:
     steps, scanner = said("tool-xml", [f"{LEAD}{READ}\n\n{REPLACE}"], limit=1)
     assert steps[-1] == CallOverLimit(2, "replace_in_file")
     assert scanner.over
-    assert sum(isinstance(step, CallEnded) for step in steps) == 1
+    assert sum(isinstance(step, CallParsed) for step in steps) == 1
 
 
 def test_two_complete_tools_streamed() -> None:

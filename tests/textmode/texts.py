@@ -13,8 +13,8 @@ from toolparity.normalizer.textmode.dialects import DIALECTS
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 from toolparity.normalizer.textmode.scan_events import (
     ArgumentsFragment,
-    CallEnded,
-    CallStarted,
+    CallOpened,
+    CallParsed,
     ReasoningFragment,
     RevisedToReasoning,
     ScanEvent,
@@ -146,8 +146,8 @@ __all__ = [
     "SCHEMA",
     "TOKENS",
     "TOOLS",
-    "CallStarted",
-    "CallEnded",
+    "CallOpened",
+    "CallParsed",
     "RevisedToReasoning",
     "dialects",
     "joined",

@@ -14,7 +14,7 @@ from ..parsers.call_parser import CallParser, CallSink
 from ..parsers.coercion import ToolSchemas
 from ..parsers.json_calls import JsonCalls
 from ..parsers.python_calls import PythonCall
-from ..scan_events import CallEnded
+from ..scan_events import CallParsed
 from ..tags import HOLD, LONGEST_TAG, Finder, Hold, Tag, TagMatch, after_gap
 from .hermes import call_object
 
@@ -48,7 +48,7 @@ class CodeCall:
     def _end(self, endless: bool = False) -> None:
         text = json_codec.text({"code": "".join(self._text)})
         self._sink.add_arguments(text)
-        self._sink.end_call(CallEnded(CODE, None, text, respelled=True, endless=endless))
+        self._sink.end_call(CallParsed(CODE, None, text, respelled=True, endless=endless))
         self.done = True
 
     def awaits(self, tag: str, held: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from ..scan_events import CallEnded
+from ..scan_events import CallParsed
 
 #: Superfluous brackets and quotes that models write between the end of the JSON and the closing tag.
 LEFT_OVER = re.compile(r"[\s}\]\",;`]{1,64}")
@@ -22,7 +22,7 @@ class CallSink(Protocol):
     def admit(self, name: str) -> bool:
         """Count a new call and return True; return False if the limit is reached, after which parsing stops."""
 
-    def end_call(self, ended: CallEnded) -> None: ...
+    def end_call(self, ended: CallParsed) -> None: ...
     def report(self, code: str, message: str) -> None: ...
 
     def doubt_later_calls(self, message: str) -> None:
@@ -56,6 +56,6 @@ class CallParser(Protocol):
         """
 
 
-def as_invalid(ended: CallEnded) -> CallEnded:
+def as_invalid(ended: CallParsed) -> CallParsed:
     """Return the call with the status "invalid", because its markup is malformed."""
     return replace(ended, status="invalid")

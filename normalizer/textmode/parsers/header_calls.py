@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..scan_events import CallEnded
+from ..scan_events import CallParsed
 from ..tags import HOLD, LONGEST_TAG, Hold, after_gap, after_space, finder, literal
 from .call_parser import LEFT_OVER, CallSink, as_invalid
 from .json_scan import JsonScanner
@@ -156,7 +156,7 @@ class HeaderCall:
 
     def _end(self, unclosed: bool = False) -> None:
         corrected = self._phase == "junk"  # text in place of the arguments was not reported as fragments
-        ended = CallEnded(self._name, self._id, "".join(self._text).strip(), unclosed=unclosed, corrected=corrected)
+        ended = CallParsed(self._name, self._id, "".join(self._text).strip(), unclosed=unclosed, corrected=corrected)
         self._sink.end_call(as_invalid(ended) if self._broken else ended)
         self.done = True
 
@@ -167,7 +167,7 @@ class HeaderCall:
         if self._phase in ("header", "line"):
             self._sink.begin_call(self._name or None, self._id)
         text, junk = "".join(self._text).strip(), self._phase == "junk"
-        self._sink.end_call(CallEnded(self._name, self._id, text, "truncated", unclosed=True, corrected=junk))
+        self._sink.end_call(CallParsed(self._name, self._id, text, "truncated", unclosed=True, corrected=junk))
         self.done = True
 
     def awaits(self, tag: str, held: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..scan_events import CallEnded
+from ..scan_events import CallParsed
 from ..tags import HOLD, after_gap, after_space, finder, literal
 from .call_parser import LEFT_OVER, CallSink, as_invalid
 from .json_scan import CallObject
@@ -25,7 +25,7 @@ class JsonCalls:
         self._phase = "first"
         self._listed = False
         self._object: CallObject | None = None
-        self._ended: CallEnded | None = None
+        self._ended: CallParsed | None = None
         self._junk: list[str] = []
         self._junk_end = finder(closer, opening or closer) if closer else None
         self.done = False
@@ -98,7 +98,7 @@ class JsonCalls:
             self.done = True
             if self._phase == "first":
                 self._sink.begin_call(None, None)
-                self._sink.end_call(CallEnded("", None, "", "invalid"))
+                self._sink.end_call(CallParsed("", None, "", "invalid"))
             self._flush(unclosed=False)
             return at + len(self._closer)
         surplus = LEFT_OVER.match(buf, at)
@@ -142,14 +142,14 @@ class JsonCalls:
             return position
         if self._opening:
             self._sink.begin_call(None, None)
-        self._sink.end_call(CallEnded("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
+        self._sink.end_call(CallParsed("", None, "".join(self._junk).lstrip(), "invalid", corrected=True))
         return position + len(tag)
 
     def _finish_object(self) -> None:
         call = self._object
         assert call is not None
         self._phase, self._object = "after_item" if self._listed else "tail", None
-        ended = CallEnded(call.name or "", call.id, call.text)
+        ended = CallParsed(call.name or "", call.id, call.text)
         self._ended = as_invalid(ended) if call.broken else ended
 
     def _flush(self, unclosed: bool) -> None:
@@ -163,14 +163,14 @@ class JsonCalls:
         if self._object is not None:
             call = self._object
             call.begin()
-            self._sink.end_call(CallEnded(call.name or "", call.id, call.text, "truncated", unclosed=True))
+            self._sink.end_call(CallParsed(call.name or "", call.id, call.text, "truncated", unclosed=True))
         elif self._phase == "junk" and self._opening:
             self._sink.withdraw("".join(self._junk))
         elif self._phase == "junk":
-            self._sink.end_call(CallEnded("", None, "".join(self._junk), "truncated", unclosed=True, corrected=True))
+            self._sink.end_call(CallParsed("", None, "".join(self._junk), "truncated", unclosed=True, corrected=True))
         elif self._phase == "first":
             self._sink.begin_call(None, None)
-            self._sink.end_call(CallEnded("", None, "", "truncated", unclosed=True))
+            self._sink.end_call(CallParsed("", None, "", "truncated", unclosed=True))
         else:
             self._flush(unclosed=self._is_unclosed)
         self.done = True

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from ... import json_codec
-from ..scan_events import CallEnded
+from ..scan_events import CallParsed
 from .call_parser import CallSink
 
 _QUOTE_OR_PAREN = re.compile(r"""['"()\\]""")
@@ -53,16 +53,16 @@ class PythonCall:
             source = "".join(self._text)[:-1]
             arguments = keyword_arguments(source)
             if arguments is None:
-                self._sink.end_call(CallEnded(self._name, None, source, "invalid", corrected=True))
+                self._sink.end_call(CallParsed(self._name, None, source, "invalid", corrected=True))
             else:
                 text = json_codec.text(arguments)
                 self._sink.add_arguments(text)
-                self._sink.end_call(CallEnded(self._name, None, text, respelled=True))
+                self._sink.end_call(CallParsed(self._name, None, text, respelled=True))
         return at
 
     def finish(self) -> None:
         self._sink.end_call(
-            CallEnded(self._name, None, "".join(self._text), "truncated", unclosed=True, corrected=True)
+            CallParsed(self._name, None, "".join(self._text), "truncated", unclosed=True, corrected=True)
         )
         self.done = True
 

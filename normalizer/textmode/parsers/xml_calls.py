@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ... import json_codec
 from ...model import CallStatus
-from ..scan_events import CallEnded
+from ..scan_events import CallParsed
 from ..tags import HOLD, Finder, Hold, Tag, TagMatch, after_gap, after_space, any_literal, finder
 from .call_parser import CallSink
 from .coercion import ToolSchemas, value_of
@@ -203,7 +203,7 @@ class XmlCall:
         if isinstance(end, int):
             text = "".join(self._value)
             bad = bool(self._problems) or (self._json is not None and self._json.broken)
-            self._sink.end_call(CallEnded(self._name, None, text, "invalid" if bad else "complete"))
+            self._sink.end_call(CallParsed(self._name, None, text, "invalid" if bad else "complete"))
             self.done = True
             return end
         return self._stray(buf, at, final)
@@ -334,18 +334,18 @@ class XmlCall:
         status: CallStatus = "truncated" if unclosed else "complete"
         if not self._preview_text or "".join(self._preview_text) + "}" != text:
             if self._preview_text:
-                self._sink.end_call(CallEnded(self._name, None, text, status, True, unclosed, corrected=True))
+                self._sink.end_call(CallParsed(self._name, None, text, status, True, unclosed, corrected=True))
                 return
             self._sink.add_arguments(text)
         else:
             self._sink.add_arguments("}")
-        self._sink.end_call(CallEnded(self._name, None, text, status, True, unclosed))
+        self._sink.end_call(CallParsed(self._name, None, text, status, True, unclosed))
 
     def _broken(self, status: CallStatus, unclosed: bool) -> None:
         for code, message in dict.fromkeys(self._problems):
             self._sink.report(code, f"{self._name}: {message}")
         raw = "".join(self._raw)
-        self._sink.end_call(CallEnded(self._name, None, raw, status, unclosed=unclosed, corrected=True))
+        self._sink.end_call(CallParsed(self._name, None, raw, status, unclosed=unclosed, corrected=True))
 
     def finish(self) -> None:
         self.done = True

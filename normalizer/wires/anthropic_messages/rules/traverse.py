@@ -18,7 +18,7 @@ THINKING = ("thinking", "redacted_thinking")
 Blocks = list[tuple[str, dict[str, Any]]]
 
 
-class Turn(Struct, frozen=True):
+class MergedTurn(Struct, frozen=True):
     """Consecutive messages of one role, which the API concatenates to one turn."""
 
     role: str
@@ -28,9 +28,9 @@ class Turn(Struct, frozen=True):
         return [(path, block) for path, block in self.blocks if block.get("type") in kinds]
 
 
-def turns_of(body: Any) -> list[Turn]:
+def turns_of(body: Any) -> list[MergedTurn]:
     """Return the turns of a body. A string as content counts as one text block."""
-    turns: list[Turn] = []
+    turns: list[MergedTurn] = []
     for path, message in objects(body, "messages"):
         role, content = text(message.get("role")), message.get("content")
         if isinstance(content, str):
@@ -40,11 +40,11 @@ def turns_of(body: Any) -> list[Turn]:
         if turns and turns[-1].role == role:
             turns[-1].blocks.extend(blocks)
         else:
-            turns.append(Turn(role, blocks))
+            turns.append(MergedTurn(role, blocks))
     return turns
 
 
-def assistant_turns(body: Any) -> Iterator[tuple[Turn, Turn | None]]:
+def assistant_turns(body: Any) -> Iterator[tuple[MergedTurn, MergedTurn | None]]:
     """Yield each assistant turn with the turn after it, or None if it is the last turn."""
     turns = turns_of(body)
     for turn, following in zip(turns, [*turns[1:], None], strict=False):

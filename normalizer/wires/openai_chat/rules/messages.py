@@ -31,7 +31,7 @@ _MEMBERS = {
 }
 
 
-class Round(NamedTuple):
+class CallRound(NamedTuple):
     """An assistant message with calls, and the tool messages directly after it.
 
     ``path``: the path of the message, or "" for results that follow no calls. ``ids``: the ids of its calls.
@@ -61,15 +61,15 @@ def function_of(holder: Any) -> dict[str, Any]:
     return next((value for kind in ("function", "custom") if isinstance(value := member(holder, kind), dict)), {})
 
 
-def _rounds(body: Any) -> Iterator[Round]:
-    round = Round("", [], [])
+def _rounds(body: Any) -> Iterator[CallRound]:
+    round = CallRound("", [], [])
     for path, message in objects(body, "messages"):
         if message.get("role") == "tool":
             round.results.append((path, repr(message.get("tool_call_id"))))
             continue
         yield round
         asked = calls(message, path)
-        round = Round(path if asked else "", [repr(call.get("id")) for _, call in asked], [])
+        round = CallRound(path if asked else "", [repr(call.get("id")) for _, call in asked], [])
     yield round
 
 
