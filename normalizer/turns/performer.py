@@ -165,7 +165,7 @@ class Performer:
 
         async def on_finish(finished: FinishedCall) -> None:
             self._cancellations.pop(finished.call.id, None)
-            await self._post(inputs.CallEnded(finished.call.id, finished.result, finished.outcome))
+            await self._post(inputs.CallSettled(finished.call.id, finished.result, finished.outcome))
 
         def on_progress(call: ToolCall, data: Any) -> None:
             self._post(inputs.CallProgressed(call.id, data))
@@ -189,9 +189,9 @@ class Performer:
             if call is None or call.settled:
                 continue
             if call.attempts:
-                self._post(inputs.CallEnded(call.id, unanswered(tool_call, CANCELLED_RUNNING), "cancelled"))
+                self._post(inputs.CallSettled(call.id, unanswered(tool_call, CANCELLED_RUNNING), "cancelled"))
             else:
-                self._post(inputs.CallEnded(call.id, unanswered(tool_call, NOT_STARTED), "skipped"))
+                self._post(inputs.CallSettled(call.id, unanswered(tool_call, NOT_STARTED), "skipped"))
 
     async def _decide(self, approve: Approver, id: str) -> None:
         state = self._state()

@@ -38,7 +38,7 @@ from .machine.inputs import (
     BlockRevised,
     BlockStarted,
     CallDecided,
-    CallEnded,
+    CallSettled,
     Cancel,
     Input,
     ResultSupplied,
@@ -57,7 +57,7 @@ from .tasks import InputQueue
 _log = logging.getLogger("toolparity")
 _INTERRUPTED = "the program was interrupted"
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
-_KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallEnded, ResultSupplied)
+_KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallSettled, ResultSupplied)
 
 #: Middleware over the machine's inputs: maps an input to the inputs that the machine gets in its place.
 Middleware = Callable[[TurnState, Input], Awaitable[list[Input]]]
@@ -223,7 +223,7 @@ class Turn:
                 entry.delivered()
         except Exception:
             # Record the results of calls, of which no other copy exists. The observer that failed may fail again.
-            ended = [input for input in (*taken, *queue.drain()) if isinstance(input, CallEnded)]
+            ended = [input for input in (*taken, *queue.drain()) if isinstance(input, CallSettled)]
             with suppress(Exception):
                 await _each(self._step_if_valid, ended)
             raise

@@ -69,8 +69,8 @@ class Driven:
         return [effect.event for effect in self.effects if isinstance(effect, Emit)]
 
 
-def done(id: str, text: str = "fine", how: Any = "returned") -> inputs.CallEnded:
-    return inputs.CallEnded(id, ToolResult(id, [TextPart(text)], is_error=how != "returned"), how)
+def done(id: str, text: str = "fine", how: Any = "returned") -> inputs.CallSettled:
+    return inputs.CallSettled(id, ToolResult(id, [TextPart(text)], is_error=how != "returned"), how)
 
 
 def supplied(id: str, text: str = "from afar", how: Any = "returned") -> inputs.ResultSupplied:

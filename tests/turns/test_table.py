@@ -18,11 +18,11 @@ from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import inputs
 from toolparity.normalizer.turns.machine.effects import StopTasks
 from toolparity.normalizer.turns.machine.inputs import Input
-from toolparity.normalizer.turns.machine.state import Phase, Status, TurnState
+from toolparity.normalizer.turns.machine.state import CallStatus, TurnPhase, TurnState
 from toolparity.normalizer.turns.machine.table import IGNORED, INVALID, TABLE, is_invalid, step
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PHASES: tuple[Phase, ...] = get_args(Phase)
+PHASES: tuple[TurnPhase, ...] = get_args(TurnPhase)
 
 _ids = st.sampled_from(["c0", "c1", "c2", "unknown"])
 _answers = st.builds(
@@ -53,7 +53,7 @@ INPUTS: dict[type[Struct], st.SearchStrategy[Any]] = {
     inputs.CallDecided: st.builds(inputs.CallDecided, _ids, st.booleans()),
     inputs.CallStarting: st.builds(inputs.CallStarting, _ids),
     inputs.CallProgressed: st.builds(inputs.CallProgressed, _ids),
-    inputs.CallEnded: st.builds(done, _ids, how=_outcomes),
+    inputs.CallSettled: st.builds(done, _ids, how=_outcomes),
     inputs.ResultSupplied: st.builds(supplied, _ids, how=_outcomes),
 }
 _settings = st.fixed_dictionaries(
@@ -66,7 +66,7 @@ _settings = st.fixed_dictionaries(
 )
 #: Inputs that make a turn advance, so that all phases are reached, and then any.
 _sequences = st.lists(
-    st.one_of(INPUTS[inputs.AnswerReceived], INPUTS[inputs.CallStarting], INPUTS[inputs.CallEnded], *INPUTS.values()),
+    st.one_of(INPUTS[inputs.AnswerReceived], INPUTS[inputs.CallStarting], INPUTS[inputs.CallSettled], *INPUTS.values()),
     max_size=15,
 )
 
@@ -92,7 +92,7 @@ def test_every_pair_of_an_input_and_a_phase_is_decided() -> None:
             assert bool(cell.leads_to) == (cell.apply is not None)
     for kind, row in TABLE.items():
         assert bool(row["acting"].statuses) == ("call_id" in kind.__struct_fields__)
-        assert set(row["acting"].statuses) <= set(get_args(Status))
+        assert set(row["acting"].statuses) <= set(get_args(CallStatus))
         assert not any(row[phase].statuses for phase in PHASES if phase != "acting")
 
 

@@ -14,13 +14,13 @@ from .. import events
 from ..block_rows import row_of_result
 from .effects import Approve, Execute, Wait
 from .history import results_without_run
-from .inputs import CallDecided, CallEnded, CallProgressed, CallStarting, Cancel, ResultSupplied, Resume
+from .inputs import CallDecided, CallProgressed, CallSettled, CallStarting, Cancel, ResultSupplied, Resume
 from .rounds import close_round, emit_turn_started, end_turn, next_round, start_round
-from .state import CallOutcome, CallState, Status
+from .state import CallOutcome, CallState, CallStatus
 from .step_builder import StepBuilder
 
 #: Outcome of a call -> its final status.
-_STATUS: dict[CallOutcome, Status] = {
+_STATUS: dict[CallOutcome, CallStatus] = {
     "returned": "done",
     "failed": "done",
     "raised": "done",
@@ -73,7 +73,7 @@ def report_progress(builder: StepBuilder, input: CallProgressed) -> None:
     builder.emit_in_round(events.CallProgress, call.id, call.name, input.data)
 
 
-def end_call(builder: StepBuilder, input: CallEnded | ResultSupplied) -> None:
+def end_call(builder: StepBuilder, input: CallSettled | ResultSupplied) -> None:
     """Settle a call with the result that the executor or the caller reports."""
     _settle(builder, builder.call(input.call_id), input.result, input.outcome)
     builder.save()
@@ -108,7 +108,7 @@ def resume_calls(builder: StepBuilder, input: Resume) -> None:
         if call.status == "started" and call.id not in input.rerun:
             _settle_without_run(builder, call, UNKNOWN_OUTCOME, "unknown_outcome")
         else:
-            status: Status = "approved" if call.status == "started" else call.status
+            status: CallStatus = "approved" if call.status == "started" else call.status
             builder.set_call(call.id, submitted=False, status=status)
     builder.save()
     _request_approvals(builder)

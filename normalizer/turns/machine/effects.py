@@ -38,7 +38,7 @@ class Ask(Struct, frozen=True):
 
 
 class Execute(Struct, frozen=True):
-    """Run these calls according to the policy. Report `CallStarting` and `CallEnded` for each."""
+    """Run these calls according to the policy. Report `CallStarting` and `CallSettled` for each."""
 
     calls: list[ToolCall]
 

@@ -155,7 +155,7 @@ class CallProgressed(_Input, tag="call_progressed", frozen=True, gc=False):
     data: Any = None
 
 
-class CallEnded(_Input, tag="call_ended", frozen=True, gc=False):
+class CallSettled(_Input, tag="call_settled", frozen=True, gc=False):
     """A call has its result."""
 
     call_id: str
@@ -198,7 +198,7 @@ Input = (
     | CallDecided
     | CallStarting
     | CallProgressed
-    | CallEnded
+    | CallSettled
     | ResultSupplied
     | Cancel
 )
@@ -221,7 +221,7 @@ _RENAMED = {
     "decided": "call_decided",
     "starting": "call_starting",
     "progressed": "call_progressed",
-    "finished": "call_ended",
+    "finished": "call_settled",
     "supplied": "result_supplied",
     "cancelled": "cancel",
 }

@@ -18,7 +18,7 @@ from . import inputs
 from .calls import record_selection, start_ready_calls
 from .history import PAUSES, answer_text
 from .rounds import close_round, end_turn, next_round, start_round
-from .state import CallState, Status, add_usage, fingerprint, key_of
+from .state import CallState, CallStatus, add_usage, fingerprint, key_of
 from .step_builder import StepBuilder
 
 _LAST = "the turn is at its end and runs no more tools"
@@ -129,7 +129,7 @@ def _run_calls(
     calls: list[CallState] = []
     for ref in selection.kept:
         key = key_of(builder.state.id, builder.round.round_number, _call_at(choice, ref.block))
-        status: Status = "waiting_approval" if ref.id in input.needs_approval else "approved"
+        status: CallStatus = "waiting_approval" if ref.id in input.needs_approval else "approved"
         calls.append(CallState(ref.id, ref.name, ref.block, key, status, deferred=ref.id in input.deferred))
     for request in approvals:
         calls.append(CallState(request.id, request.name, -1, "", "waiting_approval", server=request.server))

@@ -29,7 +29,7 @@ VERSION = 3
 #: Member of a request, round or call before version 3 -> its name today.
 _RENAMED = {"turns": "messages", "how": "outcome", "given": "submitted"}
 
-Phase = Literal["new", "asking", "acting", "over"]
+TurnPhase = Literal["new", "asking", "acting", "over"]
 OnError = Literal["continue", "stop"]
 OnAllFailed = Literal["stop", "answer", "continue"]
 
@@ -48,7 +48,9 @@ Termination = Literal[
 
 #: Status of a call, in this order: it waits for approval, may run, was denied, runs (or ran when the process ended),
 #: was handed over and waits for its result, has its result, was abandoned while it ran, or was never started.
-Status = Literal["waiting_approval", "approved", "denied", "started", "waiting_result", "done", "abandoned", "skipped"]
+CallStatus = Literal[
+    "waiting_approval", "approved", "denied", "started", "waiting_result", "done", "abandoned", "skipped"
+]
 
 #: How a call came to its result. The first four ran to their end; ``timeout``, ``cancelled`` and ``unknown_outcome``
 #: were abandoned while they ran; the others never ran.
@@ -116,7 +118,7 @@ class CallState(Struct, frozen=True, omit_defaults=True):
     name: str
     block: int
     key: str
-    status: Status = "approved"
+    status: CallStatus = "approved"
     outcome: CallOutcome | None = None
     result: ToolResult | None = None
     attempts: int = 0
@@ -218,7 +220,7 @@ class TurnState(Struct, frozen=True):
     request: Request
     settings: Settings = Settings(on_all_failed="continue")
     version: int = VERSION
-    phase: Phase = "new"
+    phase: TurnPhase = "new"
     rounds: list[RoundState] = []
     usage: Usage | None = None
     seq: int = 0

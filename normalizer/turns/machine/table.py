@@ -31,7 +31,7 @@ from ..errors import TurnMisused
 from . import calls, inputs, response, rounds
 from .effects import Effect
 from .inputs import Input
-from .state import CallState, Phase, Status, TurnState
+from .state import CallState, CallStatus, TurnPhase, TurnState
 from .step_builder import StepBuilder
 
 
@@ -43,28 +43,28 @@ class Cell(Struct, frozen=True):
     """
 
     apply: Callable[[StepBuilder, Any], None] | None = None
-    leads_to: tuple[Phase, ...] = ()
-    statuses: tuple[Status, ...] = ()
+    leads_to: tuple[TurnPhase, ...] = ()
+    statuses: tuple[CallStatus, ...] = ()
 
 
 IGNORED = Cell()
 INVALID = Cell()
 
 
-def _to(apply: Callable[[StepBuilder, Any], None], *leads_to: Phase, of: tuple[Status, ...] = ()) -> Cell:
+def _to(apply: Callable[[StepBuilder, Any], None], *leads_to: TurnPhase, of: tuple[CallStatus, ...] = ()) -> Cell:
     return Cell(apply, leads_to, of)
 
 
-def _row(otherwise: Cell, **cells: Cell) -> dict[Phase, Cell]:
-    return {phase: cells.get(phase, otherwise) for phase in get_args(Phase)}
+def _row(otherwise: Cell, **cells: Cell) -> dict[TurnPhase, Cell]:
+    return {phase: cells.get(phase, otherwise) for phase in get_args(TurnPhase)}
 
 
 #: After an answer or a result: calls are still open, the next round was asked, or the turn has ended.
-_NEXT: tuple[Phase, ...] = ("acting", "asking", "over")
-_OPEN: tuple[Status, ...] = ("waiting_approval", "approved", "started")
+_NEXT: tuple[TurnPhase, ...] = ("acting", "asking", "over")
+_OPEN: tuple[CallStatus, ...] = ("waiting_approval", "approved", "started")
 
 #: Type of input -> phase -> cell. The first argument of a row is the cell of the phases that it does not name.
-TABLE: dict[type[Struct], dict[Phase, Cell]] = {
+TABLE: dict[type[Struct], dict[TurnPhase, Cell]] = {
     inputs.Begin: _row(INVALID, new=_to(rounds.begin, "asking")),
     inputs.Resume: _row(
         IGNORED,
@@ -97,7 +97,7 @@ TABLE: dict[type[Struct], dict[Phase, Cell]] = {
     inputs.CallDecided: _row(INVALID, acting=_to(calls.decide, *_NEXT, of=("waiting_approval",))),
     inputs.CallStarting: _row(IGNORED, acting=_to(calls.start_call, "acting", of=("approved",))),
     inputs.CallProgressed: _row(IGNORED, acting=_to(calls.report_progress, "acting", of=("started",))),
-    inputs.CallEnded: _row(IGNORED, acting=_to(calls.end_call, *_NEXT, of=_OPEN)),
+    inputs.CallSettled: _row(IGNORED, acting=_to(calls.end_call, *_NEXT, of=_OPEN)),
     inputs.ResultSupplied: _row(INVALID, acting=_to(calls.end_call, *_NEXT, of=("waiting_result",))),
 }
 
@@ -137,8 +137,8 @@ def accepting_call(state: TurnState, kind: type[inputs.CallDecided | inputs.Resu
 
 def diagram() -> str:
     """Return the table as a Mermaid state diagram. Notes list the inputs that never change a phase."""
-    arrows: dict[tuple[Phase, Phase], list[str]] = {}
-    notes: dict[Phase, list[str]] = {}
+    arrows: dict[tuple[TurnPhase, TurnPhase], list[str]] = {}
+    notes: dict[TurnPhase, list[str]] = {}
     for kind, row in TABLE.items():
         for phase, cell in row.items():
             if cell.leads_to == (phase,):

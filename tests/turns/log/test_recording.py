@@ -24,7 +24,7 @@ from toolparity.normalizer.turns.machine.inputs import (
     Begin,
     BlockExtended,
     BlockStarted,
-    CallEnded,
+    CallSettled,
     CallStarting,
     Input,
 )
@@ -160,7 +160,9 @@ def test_what_the_machine_was_told_otherwise_is_found_where_it_was(log: Log, url
     async def run() -> None:
         made = await recorded(log)
         changed = "UPDATE steps SET input = replace(input, 'look ran', 'look run') WHERE number = :number"
-        [(number,)] = rows(url, "SELECT number FROM steps WHERE input LIKE '%look ran%' AND input LIKE '%call_ended%'")
+        [(number,)] = rows(
+            url, "SELECT number FROM steps WHERE input LIKE '%look ran%' AND input LIKE '%call_settled%'"
+        )
         rows(url, changed, number=number)
         difference = replay(await log.recording(made.state.id)).difference
         assert difference is not None
@@ -229,8 +231,8 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
         Begin(),
         AnswerReceived(response),
         CallStarting("c0"),
-        CallEnded("c0", ToolResult("c0", [TextPart("fine")]), "returned"),
-        CallEnded("c0", ToolResult("c0", [TextPart("again")]), "returned"),
+        CallSettled("c0", ToolResult("c0", [TextPart("fine")]), "returned"),
+        CallSettled("c0", ToolResult("c0", [TextPart("again")]), "returned"),
         CallStarting("c0"),
         BlockStarted(0, "text"),
         BlockExtended(0, "Done."),

@@ -56,7 +56,7 @@ def test_a_turn_that_may_call_nothing_from_its_beginning_is_recorded_as_well(lim
 def test_a_difference_is_told_at_its_first_place() -> None:
     recording, *_ = recorded()
     lines = [json_codec.decode(line) for line in recording.splitlines()]
-    at = next(n for n, line in enumerate(lines) if n and line["input"]["type"] == "call_ended")
+    at = next(n for n, line in enumerate(lines) if n and line["input"]["type"] == "call_settled")
     lines[at]["input"]["result"]["parts"][0]["text"] = "something else"
     difference = replay(b"\n".join(map(json_codec.encode, lines))).difference
     assert difference is not None
