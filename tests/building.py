@@ -80,7 +80,7 @@ def cut(text: str, size: int) -> list[str]:
 def piece(
     index: Any = None, id: str | None = None, name: str | None = None, arguments: str | None = None, **more: Any
 ) -> dict[str, Any]:
-    """One element of a delta's `tool_calls`; what is null is left out."""
+    """One element of a delta's `tool_calls`; what is None is left out."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     given = {"index": index, "id": id, "function": function or None}
     return {key: value for key, value in given.items() if value is not None} | more
@@ -95,7 +95,7 @@ def chunk(*pieces: dict[str, Any], choice: int = 0, finish: str | None = None, *
 
 
 def chat(*chunks: dict[str, Any], finish: str | None = "tool_calls", **told: Any) -> Response:
-    """Decode a stream of chunks; its end is added. A bare piece of a call becomes a chunk of its own."""
+    """Decode a stream of chunks; its end is added. A bare piece of a call becomes its own chunk."""
     events = [given if "choices" in given else chunk(given) for given in chunks]
     if finish is not None:
         events.append(chunk(finish=finish))
@@ -308,7 +308,7 @@ def _grpc_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Resp
 
 
 def _grpc_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
-    """xAI sends each call whole, in a chunk of its own."""
+    """xAI sends each call whole, in its own chunk."""
     chunks = [grpc_chunk(grpc_call(id or "", name or "", text), role=2) for id, name, text in calls]
     return stream("xai.grpc", [*chunks, grpc_chunk(finish=4)], **told)
 

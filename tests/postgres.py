@@ -1,5 +1,5 @@
 """A PostgreSQL server of the tests' own, from the installed packages: in a temporary folder, behind a socket in it
-that nobody else can reach, and gone when the tests are. TOOLPARITY_TEST_POSTGRES_URL names another server instead,
+that no other program can reach, and gone when the tests are. TOOLPARITY_TEST_POSTGRES_URL names another server instead,
 with a role that may create databases.
 """
 
@@ -46,7 +46,7 @@ def server() -> Iterator[URL]:
 
 @contextmanager
 def _ending_with_us(owner: pwd.struct_passwd | None, folder: Path, pg_ctl: str) -> Iterator[None]:
-    """Ends the server behind us, and removes its folder, when this process ends, even if it is killed: somebody else
+    """Ends the server behind us, and removes its folder, when this process ends, even if it is killed: another process
     reads a pipe of which we hold the other end.
     """
     ends = 'cat; "$0" -D "$1/data" -m immediate -w stop; rm -rf "$1"'

@@ -27,7 +27,7 @@ def needed(*names: str, what: str) -> str:
 
 @contextmanager
 def interruptible(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """The command in a session of its own, to be sent SIGINT, also where whoever runs the tests ignores that itself (a
+    """The command in its own session, to be sent SIGINT, also where a caller that runs the tests ignores that itself (a
     shell lets what it runs in the background ignore it). It has ended behind us.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

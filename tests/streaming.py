@@ -1,6 +1,6 @@
-"""Whole bodies told as streams: what each provider would have sent for the same answer, cut at random places.
+"""Whole bodies given as streams: what each provider would have sent for the same answer, cut at random places.
 
-Only well-behaved servers live here; how real ones misbehave is told in `tests/failures`.
+Only well-behaved servers live here; how real ones misbehave is reported in `tests/failures`.
 """
 
 from __future__ import annotations

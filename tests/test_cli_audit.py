@@ -39,7 +39,7 @@ def data(*args: str | Path) -> dict[str, Any]:
 
 
 def mixed(path: Path, times: int = 1) -> Path:
-    """One of everything: parallel calls, a cut stream, calls that cannot run, what is not known, what is no traffic."""
+    """One of everything: parallel calls, a cut stream, calls that cannot run, unknown traffic, other files."""
     rows = [
         row(chat_body("f", "g", "h")),
         row(chat_stream("f", "g"), stream=True),

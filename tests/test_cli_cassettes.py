@@ -1,4 +1,4 @@
-"""`toolparity cassettes`: what is in a library, whether it is what it says, what it lacks."""
+"""`toolparity cassettes`: the content of a library, whether it is true, and what is missing."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_cassettes_are_verified_in_several_processes_with_the_same_verdicts_in_t
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the last step, which needs real requests of an SDK: it has tests of its own."""
+    """Without the last step, which needs real requests of an SDK: it has separate tests."""
     monkeypatch.setattr(verify.verify_one, "__defaults__", (verify.STEPS[:-1],))
 
 

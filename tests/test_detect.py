@@ -1,4 +1,4 @@
-"""A wire that was not told is detected; what fits none or several is an error that names them."""
+"""A wire that was not reported is detected; what fits none or several is an error that names them."""
 
 from __future__ import annotations
 

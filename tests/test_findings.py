@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass
 class Case:
-    """Traffic, and what the caller tells. ``streamed``: through StreamDecoder; ``policy``: what is selected of it;
+    """Traffic, and what the caller reports. ``streamed``: through StreamDecoder; ``policy``: what is selected of it;
     ``text``: how its text is read for calls.
     """
 
@@ -99,7 +99,7 @@ def ended(stop: str | None, wire: str = "openai.chat") -> Case:
 
 
 def written(text: str, dialect: str | None = "tool-xml", **how: Any) -> Case:
-    """A body of text alone, read for the calls that stand in it."""
+    """A body of text alone, read for the calls that are in it."""
     body = json.dumps(chat_body(content=text, finish="stop")).encode()
     return Case("openai.chat", body, text=lambda response: read_response(response, dialect, **how))
 

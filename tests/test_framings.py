@@ -1,4 +1,4 @@
-"""One answer in any framing, whole or as a stream, with what stands before and after it."""
+"""One answer in any framing, whole or as a stream, with what is before and after it."""
 
 from __future__ import annotations
 

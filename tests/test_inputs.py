@@ -139,7 +139,7 @@ def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say
 
 def client(sdk: Any, body: bytes, content_type: str) -> Any:
     """An HTTP client of the SDK whose every request is answered with this body; nothing leaves the machine."""
-    # The SDKs changed their HTTP library between versions: take the one they stand on.
+    # The SDKs changed their HTTP library between versions: take the one they are on.
     base = next(cls for cls in sdk.DefaultHttpxClient.__mro__ if cls.__name__ == "Client")
     http = import_module(base.__module__.partition(".")[0])
     answer = http.MockTransport(lambda _: http.Response(200, headers={"content-type": content_type}, content=body))

@@ -1,4 +1,4 @@
-"""What the README shows in Python runs as it stands there, in the order of the page."""
+"""What the README shows in Python runs as it is there, in the order of the page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Answer:
 
 
 def run(snippet: str, names: dict[str, Any]) -> None:
-    """Run it as it stands, in a loop of its own where it awaits something."""
+    """Run it as it is, in its own loop where it awaits something."""
     code = compile(snippet, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     made = eval(code, names)
     if inspect.iscoroutine(made):

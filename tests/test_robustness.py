@@ -41,7 +41,7 @@ def examples(count: int) -> settings:
 
 
 def survived(decode: Callable[[], Response]) -> Response | None:
-    """The response, looked at from all sides; null where the input was refused with a typed error."""
+    """The response, looked at from all sides; None where the input was refused with a typed error."""
     try:
         response = decode()
     except ToolparityError:
@@ -66,12 +66,12 @@ def streamed(wire: str, pieces: Iterable[bytes]) -> Response:
 
 
 def possible(response: Response) -> int:
-    """The calls of an undamaged answer, whoever runs them: damage can hide who does."""
+    """The calls of an undamaged answer, no matter who runs them: damage can hide who does."""
     return sum(isinstance(block, ToolCall | ServerToolCall | ApprovalRequest) for _, _, block in response.walk())
 
 
 def nothing_invented(response: Response | None, source: Any, at_most: int) -> None:
-    """Each call that can run stems from the source: its id, its name and its arguments stand there."""
+    """Each call that can run stems from the source: its id, its name and its arguments are there."""
     if response is None:
         return
     runnable = [b for _, _, b in response.walk() if isinstance(b, ToolCall) and b.status == "complete"]
@@ -126,7 +126,7 @@ def test_a_body_with_members_added_nested_repeated_or_doubled(wire: str, seeds: 
         damaged = data.draw(grown(data.draw(st.sampled_from(list(seeds.values())))))
         response = survived(lambda: normalize(spelled(damaged, doubled=doubled), wire))
         nothing_invented(response, damaged, sys.maxsize)
-        # the same, parsed by the caller, and by whoever does not know the wire
+        # the same, parsed by the caller, and by a caller that does not know the wire
         survived(lambda: normalize(damaged, wire))
         survived(lambda: normalize(spelled(damaged)))
 
@@ -291,7 +291,7 @@ MONSTERS = {
     "minus infinity": "-Infinity",
     "2^64": str(2**64),
 }
-#: A body of each wire with a hole for a value: where figures, texts, lists, arguments and unknown members stand.
+#: A body of each wire with a hole for a value: where figures, texts, lists, arguments and unknown members are.
 HOLES = {
     "openai.chat": [
         '{"choices":[{"index":HOLE,"message":{"content":"hi"},"finish_reason":"stop"}]}',
@@ -410,7 +410,7 @@ def test_twice_as_many_pieces_are_twice_as_much_work(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_is_told_of_growing_arguments_is_as_long_as_the_arguments(wire: str) -> None:
-    """No event repeats what an earlier one told: a caller who shows them does linear work, too."""
+    """No event repeats what an earlier one reported: a caller who shows them does linear work, too."""
     decoder = StreamDecoder(wire)
     told = [event for piece in long_stream(wire, 1000) for event in decoder.feed(piece)]
     text = '{"a":"' + "word " * 1000 + '"}'

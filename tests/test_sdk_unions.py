@@ -50,7 +50,7 @@ def names_of(struct: Any) -> set[str]:
 
 
 def lacking(model: Model, struct: Any, label: str = "") -> Iterator[str]:
-    """One line for each member of an SDK's model that a struct of ours does not name."""
+    """One line for each member of an SDK's model that our struct does not name."""
     for member in sorted(sdk_types.members(model) - names_of(struct)):
         yield f"{label or model.__name__}.{member} is not named by {struct.__module__}.{struct.__name__}"
 
@@ -314,7 +314,7 @@ def marked(message: Any, seed: list[int]) -> dict[str, str]:
     for field in message.DESCRIPTOR.fields:
         place = f"{message.DESCRIPTOR.name}.{field.name}"
         if field.enum_type is not None:
-            continue  # enums have tables of their own
+            continue  # enums have their own tables
         if field.containing_oneof is not None and message.WhichOneof(field.containing_oneof.name):
             continue  # only one of these can be there
         if field.message_type is not None:

@@ -408,7 +408,7 @@ def test_the_told_wire_never_outweighs_what_the_file_says(tmp_path: Path) -> Non
     assert (told.wire, untold.wire) == ("openai.chat", "anthropic.messages")
 
 
-# What is no traffic
+# What is not traffic
 
 
 def _bad_files() -> Iterator[tuple[str, bytes, str]]:

@@ -23,7 +23,7 @@ from toolparity import Response, StreamDecoder, ToolCall, normalize
 CASES = [
     pytest.param(wire, body, id=f"{wire}: {name}") for wire, seeds in BODIES.items() for name, body in seeds.items()
 ]
-#: Of the recorded bodies, each so-many-th is told as a stream.
+#: Of the recorded bodies, each so-many-th is given as a stream.
 EVERY = 3
 
 
@@ -31,7 +31,7 @@ def skeleton(response: Response) -> dict[str, Any]:
     """The canonical JSON without what parity leaves aside."""
     plain = msgspec.to_builtins(response)
     for choice, told in zip(response.choices, plain["choices"], strict=True):
-        told["stop"]["raw"] = told["stop"]["raw"] or None  # "" is no reason, plain or streamed (failure FIN-08)
+        told["stop"]["raw"] = told["stop"]["raw"] or None  # "" is not a reason, plain or streamed (failure FIN-08)
         told["blocks"] = [_bare(block, entry) for block, entry in zip(choice.blocks, told["blocks"], strict=True)]
     if plain["usage"]:
         del plain["usage"]["raw"]

@@ -1,4 +1,4 @@
-"""What a caller tells beside the body is read in every sensible form, and refused by name in any other."""
+"""What a caller reports beside the body is read in every sensible form, and refused by name in any other."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ either = pytest.mark.parametrize("streamed", [False, True])
 
 
 def read(streamed: bool, *outputs: dict[str, Any], **told: Any) -> Response:
-    """Outputs with the indexes 0, 1, …: whole, or each in a chunk of its own."""
+    """Outputs with the indexes 0, 1, …: whole, or each in its own chunk."""
     if not streamed:
         whole = [grpc_output(index, **output) for index, output in enumerate(outputs)]
         return normalize(grpc_body(*whole), "xai.grpc", **told)
@@ -127,7 +127,7 @@ def test_what_breaks_off_after_an_earlier_outputs_reason_is_not_complete(streame
     assert (response.complete, codes(response)[0]) == (False, "stream-incomplete")
     assert kept(response) == []
     assert [ref.id for ref in select(response).rejected] == ["c1"]
-    assert read(streamed, *reversed(steps)).complete  # of the steps of one answer the last one tells
+    assert read(streamed, *reversed(steps)).complete  # of the steps of one answer the last one reports
 
 
 @either

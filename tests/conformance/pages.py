@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-#: Where the package is installed without its entry points, pytest is told of the plug-in.
+#: Where the package is installed without its entry points, pytest is given the plug-in.
 PLUGIN = (
     []
     if "toolparity" in {entry.name for entry in metadata.entry_points(group="pytest11")}

@@ -1,4 +1,4 @@
-"""Subjects that fetch the answer with a client of their own, from an address on the loopback interface."""
+"""Subjects that fetch the answer with their own client, from an address on the loopback interface."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Make = Callable[[Callable[[SubjectExchange], Any]], HttpClientSubject]
 
 
 class Client:
-    """A subject that reads as it is told to."""
+    """A subject that reads as it is instructed to."""
 
     name, version = "client", "1"
     claims = frozenset(("stream",))

@@ -1,4 +1,4 @@
-"""Programs as subjects: what they answer is judged, and what goes wrong with them is told of them alone."""
+"""Programs as subjects: what they answer is judged, and what goes wrong with them is reported for them alone."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ for line in sys.stdin:
 
 
 def _runs(process: int) -> bool:
-    """Whether it is there and no mere entry of a table that nobody has read."""
+    """Whether it is there and no mere entry of a table that no one has read."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""What other implementations fail: told in baselines, with a reason each, and shown by a case that can be repeated."""
+"""What other implementations fail: listed in baselines with a reason each, and shown by a repeatable case."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def entries() -> Iterator[tuple[str, baseline.BaselineEntry]]:
 
 
 def failing(case: Any) -> tuple[Result, Verdict]:
-    """A case of the page, as a run tells of it."""
+    """A case of the page, as a run reports it."""
     verdict = Verdict(case.law, "fail", "it broke", case.round)
     return Result(case.subject, case.scenario, case.surface, case.mode, "all", [verdict]), verdict
 

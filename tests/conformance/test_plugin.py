@@ -1,4 +1,4 @@
-"""The suite in somebody else's repository, by pytest."""
+"""The suite in another project's repository, by pytest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BAD = GOOD.replace("    return given\n", "    given['log'] = []\n    return give
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """pytest in a folder of its own, with nothing of this project's settings."""
+    """pytest in its own folder, with nothing of this project's settings."""
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "XDG_CACHE_HOME": str(folder)}
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), *PLUGIN, *args]

@@ -1,4 +1,4 @@
-"""A release freezes what it requires: what came later is new, is told, and fails nobody."""
+"""A release freezes what it requires: what came later is new, is reported, and fails no one."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_arguments_that_toml_cannot_say_are_told_as_json(tmp_path: Path) -> None
     assert found.expected("openai.chat", 0, stream=False).calls[0].arguments == {"a": None, "b": "\ud800"}
 
 
-# What stands on the wire
+# What is on the wire
 
 
 def test_messages_of_grpc_are_written_as_json_or_base64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

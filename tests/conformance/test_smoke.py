@@ -1,4 +1,4 @@
-"""`toolparity smoke`: who has to look, told within seconds whatever the subject does."""
+"""`toolparity smoke`: who has to look, reported within seconds whatever the subject does."""
 
 from __future__ import annotations
 

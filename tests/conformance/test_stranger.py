@@ -1,4 +1,4 @@
-"""A stranger's repository: the wheel in an environment of its own, a subject of a few lines, red and green.
+"""Another project's repository: the wheel in its own environment, a subject of a few lines, red and green.
 
 Nothing of this tree is on its path, and nothing is fetched: the wheel is built here, what it needs comes from the
 environment in which the tests run.
@@ -25,7 +25,7 @@ from .pages import DOCS, blocks, do
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("normalizer", "cassettes", "conformance", "reports")
 
-#: One call is run under `first`, and the others are told; the seeded bug: the last one is taken, as each overwrites the
+#: One call runs under `first`, the others are reported; the seeded bug: the last one is taken, as each overwrites the
 #: one before.
 RIGHT = """\
 import json
@@ -86,7 +86,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shelf, sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-index", "--no-deps", str(wheel)
     )
     (site,) = home.glob("lib/python*/site-packages")
-    # Only the folders are lent: what stands in .pth files there, such as where this tree is, is not read.
+    # Only the folders are lent: what is in .pth files there, such as where this tree is, is not read.
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (site / "lent.pth").write_text("\n".join(sorted(lent)) + "\n")
     script = home / "bin" / "pytest"

@@ -123,7 +123,7 @@ class Reached:
             connection.close()
 
     def logged(self, read: Callable[[Log], Any]) -> Any:
-        """What the log says, read by somebody else."""
+        """What the log says, read by another process."""
         with Log(self.path) as log, ThreadPoolExecutor(1) as other:  # a browser's loop may run in this thread
             return other.submit(lambda: asyncio.run(read(log))).result()
 

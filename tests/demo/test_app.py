@@ -1,4 +1,4 @@
-"""The demo's server: turns begun, shown, cancelled, decided on, and gone on with from the log."""
+"""The demo's server: turns begun, shown, cancelled, decided on, and resumed from the log."""
 
 from __future__ import annotations
 

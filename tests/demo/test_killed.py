@@ -1,4 +1,4 @@
-"""A demo that was killed leaves its turns in the log, and the next one goes on with them."""
+"""A demo that was killed leaves its turns in the log, and the next one resumes them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Opens = Callable[..., Page]
 
 @pytest.fixture
 def opens(browser: Browser, demo: Demo) -> Iterator[Opens]:
-    """Opens the page. At the end it has asked nobody but the demo, and nothing went wrong on it.
+    """Opens the page. At the end it has asked no one but the demo, and nothing went wrong on it.
 
     ``lost``: connections are cut in this test, and the browser says so.
     """

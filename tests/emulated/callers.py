@@ -63,7 +63,7 @@ def heard(of: openai.OpenAI, surface: Surface, body: dict[str, Any]) -> Heard:
 def talk(
     of: openai.OpenAI, surface: Surface, script: Script, *, stream: bool, **more: Any
 ) -> Iterator[tuple[Round, Heard]]:
-    """The rounds of a script, each answered on top of those before; ``more`` stands in every body."""
+    """The rounds of a script, each answered on top of those before; ``more`` is in every body."""
     turns: list[Message] = []
     if script.system is not None:
         turns.append(System([TextPart(script.system)]))

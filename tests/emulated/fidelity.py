@@ -164,7 +164,7 @@ def _literals(annotation: Any) -> Iterator[Any]:
 
 
 def strange(emulated: Shape, *known: Shape) -> list[tuple[str, str, str]]:
-    """The emulated (event, path, type) that stand in none of the others."""
+    """The emulated (event, path, type) that are in none of the others."""
     return sorted(
         (event, path, kind)
         for event, found in emulated.items()

@@ -1,4 +1,4 @@
-"""Which type of the official SDK stands for a plain body, and for each event of a stream."""
+"""Which type of the official SDK represents a plain body, and for each event of a stream."""
 
 from __future__ import annotations
 

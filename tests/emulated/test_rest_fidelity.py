@@ -41,14 +41,14 @@ ASKED = {
 }
 #: The share of real pairs that emulated traffic has to show at least.
 FLOOR = {"openai.chat": 1.0, "openai.responses": 0.88, "xai.chat": 1.0, "xai.responses": 1.0}
-#: Tools of a caller's request that the surfaces can play; answers to others hold items that no script can tell.
+#: Tools of a caller's request that the surfaces can play; answers to others hold items that no script can produce.
 _PLAYED = {"function", "custom", "web_search", "code_interpreter", "x_search"}
 
 here = pytest.mark.parametrize("surface", SURFACES_HERE, ids=lambda surface: surface.name)
 
 
 def options(surface: Surface) -> list[dict[str, Any]]:
-    """What stands in requests besides: nothing, and what makes answers tell more."""
+    """What is in requests besides: nothing, and what makes answers contain more."""
     if surface.wire == "openai.chat":
         return [{}]
     told = ["reasoning.encrypted_content", "web_search_call.action.sources", "code_interpreter_call.outputs"]
@@ -79,7 +79,7 @@ def answers(surface: Surface) -> Iterator[tuple[bytes, bool]]:
 
 
 def _words(surface: Surface, script: Script, model: str) -> dict[str, Any]:
-    """What the user says, told in the surface's own way, and whom; a tool is named where there is one."""
+    """What the user says, reported in the surface's own way, and whom; a tool is named where there is one."""
     said: dict[str, Any] = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
     said["messages" if surface.wire == "openai.chat" else "input"] = [{"role": "user", "content": script.ask}]
     if script.tools and surface.wire == "openai.responses":
@@ -98,7 +98,7 @@ def exchanges(recordings: Path, name: str) -> tuple[Row, ...]:
 
 
 def with_calls(row: Row) -> bool:
-    """Whether the answer holds calls, to tools that the surfaces play; Azure's members are no part of OpenAI's wire."""
+    """Whether the answer holds calls to tools that the surfaces play. Azure's members are not part of OpenAI's wire."""
     body = row.body or ""
     tools = (row.request or {}).get("tools") or ()
     return (

@@ -65,7 +65,7 @@ def _value(text: str) -> Any:
 
 
 def by_value(response: Response) -> Any:
-    """All but the spelling of JSON that stands as an object on the wire, which plain OpenAI bodies indent."""
+    """All but the spelling of JSON that is an object on the wire, which plain OpenAI bodies indent."""
     blocks = [
         (block.id, block.tool, _value(block.arguments_text), block.status, block.extra)
         if isinstance(block, ServerToolCall)
@@ -84,7 +84,7 @@ def test_plain_and_streamed_answers_are_one(sdk: Sdk, surface: Surface, script: 
 
 
 def objects(value: Any, path: str) -> Iterator[dict[str, Any]]:
-    """What stands at a path, "*" being every item of a list."""
+    """What is at a path, "*" being every item of a list."""
     if not path:
         if isinstance(value, dict):
             yield value

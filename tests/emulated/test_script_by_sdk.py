@@ -81,7 +81,7 @@ def expected_stop(surface: Surface, round: Round) -> str:
 
 
 def _object(text: str) -> Any:
-    """The JSON object that a text holds; null where it holds none."""
+    """The JSON object that a text holds; None where it holds none."""
     try:
         value = json.loads(text or "{}")
     except ValueError:

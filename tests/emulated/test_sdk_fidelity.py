@@ -1,7 +1,7 @@
 """Emulated traffic of Anthropic and of xAI's gRPC service has the shape of real traffic.
 
 Anthropic's: no member that neither a recording nor the SDK's types hold. On gRPC there are no other members than those
-of the SDK's messages, so there every one has to stand in a recording. What does not is listed in sdk_fidelity.toml: an
+of the SDK's messages, so there every one has to be in a recording. What does not is listed in sdk_fidelity.toml: an
 exception holds for its path and all below it.
 """
 
@@ -38,7 +38,7 @@ ANTHROPIC, XAI = SURFACES["anthropic.messages"], SURFACES["xai.grpc"]
 #: What a model writes into a call is its own.
 UNREAD = FREE | {"input"}
 
-#: What requests say besides, so that answers tell all they can.
+#: What requests say besides, so that answers contain all they can.
 MODELS = {"anthropic.messages": ("claude-haiku-4-5", "claude-sonnet-5"), "xai.grpc": ("grok-4-fast", "grok-4.6")}
 THINKING = ({}, {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096})
 FIRST_TOOL = {"type": "code_execution_20250522", "name": "code_execution"}
@@ -182,7 +182,7 @@ def test_refusals_have_the_shape_of_recorded_ones(recordings: Path) -> None:
 
 
 def playable(row: Row) -> bool:
-    """Whether scripts can tell what the tools of the request bring; of Anthropic's only newest models with calls."""
+    """Whether scripts can produce what the tools of the request bring; of Anthropic's only newest models with calls."""
     request = row.request or {}
     tools = request.get("tools") or ()
     if row.wire == XAI.wire:

@@ -65,7 +65,7 @@ def user(text: str = "hi") -> User:
 
 
 def request(turns: Sequence[Message], wire: str = "openai.chat", names: Sequence[str] = ("f",), **more: Any) -> Request:
-    """A request of a wire's usual provider, its tools declared; Anthropic's limit is told."""
+    """A request of a wire's usual provider, its tools declared; Anthropic's limit is reported."""
     schema = {"type": "object", "properties": {}}
     params = {"max_tokens": 100, **more.pop("params", {})} if wire == "anthropic.messages" else more.pop("params", {})
     tools = [Tool(name, "a tool", schema) for name in names]

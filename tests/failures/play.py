@@ -1,4 +1,4 @@
-"""One answer, told as steps, played on every wire; and how these tests look at what came out.
+"""One answer, given as steps, played on every wire; and how these tests look at what came out.
 
 A step is what the model does (`Say`, `Think`, `Call`); `stream` and `plain` spell the steps on a wire, so that one
 test holds for all of them. `play` feeds a stream whole and byte by byte, and insists that both give one response.
@@ -76,7 +76,7 @@ STOPS: dict[str, dict[str, str]] = {
 
 
 def sse(*events: Any) -> bytes:
-    """Server-sent events: bytes stand as they are, a text is a payload, anything else is a payload in JSON."""
+    """Server-sent events: bytes are sent unchanged, a text is a payload, anything else is a payload in JSON."""
     spelled = []
     for event in events:
         if isinstance(event, bytes):
@@ -263,7 +263,7 @@ def _anthropic_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
 
 
 def _anthropic_body(steps: Sequence[Step], stop: str | None) -> bytes:
-    """Written by hand where the input is no JSON object: there its spelling is the point."""
+    """Written by hand where the input is not a JSON object: there its spelling is the point."""
     blocks = []
     for step in steps:
         block = _content(step)

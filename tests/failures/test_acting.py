@@ -1,6 +1,6 @@
 """Failures of the classes execution and cancel, and of policy where calls are run: as whole turns, on every wire.
 
-Each turn here also ends in a history with which the provider lets the conversation go on.
+Each turn here also ends in a history with which the provider lets the conversation continue.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def turn_of(
 
 
 def results(turn: Turn) -> list[ToolResult]:
-    """The answers to the calls of the first round; they stand in one turn, right behind the answer."""
+    """The answers to the calls of the first round; they are in one turn, right behind the answer."""
     first = turn.state.rounds[0].messages
     assert [type(one) for one in first[:2]] == [Assistant, ToolResults]
     assert isinstance(first[1], ToolResults)

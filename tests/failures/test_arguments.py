@@ -1,4 +1,4 @@
-"""Failures of the classes args, numbers, unicode and early-finish: what stands in a call's arguments."""
+"""Failures of the classes args, numbers, unicode and early-finish: what is in a call's arguments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from toolparity.normalizer.repair import unwrap_arguments, unwrap_fields
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
-#: Where even an empty text is told from one that is not there.
+#: Where even an empty text is distinguished from an absent one.
 WITH_EMPTY_TEXT = pytest.mark.parametrize(("wire", "streamed"), [f for f in TEXT_FORMS if f[0] != "anthropic.messages"])
 
 

@@ -148,7 +148,7 @@ def test_FIN_11_an_empty_candidate_that_stops_first_does_not_end_the_stream(wire
 
 
 def stops(wire: str, frames: list[bytes]) -> list[ChoiceStop]:
-    """The stops that the canonical events tell."""
+    """The stops that the canonical events report."""
     return [event for event in feed(wire, frames)[1] if isinstance(event, ChoiceStop)]
 
 

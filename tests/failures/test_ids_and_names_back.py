@@ -22,12 +22,12 @@ EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 
 
 def back(ids: dict[str, str], id: str) -> str:
-    """The canonical id or name of what stands on the wire."""
+    """The canonical id or name of what is on the wire."""
     return ids.get(id, id)
 
 
 def ids_of(wire: str, turns: list[Message], target: str, provider: str | None = None) -> tuple[list[str], list[str]]:
-    """Ids of the calls and of the results, as they stand on the wire."""
+    """Ids of the calls and of the results, as they are on the wire."""
     body = written(turns, wire, target, provider=provider or PROVIDERS[target]).body
     return [id for id, *_ in calls(target, body)], [id for id, _ in answered(target, body)]
 

@@ -1,4 +1,4 @@
-"""Failures of class policy: another call than the policy's is acted on, or one that was not acted on is not told of."""
+"""Failures of class policy: another call than the policy's is acted on, or one that is dropped is not reported."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_unwrapping_fields_follows_the_schema(arguments: dict[str, Any], expecte
         {"text": "[1]"},
         {"either": "[1]"},
         {"any": "[1]"},
-        {"list": '{"a":1}'},  # an object is no array
+        {"list": '{"a":1}'},  # an object is not an array
         {"list": "[1"},
         {"list": "one, two"},
         {"maybe": None},

@@ -106,7 +106,7 @@ def test_an_empty_delta_before_a_start_is_nothing() -> None:
     ids=["text", "thinking"],
 )
 def test_words_under_the_index_of_a_call_are_no_arguments(foreign: Any, block: Any) -> None:
-    """claude-code-router 1356, 1397: the words go on under the index of the call that is open."""
+    """claude-code-router 1356, 1397: the words continue under the index of the call that is open."""
     response = read(
         tool_start(0, "a", "f"), json_delta(0, '{"x":1}'), foreign(0, "Fou"), foreign(0, "nd."), block_stop(0)
     )

@@ -110,7 +110,7 @@ def test_arguments_in_another_spelling_are_the_same() -> None:
 
 
 def test_two_calls_with_one_constant_item_id_are_two() -> None:
-    """A proxy's constant item id does not merge calls that the index or the call id tells apart."""
+    """A proxy's constant item id does not merge calls that the index or the call id distinguishes."""
     calls = [function_call(f"c{n}", "f", f'{{"x":{n}}}', id="fc") for n in range(2)]
     apart = [event for n, call in enumerate(calls) for event in (added(n, begun(call)), done(n, call))]
     under_one_index = [event for call in calls for event in (added(0, begun(call)), done(0, call))]

@@ -250,7 +250,7 @@ def test_item_4_every_recorded_word_is_known(recordings: Path) -> None:
         for word in _MEMBERS.findall(line)
     }
     assert len(found) > 20
-    # Ollama hands the server's word on; one recorded server was told to say "custom".
+    # Ollama hands the server's word on; one recorded server was configured to say "custom".
     assert {word for word in found if not is_listed(word) or reason_of(word) == "unknown"} <= {"custom"}
 
 

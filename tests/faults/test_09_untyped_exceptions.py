@@ -65,7 +65,7 @@ def test_item_9_invalid_utf_8_in_an_input(kind: bytes, given_input: bytes, decla
     try:
         response = normalize(body, "anthropic.messages", request=declared)
     except MalformedBody:
-        assert given_input == b"\xff"  # outside of a string it is no JSON at all
+        assert given_input == b"\xff"  # outside of a string it is not JSON at all
         return
     if kind != b"tool_use":
         return

@@ -70,7 +70,7 @@ def written(body: dict[str, Any], source: str, target: str) -> tuple[Any, list[s
 def silent(source: str, target: str) -> set[str]:
     """The members that make no difference at the target: neither to its body nor to what is reported.
 
-    What stands inside of something that was reported as lost as a whole is lost with it.
+    What is inside of something that was reported as lost as a whole is lost with it.
     """
     body = REQUESTS[source]
     said, losses = written(body, source, target)
@@ -82,7 +82,7 @@ def silent(source: str, target: str) -> set[str]:
         try:
             said_without, losses_without = written(without(body, path), source, target)
         except ToolparityError:
-            continue  # without it, it is no request: it counts
+            continue  # without it, it is not a request: it counts
         if said_without == said and losses_without == losses:
             found.add(".".join("*" if isinstance(step, int) else step for step in path))
         elif said_without == said:

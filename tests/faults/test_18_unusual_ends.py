@@ -160,7 +160,7 @@ def test_an_executor_cancels_each_call_once() -> None:
     at_once(run())
 
 
-# going on from a turn that waits
+# resuming a turn that waits
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -305,7 +305,7 @@ def test_an_approver_whose_task_is_cancelled_from_inside_allows_nothing(at_once_
 
 
 def test_a_program_that_ends_while_a_turn_is_left_open_does_not_hang() -> None:
-    """Whoever leaves the stream without closing it: asyncio cancels all tasks, and they end."""
+    """A caller that leaves the stream without closing it: asyncio cancels all tasks, and they end."""
 
     async def slow(**_: Any) -> None:
         await asyncio.sleep(60)
@@ -325,7 +325,7 @@ def test_a_program_that_ends_while_a_turn_is_left_open_does_not_hang() -> None:
     at_once(run())
 
 
-# exceptions that nobody expects
+# exceptions that no one expects
 
 
 @unusual

@@ -1,6 +1,6 @@
 """Item 20: a database that does not answer keeps no turn for ever, and loses no result that the process holds.
 
-A PostgreSQL server is frozen (SIGSTOP) and goes on (SIGCONT); a SQLite file is locked by another process.
+A PostgreSQL server is frozen (SIGSTOP) and continues (SIGCONT); a SQLite file is locked by another process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Frozen:
         self._freeze = freeze
 
     def freeze(self) -> None:
-        """From now on it answers nobody. It thaws by itself long after the test should be over."""
+        """From now on it answers no one. It thaws by itself long after the test should be over."""
         self._freeze()
 
 
@@ -191,7 +191,7 @@ def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) ->
                 await asyncio.wait([running])
             frozen.thaw()
             kept = await log.turn(recorder.turn or "")
-            while kept.status != "over":  # until all is written that stands in line
+            while kept.status != "over":  # until all is written that is in line
                 await asyncio.sleep(0.01)
                 kept = await log.turn(kept.id)
             assert_whole(kept)
@@ -218,7 +218,7 @@ def test_many_turns_end_when_the_database_is_frozen_and_a_new_one_does_not_begin
                 with pytest.raises(LogFailed, match="nothing was written"):
                     await turn(recorder, PLAYED, id="new").run("Go.")
             frozen.thaw()
-            while len(await log.left()) < len(await log.turns("open")):  # until all is written that stands in line
+            while len(await log.left()) < len(await log.turns("open")):  # until all is written that is in line
                 await asyncio.sleep(0.01)
             for id in await log.left():
                 await log.close(id)

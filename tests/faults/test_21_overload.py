@@ -1,4 +1,4 @@
-"""Item 21: the model sees the errors of its tools and goes on; an overloaded provider is asked again after its wait."""
+"""Item 21: the model sees the errors of its tools and continues; an overloaded provider is retried after its wait."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_several_keys_in_a_list_are_refused() -> None:
     assert scan(cassette(response=json.dumps({"api_keys": [letters(32), letters(32, seed=1)]}).encode()), {}) != []
 
 
-#: Members that look alike and are no secrets.
+#: Members that look alike and are not secrets.
 INNOCENT: dict[str, Any] = {
     "max_tokens": 4096,
     "token_count": 12,

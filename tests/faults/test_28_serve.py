@@ -31,7 +31,7 @@ IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario
 
 
 def imported(root: Path, provider: str, wire: str = "openai.chat") -> None:
-    """A cassette of a provider that is none of ours, at its place."""
+    """A cassette of a provider that is not ours, at its place."""
     path = made(root / "made", interaction(chat_body("f")), origin="imported", provider=provider, **IMPORTED)
     into = root / "library" / provider / wire / "found.yaml"
     into.parent.mkdir(parents=True)

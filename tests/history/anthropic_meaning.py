@@ -31,7 +31,7 @@ def meaning(request: Any) -> Any:
 
 
 def _given(members: dict[str, Any]) -> dict[str, Any]:
-    """Absent and null are the same: every optional member of this API may be null."""
+    """Absent and None are the same: every optional member of this API may be null."""
     return {key: value for key, value in members.items() if value is not None}
 
 
@@ -75,7 +75,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 def erased(request: Request, *, results: bool = True) -> Request:
     """The request with ``raw`` and ``extra`` emptied on every block of a known type: canonical fields must carry it.
 
-    ``results``: also the ``raw`` of a server's results, which is the canonical field for what came of a call.
+    ``results``: also the ``raw`` of a server's results, which is the canonical field for the result of a call.
     """
     return replace(request, messages=[_erased_turn(turn, results) for turn in request.messages])
 

@@ -2,7 +2,7 @@
 
 The equivalences, each with its reason:
 
-* a member that is null = a member that is absent (the API reads both as "not said");
+* a member that is None = a member that is absent (the API reads both as "not said");
 * content as a string = a list of one text part without other members (the API's reference says so);
 * an assistant's content null, "", [] or absent = one another (nothing is said in words; providers differ in which of
   them they take);

@@ -108,7 +108,7 @@ def _exhaust(given: Any) -> None:
 
 
 def missing(request: Request, source: list[Said], encoded: Encoded) -> list[str]:
-    """What the source says, the target does not, and no loss tells of; a line each."""
+    """What the source says, the target does not, and no loss reports; a line each."""
     target = said(encoded.wire, encoded.body)
     lost = Counter(loss.code for loss in encoded.losses)
     found = _calls(request, encoded, target, lost) + _results(request, encoded, target)
@@ -132,7 +132,7 @@ def _turns(request: Request) -> list[Any]:
 
 
 def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter[str]) -> list[str]:
-    """Calls whose id, name or arguments do not stand in the target, in their order."""
+    """Calls whose id, name or arguments are not in the target, in their order."""
     wanted = [call for turn in request.messages if isinstance(turn, Assistant) for call in turn.response.calls]
     there = [one for one in target if one.kind == "call"]
     if len(wanted) != len(there):

@@ -2,7 +2,7 @@
 
 The equivalences, each with its reason:
 
-* a member that is null = a member that is absent (the API reads both as "not said");
+* a member that is None = a member that is absent (the API reads both as "not said");
 * ``input`` as a string = one user message with that string (the API's reference says so);
 * ``type: "message"`` on a message = none (its type is optional there);
 * empty ``annotations`` and ``logprobs`` of a text = none (nothing is said by an empty list);
@@ -112,7 +112,7 @@ def _said(content: Any) -> list[Any]:
 def erased(request: Request, *, results: bool = True) -> Request:
     """The request with ``raw`` and ``extra`` emptied on every block of a known type.
 
-    ``results``: also the ``raw`` of a server's results, which is the canonical field for what came of a call.
+    ``results``: also the ``raw`` of a server's results, which is the canonical field for the result of a call.
     """
     return replace(request, messages=[_erased_turn(turn, results) for turn in request.messages])
 

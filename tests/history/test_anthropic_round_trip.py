@@ -85,7 +85,7 @@ def test_recorded_histories_mean_the_same_when_read_and_written(
 def test_what_servers_returned_is_canonical_and_carries_more_than_the_other_fields_alone(
     recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For what came of a server's call, ``raw`` is the canonical field: here it stays, and only the rest is erased."""
+    """For the result of a server's call, ``raw`` is the canonical field: here it stays, and only the rest is erased."""
     given = told(recordings)
     missed = []
     for row in given:

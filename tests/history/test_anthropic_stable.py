@@ -68,7 +68,7 @@ def test_a_conversation_that_grows_keeps_its_closed_messages(talk: list[list[Mes
 def test_whatever_was_said_on_whatever_wire_is_written_legally(talk: list[list[Message]], source: str) -> None:
     turns = [turn for part in talk for turn in part]
     if not any(isinstance(turn, (User, Assistant)) for turn in turns):
-        return  # instructions alone are no request here
+        return  # instructions alone are not a request here
     assert check_request(write(turns, source), WIRE) == []
 
 

@@ -1,4 +1,4 @@
-"""What goes to the Messages API: its own blocks as they came, and everybody else's told with the blocks it has."""
+"""What goes to the Messages API: its own blocks as they came, and those of others reported with the blocks it has."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_paused_turn_goes_back_with_its_open_call() -> None:
 
 
 def test_a_server_call_without_its_result_is_never_answered_by_the_caller() -> None:
-    """Failures SRV-04 and ORD-03: it is left out, as is a result whose call stands elsewhere."""
+    """Failures SRV-04 and ORD-03: it is left out, as is a result whose call is elsewhere."""
     search = ServerToolCall("srvtoolu_1", "web_search", "web_search", "{}")
     found = ServerToolResult("srvtoolu_1", "web_search", raw=FOUND)
     alone = write(ASK, said(search, Text("so")), BYE)
@@ -432,7 +432,7 @@ def test_media_of_other_wires_is_carried_or_noted(part: MediaPart, source: Any) 
         assert encoded.losses == []
 
 
-# what stands beside the messages
+# what is beside the messages
 
 SCHEMA = {"type": "object", "properties": {"x": {}}}
 

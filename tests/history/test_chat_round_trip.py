@@ -107,7 +107,7 @@ def test_an_answer_that_is_replayed_says_what_the_next_recorded_request_said(
 ) -> None:
     """Response and next request are matched by their calls' ids.
 
-    Clients left out reasoning, spelled arguments anew and added a name of their own: reasoning is compared where the
+    Clients left out reasoning, spelled arguments anew and added their own name: reasoning is compared where the
     client kept it, arguments by value (the figure says how many are the same to the byte), and what they added is not:
     a name, and the same reasoning under a second member's name.
     """

@@ -23,7 +23,7 @@ PROVIDERS = (None, "openai", "mistral", "xai", "deepseek", "groq", "openrouter",
 
 
 def messages(turns: list[Message], source: str, provider: str | None) -> list[bytes]:
-    """Each message's bytes, as the user goes on (without the user's words)."""
+    """Each message's bytes, as the user continues (without the user's words)."""
     body = write_request(Request(source, "m", [*turns, User([TextPart("go on")])]), WIRE, provider=provider).body
     return [msgspec.json.encode(message) for message in body["messages"][:-1]]
 

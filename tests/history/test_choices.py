@@ -1,4 +1,4 @@
-"""How a tool has to be chosen, on its way to a wire that lacks the tool: a legal request, and the loss is told."""
+"""How a tool has to be chosen, on its way to a wire that lacks the tool: a legal request, and the loss is reported."""
 
 from __future__ import annotations
 

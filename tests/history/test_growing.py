@@ -1,4 +1,4 @@
-"""A writer that remembers what it wrote gives, whatever is asked of it, exactly what writing afresh gives."""
+"""A writer that remembers what it wrote gives, whatever is asked of it, exactly what writing from scratch gives."""
 
 from __future__ import annotations
 

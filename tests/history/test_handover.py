@@ -1,4 +1,4 @@
-"""A conversation of any wire, sent to any other, is legal there; what could not be carried is told, and only that."""
+"""A conversation of any wire, sent to any other, is legal there; exactly what could not be carried is reported."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PAIRS = list(itertools.product(WIRES, WIRES))
 
 
 class Told:
-    """A recorded conversation: as it stood on its wire, and read."""
+    """A recorded conversation: as it is on its wire, and read."""
 
     def __init__(self, row: dict[str, Any]) -> None:
         self.id: str = row["id"]
         self.wire: str = row["wire"]
         self.body = row["request"]
         self.provider: str = row["provider"]
-        # Whoever hands a conversation over names a model of the target's.
+        # A caller that hands a conversation over names a model of the target's.
         self.request = replace(read_request(self.body, self.wire, provider=self.provider), model="m")
 
 
@@ -55,7 +55,7 @@ def recorded(recordings: Path) -> dict[str, list[Told]]:
 
 
 def handed(request: Request, target: str) -> Encoded:
-    """To another wire's usual provider; on its own wire the conversation stays with its own."""
+    """To another wire's usual provider; on its own wire the conversation keeps its provider."""
     return write_request(request, target, provider=request.provider if target == request.wire else PROVIDERS[target])
 
 
@@ -108,7 +108,7 @@ def difference(request: Request, target: str) -> list[Any]:
 
 
 def excused(one: Any, codes: set[str]) -> bool:
-    """Whether a loss on the way told that this would not come back as it was."""
+    """Whether a loss on the way reported that this would not come back as it was."""
     return bool(
         codes & {"media", "opaque", "kind", "order", "server-tool", "refusal", "empty", "orphan", "answered"}
     ) or (one is not None and one[0] == "call" and "arguments" in codes)

@@ -220,7 +220,7 @@ def test_whatever_came_each_call_has_one_answer_and_no_answer_vanishes_unreporte
     left_out = sum(code in ("orphan", "duplicate-answer") for code, _ in reported)
     assert len(set(kept)) == len(kept)
     assert len(kept) - made == len(given_results) - left_out
-    # What was paired once is not mended again.
+    # What was paired once is not repaired again.
     assert pair(*done) == (done, [])
 
 

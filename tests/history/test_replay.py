@@ -1,13 +1,13 @@
 """A recorded response, decoded and answered, goes back as the next recorded request of its cassette carried it.
 
-Response and next request are matched by the ids of the calls. What is compared is what the turn and its answers mean:
+Response and next request are matched by the ids of the calls. The comparison covers the meaning of turn and answers:
 words of the assistant, calls with id, name and arguments by value, results with id and words, in order. Clients leave
-things out of what they send back; what is compared is what the client kept:
+things out of what they send back; the comparison covers what the client kept:
 
 * words of the assistant that the client dropped are not demanded of it (many keep calls alone);
 * white space at the ends of words is not compared, nor where one answer is split into several messages;
 * results that clients sent without an id answer by their position; a call that the client never answered is no matter;
-* a value that the recording's owner scrubbed from the request stands for whatever the response held.
+* a value that the recording's owner scrubbed from the request represents whatever the response held.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150,
 
 
 class Pair(NamedTuple):
-    """A response, the request that was sent next, and where in it the response's turn stands."""
+    """A response, the request that was sent next, and where in it the response's turn is."""
 
     id: str
     response: Response

@@ -1,4 +1,4 @@
-"""What becomes of a history on its way to a Responses endpoint, by the failures of the field."""
+"""The result of a history on its way to a Responses endpoint, by the failures of the field."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_the_canonical_fields_alone_carry_the_meaning(recorded: list[dict[str, A
 
 
 def test_what_servers_returned_is_canonical_and_carries_more(recorded: list[dict[str, Any]]) -> None:
-    """For what came of a server's call, ``raw`` is the canonical field: here it stays, and only the rest is erased."""
+    """For the result of a server's call, ``raw`` is the canonical field: here it stays, and only the rest is erased."""
     total, misses = 0, set()
     for row in _histories(recorded):
         total += 1
@@ -123,7 +123,7 @@ _GATEWAYS = frozenset(("item_id", "output_index"))
 
 
 def _output(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The items of a recorded answer, where they stand in one body or in its terminal event."""
+    """The items of a recorded answer, where they are in one body or in its terminal event."""
     if row["status"] != 200 or row.get("body_encoding"):
         return []
     if not row["stream"]:

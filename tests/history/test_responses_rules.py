@@ -258,7 +258,7 @@ def _provider(rule: str) -> str:
 
 
 def test_every_rule_has_a_case_a_reason_and_a_source() -> None:
-    assert list(CASES) == list(dict.fromkeys(rule.id for rule in RULES))  # xAI holds two of them in a form of its own
+    assert list(CASES) == list(dict.fromkeys(rule.id for rule in RULES))  # xAI holds two of them in its own form
     for rule in RULES:
         assert rule.reason.endswith(".")
         assert rule.source

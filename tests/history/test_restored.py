@@ -1,4 +1,4 @@
-"""What a provider says under the names and ids that it was told is read under those that the caller knows."""
+"""What a provider says under the names and ids that it was given is read under those that the caller knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of a history that share an id or have none: each keeps the answer that stands there for it (ID-09, ID-14)."""
+"""Calls of a history that share an id or have none: each keeps the answer that is there for it (ID-09, ID-14)."""
 
 from __future__ import annotations
 

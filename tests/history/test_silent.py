@@ -1,4 +1,4 @@
-"""Members that only the wire they came from knows: on every other one each is told as lost, where it stood."""
+"""Members that only the wire they came from knows: on every other one each is given as lost, where it was."""
 
 from __future__ import annotations
 

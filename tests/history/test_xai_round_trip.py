@@ -324,7 +324,7 @@ def test_only_what_comes_after_the_stored_response_is_sent() -> None:
         {"role": "ROLE_USER", "content": [{"text": "and?"}]},
     ]
     assert (written.body.previous_response_id, written.body.store_messages, written.losses) == ("resp_1", True, [])
-    # Read again, the answers belong to calls that xAI holds: they are no orphans.
+    # Read again, the answers belong to calls that xAI holds: they are not orphans.
     again = read_request(written.body, WIRE)
     assert again.previous_response_id == "resp_1"
     assert write_request(again).body == written.body

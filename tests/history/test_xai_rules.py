@@ -86,7 +86,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
                 request(user(), said(call()), told(), user()),
                 request(user(), said(call()), user(), told()),
                 request(user(), said(call(), call("c2")), told(None), told(None)),
-                # What xAI runs itself, nobody has to answer.
+                # What xAI runs itself, no one has to answer.
                 request(user(), said(call(kind=SERVER)), user()),
             ],
         ),

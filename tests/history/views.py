@@ -34,7 +34,7 @@ def of_kind(wire: str, body: Any, *kinds: str) -> list[Said]:
 
 
 def calls(wire: str, body: Any) -> list[tuple[str, str, Any]]:
-    """Id, name and arguments of every call; arguments that are no JSON as they stand."""
+    """Id, name and arguments of every call; arguments that are not JSON as they are."""
     return [(one.id, one.name, value(one.text)) for one in of_kind(wire, body, "call")]
 
 
@@ -97,7 +97,7 @@ def _chat(body: Any) -> Iterator[Said]:
             yield Said("call", text, call["id"], inner["name"])
 
 
-#: Calls of the Responses wire that have a type of their own: their ids are looked at, not what they hold.
+#: Calls of the Responses wire that have their own type: their ids are looked at, not what they hold.
 _OWN_CALLS = frozenset(("computer_call", "shell_call", "local_shell_call", "apply_patch_call", "tool_search_call"))
 
 

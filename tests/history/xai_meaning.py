@@ -73,5 +73,5 @@ def _turn(turn: Message) -> Message:
 
 
 def _block(block: Block) -> Block:
-    # A ServerToolResult keeps its ``raw``: what came of the call stands nowhere else.
+    # A ServerToolResult keeps its ``raw``: the result of the call is nowhere else.
     return block if isinstance(block, Opaque) else replace(block, extra={})

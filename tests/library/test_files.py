@@ -49,7 +49,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-# Where they stand
+# Where they are
 
 
 def test_every_surface_has_a_place_of_its_own(tmp_path: Path) -> None:

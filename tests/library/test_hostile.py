@@ -237,7 +237,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
-    """In a process of its own: the whole command, with every hostile file at once."""
+    """In its own process: the whole command, with every hostile file at once."""
     for number, (content, _) in enumerate(HOSTILE.values()):
         path = path_for("openai.chat", f"h{number}", False, tmp_path / "library")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -250,7 +250,7 @@ def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
 
 
 def test_a_limit_on_the_size_of_files_leaves_the_old_cassette(tmp_path: Path) -> None:
-    """A real refusal by the kernel, in a process of its own."""
+    """A real refusal by the kernel, in its own process."""
     path = made(tmp_path)
     old = path.read_bytes()
     code = """

@@ -1,4 +1,4 @@
-"""Where a cassette comes from: complete, and told before the rest of the file is read."""
+"""Where a cassette comes from: complete, and reported before the rest of the file is read."""
 
 from __future__ import annotations
 

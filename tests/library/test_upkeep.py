@@ -1,4 +1,4 @@
-"""What a library lacks, and what stands in it without a reason."""
+"""What a library lacks, and what is in it without a reason."""
 
 from __future__ import annotations
 

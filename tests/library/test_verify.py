@@ -142,7 +142,7 @@ def test_a_provenance_without_a_seal_is_not_believed(library: Path) -> None:
 @pytest.mark.parametrize("origin", ["live", "imported"])
 @pytest.mark.parametrize("part", ["openai.chat/single-call.yaml", "xai.grpc/single-call.stream.yaml"])
 def test_an_emulated_cassette_that_says_it_is_another_betrays_itself(library: Path, part: str, origin: str) -> None:
-    """All its digests are mended: what the emulated server said is still there."""
+    """All its digests are repaired: what the emulated server said is still there."""
     path = next(place.path for place in find(library) if part in place.shown)
     rewritten(path, lambda content: content["metadata"]["toolparity"].update(origin=origin), honest=True)
     found = verdict(library, part)

@@ -170,7 +170,7 @@ def _row(found: Exchange) -> Row:
 
 
 def _all(found: Iterable[Row]) -> Iterator[Traffic]:
-    """Each exchange; of xai.grpc, of which few streams were recorded, each whole answer also told as a stream."""
+    """Each exchange; of xai.grpc, of which few streams were recorded, each whole answer also given as a stream."""
     for row in found:
         if len(row.data) > LONGEST or (traffic := taken_apart(row)) is None:
             continue

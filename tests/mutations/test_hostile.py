@@ -23,7 +23,7 @@ from .material import DONE, EVERY, WIRES, read, received, sample
 ROUNDS = 4 if EVERY else 2
 #: Stop reasons of an answer of which nothing may run.
 DEAD = {"refusal", "content_filter", "malformed_call", "error"}
-#: Kinds of calls whose text is no JSON by design.
+#: Kinds of calls whose text is not JSON by design.
 FREE = {"custom"}
 
 

@@ -20,7 +20,7 @@ from toolparity.normalizer.readers.eventstream import EventStreamReader, looks_l
 
 
 def message(payload: bytes, **headers: str) -> bytes:
-    """One message with its lengths and checksums; `_` in a header's name stands for the dash, a `:` goes before."""
+    """One message with its lengths and checksums; `_` in a header's name represents the dash, a `:` goes before."""
     spelled = b""
     for name, value in headers.items():
         key, text = f":{name.replace('_', '-')}".encode(), value.encode()

@@ -52,7 +52,7 @@ class Row(msgspec.Struct):
 
     @property
     def arrived(self) -> list[bytes] | None:
-        """The body in the pieces in which it came from the network; null where that was not recorded."""
+        """The body in the pieces in which it came from the network; None where that was not recorded."""
         if not self.chunk_lengths:
             return None
         data, pieces, start = self.data, [], 0

@@ -27,7 +27,7 @@ from toolparity.normalizer.readers import sniff
 
 
 class Call(NamedTuple):
-    """A client call as both sides can tell it: ``arguments`` is the exact text, or the value where no text is left."""
+    """A client call as both sides report it: ``arguments`` is the exact text, or the value where no text is left."""
 
     choice: int
     id: str | None
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What an SDK read. ``usage``: its non-null figures. Text or usage is null where the SDK does not tell it."""
+    """What an SDK read. ``usage``: its non-null figures. Text or usage is None where the SDK does not report it."""
 
     calls: list[Call]
     text: str | None
@@ -48,7 +48,7 @@ class ProviderError(Exception):
 
 
 class _Server:
-    """Serves one recorded body after the other to whoever asks."""
+    """Serves one recorded body after the other to a caller that asks."""
 
     def __init__(self) -> None:
         self.body: bytes | Iterator[bytes] = b""
@@ -71,7 +71,7 @@ class _Server:
 
 
 def _as_sse(data: bytes) -> bytes | None:
-    """A stream in another framing as server-sent events; null where it is some already."""
+    """A stream in another framing as server-sent events; None where it is some already."""
     if data.lstrip()[:1] not in (b"{", b"[", b"\x00"):
         return None
     reader = sniff(data, len(data) + 1)

@@ -168,7 +168,7 @@ def disagreements(response: Response, events: list[Event]) -> Iterator[str]:
 
 
 def _reasoning(choice: Choice, told: list[str]) -> Iterator[str]:
-    """Parts of a summary are shown one after the other and stand with a blank line between them."""
+    """Parts of a summary are shown one after the other, separated by a blank line."""
     stands = [block.text for block in choice.blocks if type(block) is Reasoning]
     if "".join(told).replace("\n", "") != "".join(stands).replace("\n", ""):
         yield f"choice {choice.index}: reasoning shown as {told!r} stands as {stands!r}"

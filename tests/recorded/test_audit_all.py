@@ -59,7 +59,7 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_knowing_the_request_changes_no_call(wire: str, recordings: Path) -> None:
-    """What was declared tells who executes; it never adds, removes, reorders or rewrites a call."""
+    """What was declared decides who executes; it never adds, removes, reorders or rewrites a call."""
     for row in rows(recordings, wire):
         if not isinstance(row.request, dict) or row.request.get("n") not in (None, 1):
             continue

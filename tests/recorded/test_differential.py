@@ -54,7 +54,7 @@ def table() -> list[Entry]:
 
 
 def ours(response: Response) -> list[Call]:
-    """Our calls as the wire named them: a synthetic id stands for what was there (null, or a repeated one).
+    """Our calls as the wire named them: a synthetic id represents what was there (null, or a repeated one).
 
     xAI's own calls of type `custom_tool_call` are server calls here and plain items to OpenAI's SDK: they count.
     """
@@ -70,7 +70,7 @@ def ours(response: Response) -> list[Call]:
 
 
 def difference(row: Row, response: Response, theirs: Read) -> str | None:
-    """What differs, or null."""
+    """What differs, or None."""
     mine = ours(response)
     told = [call._replace(id=call.id or None) for call in theirs.calls]
     for place, (one, other) in enumerate(zip(mine, told, strict=False)):
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:
 
 
 def compared(row: Row, counts: Counter[str]) -> str | None:
-    """Compares one exchange and counts it; gives what differs, or how the SDK failed, or null."""
+    """Compares one exchange and counts it; gives what differs, or how the SDK failed, or None."""
     response = decode(row)
     try:
         theirs = sdk_reading.read(row)

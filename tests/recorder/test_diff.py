@@ -1,4 +1,4 @@
-"""What changed between two recordings is told by meaning: fields, calls, stops, token figures; never by words."""
+"""What changed between two recordings is reported by meaning: fields, calls, stops, token figures; never by words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording takes its place only when it is whole, clean and replayable; otherwise the old file stands."""
+"""A recording takes its place only when it is whole, clean and replayable; otherwise the old file stays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def way(servers: Servers) -> Way:
 
 @pytest.fixture
 def old(tmp_path: Path, way: Way) -> bytes:
-    """What stands in the library before the test: a good cassette of another script with this id."""
+    """What is in the library before the test: a good cassette of another script with this id."""
     record(OTHER, CHAT, way, stream=False, root=tmp_path)
     return place(tmp_path).read_bytes()
 
@@ -246,7 +246,7 @@ def test_nobody_there_leaves_the_old_file(tmp_path: Path, old: bytes) -> None:
 def test_a_secret_that_the_scanner_finds_leaves_the_old_file(
     tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scrubber is switched off; the model tells a key of ours."""
+    """The scrubber is switched off; the model sends one of our keys."""
     from toolparity.cassettes.secrets import Scrubber
 
     key = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2Rl"
@@ -282,7 +282,7 @@ def test_a_recording_that_does_not_replay_leaves_the_old_file(
 
 
 def test_a_live_recording_is_not_replaced_by_an_emulated_one(tmp_path: Path, way: Way) -> None:
-    """The emulated servers stand in for the real provider: nothing goes out."""
+    """The emulated servers replace the real provider: nothing goes out."""
     record(OTHER, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
     old = place(tmp_path).read_bytes()
     with pytest.raises(CassetteNotWritten, match="not replaced by an emulated one"):

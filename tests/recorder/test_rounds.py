@@ -1,4 +1,4 @@
-"""What the caller says next follows from the script and from what the model said, whoever the model is."""
+"""What the caller says next follows from the script and from what the model said, whatever the model is."""
 
 from __future__ import annotations
 

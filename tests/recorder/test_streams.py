@@ -25,7 +25,7 @@ QUESTION: Any = {"model": "m", "messages": [{"role": "user", "content": "Hello"}
 
 
 class Slow:
-    """A server that sends the first event, and the rest only when it is told to; it breaks the body off on demand."""
+    """A server that sends the first event, and the rest only on demand; it breaks the body off on demand."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -215,5 +215,5 @@ def test_other_sdks_get_their_streams_alike(slow: Slow) -> None:
         ) as stream:
             assert not slow.go_on.is_set()
             slow.go_on.set()
-            assert list(stream) == []  # these are no events of this SDK's
+            assert list(stream) == []  # these are not events of this SDK's
         assert len(cassette.data) == 1

@@ -40,7 +40,7 @@ def verdict(outcome: str = "pass", check: str = "order", **told: Any) -> Verdict
 
 
 def result(*verdicts: Verdict, **place: Any) -> Result:
-    """A case of the subject "mine", placed where it is told."""
+    """A case of the subject "mine", placed where it is reported."""
     told = {
         "subject": "mine",
         "scenario": "one-call",
@@ -71,7 +71,7 @@ def run(*results: Result, **members: Any) -> Run:
 
 
 def golden() -> Run:
-    """Every outcome on two surfaces, and each hostile text wherever a text can stand."""
+    """Every outcome on two surfaces, and each hostile text wherever a text can be."""
     results = [
         result(
             *(verdict(outcome, check) for check, outcome in zip(("order", "stop"), pair, strict=True)),

@@ -1,4 +1,4 @@
-"""The badge, and the JSON from which services make one: one message, told right, for everybody to read."""
+"""The badge, and the JSON from which services make one: one message, reported right, for everyone to read."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def test_a_case_in_which_nothing_was_judged_is_not_called_well(opened: Open) -> 
     expect(panel).to_contain_text("No law is broken in this case.")
 
 
-# For everybody
+# For everyone
 
 
 @pytest.mark.thorough(keep=1, per="{address}")

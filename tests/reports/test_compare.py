@@ -1,4 +1,4 @@
-"""Two runs held against each other: each change is told as what it is, once."""
+"""Two runs held against each other: each change is given as what it is, once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASSETTE = EvidenceSource("recorded/a.yaml", "emulated", "2026-01-01", "openai",
 
 
 def filled(comparison: Comparison) -> dict[str, int]:
-    """List -> how many stand in it, without the empty ones."""
+    """List -> how many are in it, without the empty ones."""
     return {name: len(found) for name in LISTS if (found := getattr(comparison, name))}
 
 

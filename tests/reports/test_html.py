@@ -156,7 +156,7 @@ def test_long_texts_are_cut_and_the_page_says_so() -> None:
     assert "… [of 10,000,000 characters]" in data_of(text)["texts"][1]
 
 
-# What it tells
+# What it reports
 
 
 def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:

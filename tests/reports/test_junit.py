@@ -35,7 +35,7 @@ def read(made: Run) -> ElementTree.Element:
 
 
 def element(*outcomes: str) -> ElementTree.Element | None:
-    """What stands in the test of a case with these verdicts."""
+    """What is in the test of a case with these verdicts."""
     checks = ("order", "stop", "usage")
     (test,) = read(run(result(*map(verdict, outcomes, checks)))).iter("testcase")
     return next(iter(test), None)

@@ -1,4 +1,4 @@
-"""The results model: what is written is read again, by us and by anybody who has the schema."""
+"""The results model: what is written is read again, by us and by anyone who has the schema."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def private_key(seed: object = 0) -> str:
     return "\n".join([f"{dashes}BEGIN RSA PRIVATE KEY{dashes}", *lines, f"{dashes}END RSA PRIVATE KEY{dashes}"])
 
 
-#: Forms that are told by their own letters -> what makes one, of a seed.
+#: Forms that are reported by their own letters -> what makes one, of a seed.
 FORMS: dict[str, Callable[[object], str]] = {
     "openai": lambda seed: "sk-" + "proj-" + letters(48, seed=seed),
     "openai-old": lambda seed: "sk-" + letters(48, seed=seed),

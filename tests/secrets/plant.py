@@ -31,7 +31,7 @@ class Plant:
 
 
 def everything(cassette: dict[str, Any]) -> str:
-    """All that stands in the cassette as it stands, JSON's escapes undone."""
+    """All that is in the cassette as it is, JSON's escapes undone."""
     asked, answer = cassette["requests"][0], cassette["responses"][0]
     body = (asked.body or b"").decode("latin-1")
     texts = [asked.uri, unquote(asked.uri), str(dict(asked.headers)), body, str(answer), str(cassette.get("metadata"))]

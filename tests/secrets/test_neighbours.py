@@ -1,4 +1,4 @@
-"""Texts that stand beside each other are texts of their own: scrubbing many gives what scrubbing each alone gives."""
+"""Adjacent texts are separate: scrubbing many gives what scrubbing each alone gives."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tests.secrets.plant import grpc_texts, parsed, streamed
 from tests.thoroughness import examples
 from toolparity.cassettes.secrets import Scrubber, scan
 
-#: Text beside a secret that is no part of one: nothing that a key or an address could go on with.
+#: Text beside a secret that is not part of one: nothing that a key or an address could resume.
 _beside = st.text(st.sampled_from(' \n\t.,:;"\\/(){}<>éß漢😀'), max_size=12).map(lambda text: f"{text} ")
 _after = _beside.map(lambda text: text[::-1])
 _forms = st.sampled_from(sorted(FORMS))

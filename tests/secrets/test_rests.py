@@ -1,4 +1,4 @@
-"""What a scrubber leaves of a secret is found by who saw the whole of it; and what hides in bodies nobody can read."""
+"""What a scrubber leaves of a secret is found by who saw the whole of it; and what hides in bodies no one can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scanner tells, and what it refuses because it cannot tell."""
+"""What the scanner reports, and what it refuses because it cannot decide."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from toolparity.cassettes.secrets.placeholder import is_placeholder, placeholder
 
 
 class _Echo(http.server.BaseHTTPRequestHandler):
-    """Tells everything it was sent, as a careless server might."""
+    """Returns everything it was sent, as a careless server might."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))

@@ -1,4 +1,4 @@
-"""A text gives the same calls however it is cut (law `any-split`), in every dialect and without being told which."""
+"""A text gives the same calls however it is cut (law `any-split`), in every dialect and without knowing which."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The tool limit reaches the socket: where a second tool begins, the provider's connection is closed before it has sent
 the rest, on every surface, through the official SDKs.
 
-The emulated providers stop a little behind the second opening tag and go on when the caller has gone, or never: a
+The emulated providers stop a little behind the second opening tag and continue when the caller has gone, or never: a
 caller that does not close lets them wait until the test fails.
 """
 
@@ -71,7 +71,7 @@ class Line:
 
 
 class Stage:
-    """The servers, and the line of whoever asks next. What each surface sends is told once, by an open line."""
+    """The servers, and the line of the next caller. What each surface sends is measured once, by an open line."""
 
     def __init__(self) -> None:
         self.line = Line()

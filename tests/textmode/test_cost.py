@@ -28,7 +28,7 @@ MOST_HELD = 2 * (LONGEST_TAG + LONGEST_GAP) + 64
 MOST_LAYOUT = 4096
 MEGABYTE = 1_000_000
 LINE = 'if a < b: print("x", {1: [2]})  # <b> &amp; `c` \\n is no line break\n'
-#: What opens a value in each dialect, so that all that follows stands in one.
+#: What opens a value in each dialect, so that all that follows is in one.
 OPENINGS = {
     "tool-xml": "<tool:f><param:a>",
     "invoke": '<invoke name="f"><parameter name="a">',
@@ -44,7 +44,7 @@ OPENINGS = {
 }
 
 
-#: What is no markup, and makes a scanner look twice.
+#: What is not markup, and makes a scanner look twice.
 HARD = [" ", "\n", "<", "</", "`", "~~~", "```\n", "`` ", "<think>", "</think>\n", '"', "\\", "{", "[T", "word "]
 
 

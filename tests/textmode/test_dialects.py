@@ -32,7 +32,7 @@ def read(text: str, dialect: str | None, **how: Any) -> Response:
 
 
 def prefixed(text: str) -> str:
-    """The tags of Claude as they stand in its own prompts."""
+    """The tags of Claude as they are in its own prompts."""
     mark = "ant" + "ml:"
     return re.sub(r"(</?)(?=[a-z])", rf"\1{mark}", text)
 

@@ -198,7 +198,7 @@ def test_limit_with_parameters_that_hold_a_tool_of_their_own() -> None:
     assert provider.closed == 0
 
 
-# What becomes of it
+# The result of it
 
 
 def test_the_limit_and_the_user_are_told_apart_by_type() -> None:
@@ -262,7 +262,7 @@ def test_policies_set_the_limit() -> None:
 
 
 def test_the_conversation_goes_on_after_the_limit() -> None:
-    """The first tool is run, its result goes back as text, and nothing of the second one stands in the history."""
+    """The first tool is run, its result goes back as text, and nothing of the second one is in the history."""
     response, _ = streamed(f"{LEAD}{READ}\n\n{REPLACE}")
     turns = answer(response, select(response, "first"), {response.calls[0].id: "The content."})
     history = as_text([User([TextPart("Change it.")]), *turns], "tool-xml")

@@ -48,7 +48,7 @@ def native(*calls: ToolCall, text: str = "On it.") -> Assistant:
 
 
 def texts(turns: list[Message]) -> list[str]:
-    """What stands in the turns, which are words alone."""
+    """What is in the turns, which are words alone."""
     made = []
     for turn in turns:
         if isinstance(turn, Assistant):
@@ -212,7 +212,7 @@ def test_results_of_qwen_hold_the_content_alone() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("broken", [True, False])
 def test_a_result_that_holds_what_ends_one_is_a_loss(dialect: str, broken: bool) -> None:
-    """Its words are kept, and none is told of a result that can be read back."""
+    """Its words are kept, and none is taken for a result that can be read back."""
     heard = ToolResults([ToolResult("call_1", [TextPart("a")]), ToolResult("call_2", [TextPart("b")])])
     one = texts(as_text([native(*CALLS), heard], dialect, tools=TOOLS).messages[1:])[0]
     escaped = dialect in ("hermes", "llama", "mistral")

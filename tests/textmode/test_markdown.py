@@ -1,4 +1,4 @@
-"""What stands in code is an example, however the code is set off; and what only looks like code hides no call."""
+"""What is in code is an example, however the code is set off; and what only looks like code hides no call."""
 
 from __future__ import annotations
 

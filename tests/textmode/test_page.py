@@ -135,7 +135,7 @@ def test_the_page_tells_every_finding_of_texts_and_no_other() -> None:
     assert {"minimax", "thinking", "bare-tags", "bare-json"} == SIGNS.keys() - DIALECTS.keys()
 
 
-#: Codes that the reader names because a stream that was closed on purpose is not told of them.
+#: Codes that the reader names because a stream that was closed on purpose does not contain them.
 _OF_STREAMS = {
     *("stream-incomplete", "stop-missing", "unterminated-event", "empty-event", "keepalive-in-data"),
     *("undecodable-event", "raw-text-in-stream", "stream-error", "error-response"),

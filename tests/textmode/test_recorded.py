@@ -1,6 +1,6 @@
-"""Real traffic: texts without markup are left alone, and what leaked into one is told, with its dialect.
+"""Real traffic: texts without markup are left alone, and what leaked into one is reported, with its dialect.
 
-Every leak that is reported was looked at; those listed here are leaks. A new one fails the test until somebody has
+Every leak that is reported was looked at; those listed here are leaks. A new one fails the test until a maintainer has
 looked at it, too.
 """
 
@@ -18,7 +18,7 @@ from toolparity import Response, StreamDecoder, Text
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response, report
 
-#: Recordings whose text holds markup that nobody read, by what their ids begin with and end with.
+#: Recordings whose text holds markup that no one read, by what their ids begin with and end with.
 LEAKS = {
     (
         "req_llm.openrouter",
@@ -27,7 +27,7 @@ LEAKS = {
     ("req_llm.openrouter", "hermes-4-70b-tool-round-trip-1.0.36928c5b"): "hermes",  # empty tags beside a native call
     ("req_llm_sgs.openrouter", "hermes-4-70b-tool-round-trip-1.0.45b0639d"): "hermes",
     ("req_llm_sgs.openrouter", "hermes-4-405b-tool-round-trip-1.0.2deb0363"): "hermes",
-    ("req_llm.other", "zai-coder-glm-4-5v-no-tool.0.9d08a7fe"): "glm",  # the opening tag is gone, the rest stands there
+    ("req_llm.other", "zai-coder-glm-4-5v-no-tool.0.9d08a7fe"): "glm",  # the opening tag is gone, the rest is there
     ("req_llm_sgs.other", "zai-coder-glm-4-5v-no-tool.0.2af03a3d"): "glm",
     ("chatlas.other", "test-huggingface-tools-async.0.22e6cc52"): "bare-json",  # the whole answer
     ("req_llm.openai", "openai-o4-mini-tool-round-trip-2.0.5cde2ee4"): "bare-json",

@@ -42,7 +42,7 @@ def turn_of(
 
 
 def heard(provider: Emulated, number: int) -> str:
-    """What the model was told last before an answer, as text."""
+    """What the model was sent last before an answer, as text."""
     from toolparity.normalizer.requests import read_request
 
     last = read_request(provider.bodies[number], provider.wire, provider=provider.name).messages[-1]

@@ -96,7 +96,7 @@ TOKENS: dict[str, list[str]] = {
         "<|start|>assistant to=functions.f<|channel|>commentary json<|message|>",
     ],
 }
-#: What stands between them, and what is no markup though it looks so.
+#: What is between them, and what is not markup though it looks so.
 COMMON = [
     *(" ", "\n", "\n\n", "words", "a < b", "<", "</", "`", "```\n", "\n```", "~~~", "é🌊", "<think>", "</think>", '"'),
     *("\\", "&lt;", "<b>", "\n   ", "{", "[T", "<t", "<|", "```xml\n", "</think>\n"),

@@ -1,4 +1,4 @@
-"""The ways to call a method, each told as one `Outcome`, so that two runs can be compared object by object."""
+"""The ways to call a method, each given as one `Outcome`, so that two runs can be compared object by object."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def shop() -> Iterator[Shop]:
 
 @pytest.fixture
 def use(tmp_path: Path) -> Use:
-    """``use_cassette`` of a VCR that knows gRPC; the same file each time, unless told."""
+    """``use_cassette`` of a VCR that knows gRPC; the same file each time, unless specified."""
 
     def use_cassette(path: Path | None = None, **settings: Any) -> Any:
         settings.setdefault("match_on", ("method", "uri", "body"))

@@ -129,7 +129,7 @@ class Listener:
 
     @property
     def visits(self) -> int:
-        """The kernel completes connections by itself: those that came are waiting, accepted by nobody."""
+        """The kernel completes connections by itself: those that came are waiting, accepted by no one."""
         count = 0
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What stands in the file: ordinary interactions, readable and exact, and nothing that was edited passes unseen."""
+"""What is in the file: ordinary interactions, readable and exact, and nothing that was edited passes unseen."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_under_none_an_unknown_call_is_an_error_and_nothing_is_sent(
         way(shop.target, "Count" if way in STREAM else "Say")
     assert isinstance(raised.value, vcr_grpc.CallNotRecorded)
     assert "overwrite" not in str(raised.value)
-    assert not isinstance(raised.value, grpc.RpcError)  # nobody takes it for a status and tries again
+    assert not isinstance(raised.value, grpc.RpcError)  # no one takes it for a status and tries again
 
 
 def test_under_none_an_intercepted_call_is_an_error_too(shop: Shop, use: Use, nobody_home: Gone) -> None:

@@ -44,7 +44,7 @@ def seen(error: Any) -> tuple[Any, ...]:
 
 
 def blocking(xai: Client) -> list[Any]:
-    """Everything that the SDK does with a chat; messages as their bytes, errors as what they tell."""
+    """Everything that the SDK does with a chat; messages as their bytes, errors as what they report."""
     found: list[Any] = []
     chat = xai.chat.create(model="grok", messages=[user("hi")])
     found.append(chat.sample().proto)

@@ -1,4 +1,4 @@
-"""Streams while they run: nobody waits for the recorder, leaving early is recorded as that, many at once stay apart."""
+"""Streams while they run: no one waits for the recorder, leaving early is recorded as that, many at once stay apart."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop
 
 
 def test_finding_an_answer_and_marking_it_played_is_one_step(shop: Shop, use: Use, tmp_path: Path) -> None:
-    """While one thread takes the only answer, another one asks the same: it waits, and is told that none is left."""
+    """While one thread takes the only answer, another one asks the same: it waits, and learns that none is left."""
     over = threading.Event()
     others: list[threading.Thread] = []
     got: list[str] = []
