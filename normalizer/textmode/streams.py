@@ -14,7 +14,6 @@ import logging
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any
 
-from ..errors import ToolLimitReached
 from ..events import Event
 from ..model import Response
 from .reader import TextReader
@@ -38,14 +37,11 @@ def read_stream(
     try:
         for chunk in chunks:
             _emit(reader.feed(chunk), on_event)
-    except ToolLimitReached as reached:
+    except BaseException as error:
         _close(closing)
-        if reached is not reader.reached:
+        if error is not reader.reached:
             raise
-        _emit(reached.events, on_event)
-    except BaseException:
-        _close(closing)
-        raise
+        _emit(reader.reached.events, on_event)
     return reader.finish()
 
 
@@ -63,14 +59,11 @@ async def aread_stream(
     try:
         async for chunk in chunks:
             _emit(reader.feed(chunk), on_event)
-    except ToolLimitReached as reached:
+    except BaseException as error:
         await _aclose(closing)
-        if reached is not reader.reached:
+        if error is not reader.reached:
             raise
-        _emit(reached.events, on_event)
-    except BaseException:
-        await _aclose(closing)
-        raise
+        _emit(reader.reached.events, on_event)
     return reader.finish()
 
 

@@ -8,9 +8,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from ..scan_events import CallParsed
+from ..tags import HOLD, Hold, literal
 
 #: Superfluous brackets and quotes that models write between the end of the JSON and the closing tag.
-LEFT_OVER = re.compile(r"[\s}\]\",;`]{1,64}")
+_SURPLUS = re.compile(r"[\s}\]\",;`]{1,64}")
 
 
 class CallSink(Protocol):
@@ -54,6 +55,17 @@ class CallParser(Protocol):
 
         ``held``: the text that arrived and is not consumed yet.
         """
+
+
+def after_surplus(closer: str, buf: str, at: int, final: bool) -> int | Hold | None:
+    """Return the index after superfluous characters, at which the closing tag is; None if it is not there."""
+    surplus = _SURPLUS.match(buf, at)
+    if surplus is None:
+        return None
+    if surplus.end() == len(buf) and not final:
+        return HOLD
+    closed = literal(closer, buf, surplus.end(), final)
+    return HOLD if closed is HOLD else surplus.end() if closed else None
 
 
 def as_invalid(ended: CallParsed) -> CallParsed:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..scan_events import CallParsed
 from ..tags import HOLD, LONGEST_TAG, Hold, after_gap, after_space, finder, literal
-from .call_parser import LEFT_OVER, CallSink, as_invalid
+from .call_parser import CallSink, after_surplus, as_invalid
 from .json_scan import JsonScanner
 
 #: Parses the text before the arguments into the name and, if the dialect has one, the id.
@@ -127,20 +127,16 @@ class HeaderCall:
             ahead = HOLD if isinstance(fence, Hold) else after_gap(buf, ahead + 3, final) if fence else ahead
         if isinstance(ahead, int):
             closed = literal(self._closer, buf, ahead, final)
-            surplus = LEFT_OVER.match(buf, ahead)
-            if closed is HOLD:
-                return None
-            if closed:
+            if closed is True:
                 self._end()
                 return ahead + len(self._closer)
-            if surplus is not None:
-                after = literal(self._closer, buf, surplus.end(), final)
-                if after is HOLD or (surplus.end() == len(buf) and not final):
-                    return None
-                if after:
-                    self._broken = True
-                    return surplus.end()
-        if ahead is HOLD:
+            surplus_end = HOLD if closed is HOLD else after_surplus(self._closer, buf, ahead, final)
+            if isinstance(surplus_end, int):
+                self._broken = True
+                return surplus_end
+            if surplus_end is HOLD:
+                return None
+        elif ahead is HOLD:
             return None
         self._end(unclosed=True)
         return at

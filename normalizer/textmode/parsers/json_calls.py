@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..scan_events import CallParsed
 from ..tags import HOLD, after_gap, after_space, finder, literal
-from .call_parser import LEFT_OVER, CallSink, as_invalid
+from .call_parser import CallSink, after_surplus, as_invalid
 from .json_scan import CallObject
 
 
@@ -101,24 +101,20 @@ class JsonCalls:
                 self._sink.end_call(CallParsed("", None, "", "invalid"))
             self._flush(unclosed=False)
             return at + len(self._closer)
-        surplus = LEFT_OVER.match(buf, at)
-        if surplus is not None and self._ended is not None:
-            after = literal(self._closer, buf, surplus.end(), final)
-            if surplus.end() == len(buf) or after is HOLD:
-                return None if not final else self._unclosed()
-            if after:
+        if self._ended is not None:
+            surplus_end = after_surplus(self._closer, buf, at, final)
+            if isinstance(surplus_end, int):
                 self._ended = as_invalid(self._ended)
-                return surplus.end()
-        if self._ended is None:  # no JSON
-            if not self._sink.admit(""):
-                self.done = True
-                return at
-            if self._phase != "first" or not self._opening:
-                self._opening = ""
-                self._sink.begin_call(None, None)
-            self._phase = "junk"
+                return surplus_end
+            return None if surplus_end is HOLD else self._unclosed()
+        if not self._sink.admit(""):  # text in place of the JSON is a call, too
+            self.done = True
             return at
-        return self._unclosed()
+        if self._phase != "first" or not self._opening:
+            self._opening = ""
+            self._sink.begin_call(None, None)
+        self._phase = "junk"
+        return at
 
     def _unclosed(self) -> int:
         self.done = True

@@ -332,14 +332,11 @@ class XmlCall:
             return
         text = json_codec.text(arguments)
         status: CallStatus = "truncated" if unclosed else "complete"
-        if not self._preview_text or "".join(self._preview_text) + "}" != text:
-            if self._preview_text:
-                self._sink.end_call(CallParsed(self._name, None, text, status, True, unclosed, corrected=True))
-                return
-            self._sink.add_arguments(text)
-        else:
-            self._sink.add_arguments("}")
-        self._sink.end_call(CallParsed(self._name, None, text, status, True, unclosed))
+        preview = "".join(self._preview_text)
+        corrected = preview not in ("", text[:-1])
+        if not corrected:
+            self._sink.add_arguments(text[len(preview) :])
+        self._sink.end_call(CallParsed(self._name, None, text, status, True, unclosed, corrected=corrected))
 
     def _broken(self, status: CallStatus, unclosed: bool) -> None:
         for code, message in dict.fromkeys(self._problems):
