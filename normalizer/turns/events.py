@@ -35,6 +35,15 @@ class _Event(Struct, tag_field="type", frozen=True, gc=False):
     seq: int
 
 
+class _RoundEvent(_Event, frozen=True, gc=False):
+    round: int
+
+
+class _CallEvent(_RoundEvent, frozen=True, gc=False):
+    call_id: str
+    name: str
+
+
 class TurnStarted(_Event, tag="turn_started", frozen=True, gc=False):
     """The turn starts. ``resumed``: it continues from a saved state."""
 
@@ -44,179 +53,147 @@ class TurnStarted(_Event, tag="turn_started", frozen=True, gc=False):
     resumed: bool = False
 
 
-class RoundStarted(_Event, tag="round_started", frozen=True, gc=False):
+class RoundStarted(_RoundEvent, tag="round_started", frozen=True, gc=False):
     """The model is asked. ``attempt`` above 1: the round is asked again, because the process ended, the answer broke
     off, or the provider was overloaded. All blocks from ``first_block`` on are then void, and their numbers are used
     again. ``last``: the model may not call tools any more.
     """
 
-    round: int
     attempt: int
     first_block: int
     last: bool = False
 
 
-class TurnBlockStart(_Event, tag="block_start", frozen=True, gc=False):
+class TurnBlockStart(_RoundEvent, tag="block_start", frozen=True, gc=False):
     """A block begins. ``tool_use_id`` and ``tool_name``: of a call, if known already, or of a tool result."""
 
-    round: int
     sequence: int
     block_type: str
     tool_use_id: str | None = None
     tool_name: str | None = None
 
 
-class TurnBlockDelta(_Event, tag="block_delta", frozen=True, gc=False):
+class TurnBlockDelta(_RoundEvent, tag="block_delta", frozen=True, gc=False):
     """A delta of a block: text, a fragment of a call's argument text, or the text of a tool result."""
 
-    round: int
     sequence: int
     text: str
 
 
-class TurnBlockReset(_Event, tag="block_reset", frozen=True, gc=False):
+class TurnBlockReset(_RoundEvent, tag="block_reset", frozen=True, gc=False):
     """``text`` replaces everything that was shown of the block so far."""
 
-    round: int
     sequence: int
     text: str
 
 
-class TurnBlockStop(_Event, tag="block_stop", frozen=True, gc=False):
+class TurnBlockStop(_RoundEvent, tag="block_stop", frozen=True, gc=False):
     """The block is complete, and a log can store it. ``cut``: the answer broke off inside it."""
 
-    round: int
     block: TurnBlock
     cut: bool = False
 
 
-class TurnBlockRevised(_Event, tag="block_settled", frozen=True, gc=False):
+class TurnBlockRevised(_RoundEvent, tag="block_settled", frozen=True, gc=False):
     """Replaces a block that stopped before: the whole answer contains more of it, such as its signature or final id."""
 
-    round: int
     block: TurnBlock
 
 
-class CallsKnown(_Event, tag="calls_known", frozen=True, gc=False):
+class CallsKnown(_RoundEvent, tag="calls_known", frozen=True, gc=False):
     """The answer is whole, and its calls are selected. None of them has started yet."""
 
-    round: int
     policy: str
     kept: list[Ref]
     dropped: list[Ref]
     rejected: list[Ref]
 
 
-class Dropped(_Event, tag="dropped", frozen=True, gc=False):
+class Dropped(_RoundEvent, tag="dropped", frozen=True, gc=False):
     """Warns that some of ``total`` calls are not processed. Each entry of ``dropped`` contains its ``reason``."""
 
-    round: int
     total: int
     processing: list[Ref]
     dropped: list[Ref]
 
 
-class LoopSuspected(_Event, tag="loop_suspected", frozen=True, gc=False):
+class LoopSuspected(_CallEvent, tag="loop_suspected", frozen=True, gc=False):
     """The same call with the same arguments, for the ``times``-th time in this turn. ``stopped``: it does not run."""
 
-    round: int
-    call_id: str
-    name: str
     times: int
     stopped: bool = False
 
 
-class Noted(_Event, tag="noted", frozen=True, gc=False):
+class Noted(_RoundEvent, tag="noted", frozen=True, gc=False):
     """A note of the turn or of its ``direct`` middleware. ``note``: its name; ``data``: its content.
 
     "retry": the provider is overloaded and is asked again after ``data["seconds"]``. For the other notes, and all of
     them as structs, see `orchestration.notes`.
     """
 
-    round: int
     note: str
     data: dict[str, Any]
 
 
-class Acknowledged(_Event, tag="acknowledged", frozen=True, gc=False):
+class Acknowledged(_RoundEvent, tag="acknowledged", frozen=True, gc=False):
     """Text for the user while the calls run. ``spoken``: the text of the answer itself, which was shown already."""
 
-    round: int
     text: str
     spoken: bool = False
 
 
-class ApprovalNeeded(_Event, tag="approval_needed", frozen=True, gc=False):
+class ApprovalNeeded(_CallEvent, tag="approval_needed", frozen=True, gc=False):
     """A call waits for approval. ``server``: the MCP server, if the provider would run the call."""
 
-    round: int
-    call_id: str
-    name: str
     arguments: dict[str, Any] | None
     arguments_text: str
     server: str | None = None
 
 
-class ApprovalDecided(_Event, tag="approval_decided", frozen=True, gc=False):
+class ApprovalDecided(_CallEvent, tag="approval_decided", frozen=True, gc=False):
     """A call was approved or denied."""
 
-    round: int
-    call_id: str
-    name: str
     approved: bool
     reason: str | None = None
 
 
-class ResultNeeded(_Event, tag="result_needed", frozen=True, gc=False):
+class ResultNeeded(_CallEvent, tag="result_needed", frozen=True, gc=False):
     """A call is handed over: it runs elsewhere, and the turn waits for its result. Emitted once, even after a resume.
 
     ``arguments`` fit the tool's schema. ``key``: the permanent key of the call (an idempotency key).
     """
 
-    round: int
-    call_id: str
-    name: str
     arguments: dict[str, Any] | None
     arguments_text: str
     key: str
 
 
-class CallStarted(_Event, tag="call_started", frozen=True, gc=False):
+class CallStarted(_CallEvent, tag="call_started", frozen=True, gc=False):
     """The tool is about to run. Observers record this before it does. ``key``: the permanent key of the call."""
 
-    round: int
-    call_id: str
-    name: str
     key: str
     attempt: int = 1
 
 
-class CallProgress(_Event, tag="call_progress", frozen=True, gc=False):
+class CallProgress(_CallEvent, tag="call_progress", frozen=True, gc=False):
     """Progress that a running tool reports. The tool defines ``data``."""
 
-    round: int
-    call_id: str
-    name: str
     data: Any
 
 
-class CallFinished(_Event, tag="call_finished", frozen=True, gc=False):
+class CallFinished(_CallEvent, tag="call_finished", frozen=True, gc=False):
     """A call has its result, which the tool_result block before this event contains.
 
     ``outcome``: see `state.CallOutcome`.
     """
 
-    round: int
-    call_id: str
-    name: str
     outcome: str = field(name="how")
     is_error: bool
 
 
-class RoundFinished(_Event, tag="round_finished", frozen=True, gc=False):
+class RoundFinished(_RoundEvent, tag="round_finished", frozen=True, gc=False):
     """Every call of the round has its result. ``termination_reason``: None if the turn continues."""
 
-    round: int
     tools_used: list[str]
     usage: Usage | None = None
     termination_reason: str | None = None

@@ -21,6 +21,14 @@ class _Input(Struct, tag_field="type", frozen=True, gc=False, omit_defaults=True
     pass
 
 
+class _BlockInput(_Input, frozen=True, gc=False):
+    key: int
+
+
+class _CallInput(_Input, frozen=True, gc=False):
+    call_id: str
+
+
 class Begin(_Input, tag="begin", frozen=True, gc=False):
     """Start the turn."""
 
@@ -34,43 +42,38 @@ class Resume(_Input, tag="resume", frozen=True, gc=False):
     rerun: list[str] = []
 
 
-class BlockStarted(_Input, tag="block_started", frozen=True, gc=False):
+class BlockStarted(_BlockInput, tag="block_started", frozen=True, gc=False):
     """A block of the answer begins. ``key``: its number within the answer, from 0 without a gap."""
 
-    key: int
     block_type: str
     id: str | None = None
     name: str | None = None
 
 
-class BlockExtended(_Input, tag="block_extended", frozen=True, gc=False):
+class BlockExtended(_BlockInput, tag="block_extended", frozen=True, gc=False):
     """A delta of a block."""
 
-    key: int
     text: str
 
 
-class BlockReplaced(_Input, tag="block_replaced", frozen=True, gc=False):
+class BlockReplaced(_BlockInput, tag="block_replaced", frozen=True, gc=False):
     """``text`` replaces everything that was shown of a block."""
 
-    key: int
     text: str
 
 
-class BlockEnded(_Input, tag="block_ended", frozen=True, gc=False):
+class BlockEnded(_BlockInput, tag="block_ended", frozen=True, gc=False):
     """A block is complete, or the answer broke off inside it (``cut``)."""
 
-    key: int
     block_type: str
     text_content: str | None = None
     content: Any = None
     cut: bool = False
 
 
-class BlockRevised(_Input, tag="block_revised", frozen=True, gc=False):
+class BlockRevised(_BlockInput, tag="block_revised", frozen=True, gc=False):
     """Replaces a block that was closed before: the whole answer contains more of it."""
 
-    key: int
     block_type: str
     text_content: str | None = None
     content: Any = None
@@ -134,39 +137,33 @@ class AcknowledgementReady(_Input, tag="acknowledgement_ready", frozen=True, gc=
     round: int = 0
 
 
-class CallDecided(_Input, tag="call_decided", frozen=True, gc=False):
+class CallDecided(_CallInput, tag="call_decided", frozen=True, gc=False):
     """A call was approved or denied. ``reason``: the model receives the reason of a denial."""
 
-    call_id: str
     approved: bool
     reason: str | None = None
 
 
-class CallStarting(_Input, tag="call_starting", frozen=True, gc=False):
+class CallStarting(_CallInput, tag="call_starting", frozen=True, gc=False):
     """The executor is about to start a call."""
 
-    call_id: str
 
-
-class CallProgressed(_Input, tag="call_progressed", frozen=True, gc=False):
+class CallProgressed(_CallInput, tag="call_progressed", frozen=True, gc=False):
     """A running tool reports progress."""
 
-    call_id: str
     data: Any = None
 
 
-class CallSettled(_Input, tag="call_settled", frozen=True, gc=False):
+class CallSettled(_CallInput, tag="call_settled", frozen=True, gc=False):
     """A call has its result."""
 
-    call_id: str
     result: ToolResult
     outcome: CallOutcome
 
 
-class ResultSupplied(_Input, tag="result_supplied", frozen=True, gc=False):
+class ResultSupplied(_CallInput, tag="result_supplied", frozen=True, gc=False):
     """A call that was handed over has its result."""
 
-    call_id: str
     result: ToolResult
     outcome: CallOutcome
 
