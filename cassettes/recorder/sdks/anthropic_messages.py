@@ -6,8 +6,9 @@ from typing import Any
 
 import anthropic
 
+from toolparity.normalizer.turns.clients.http import sdk_arguments
+
 from . import CUT_AT, Asking, AsyncSent, Link, Refusal, Sent
-from .openai_common import members
 
 REFUSALS = (anthropic.APIError,)
 
@@ -78,4 +79,4 @@ def refused(error: BaseException) -> Refusal | None:
 def _arguments(client: Any, body: dict[str, Any]) -> dict[str, Any]:
     betas = [BETAS[tool["type"]] for tool in body.get("tools", ()) if tool.get("type") in BETAS]
     headers = {"extra_headers": {"anthropic-beta": ",".join(betas)}} if betas else {}
-    return {**members(client.messages.create, body), **headers}
+    return {**sdk_arguments(client.messages.create, body), **headers}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolparity.normalizer.turns.clients.http import sdk_arguments
+
 from . import CUT_AT, Asking, AsyncSent, Sent
-from .openai_common import REFUSALS, async_client, client, members, refused
+from .openai_common import REFUSALS, async_client, client, refused
 
 __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
 
@@ -28,7 +30,7 @@ def settings(asking: Asking) -> dict[str, Any]:
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
     """Yield the ChatCompletion, or its chunks."""
     create = client.chat.completions.create
-    answer = create(**members(create, body))
+    answer = create(**sdk_arguments(create, body))
     if not stream:
         yield answer
         return
@@ -39,7 +41,7 @@ def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
 async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
     """Asynchronous variant of `sent`."""
     create = client.chat.completions.create
-    answer = await create(**members(create, body))
+    answer = await create(**sdk_arguments(create, body))
     if not stream:
         yield answer
         return

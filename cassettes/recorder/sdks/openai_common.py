@@ -1,10 +1,6 @@
-"""Shared code for both wires of the `openai` SDK: clients, errors, parameters that the SDK does not know."""
+"""Shared code for both wires of the `openai` SDK: clients and errors."""
 
 from __future__ import annotations
-
-import inspect
-from collections.abc import Callable
-from typing import Any
 
 import openai
 
@@ -30,11 +26,3 @@ def refused(error: BaseException) -> Refusal | None:
     if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
         return None
     return Refusal({"error": error.body})
-
-
-def members(create: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body as arguments of the SDK's method. Members without a parameter go into ``extra_body``."""
-    known = inspect.signature(create).parameters
-    arguments = {name: value for name, value in body.items() if name in known}
-    rest = {name: value for name, value in body.items() if name not in known}
-    return {**arguments, "extra_body": rest} if rest else arguments

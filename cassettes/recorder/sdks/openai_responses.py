@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolparity.normalizer.turns.clients.http import sdk_arguments
+
 from . import CUT_AT, Asking, AsyncSent, Sent
-from .openai_common import REFUSALS, async_client, client, members, refused
+from .openai_common import REFUSALS, async_client, client, refused
 
 __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
 
@@ -38,7 +40,7 @@ def settings(asking: Asking) -> dict[str, Any]:
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
     """Yield the Response, or its events."""
-    answer = client.responses.create(**members(client.responses.create, body))
+    answer = client.responses.create(**sdk_arguments(client.responses.create, body))
     if not stream:
         yield answer
         return
@@ -48,7 +50,7 @@ def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
 
 async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
     """Asynchronous variant of `sent`."""
-    answer = await client.responses.create(**members(client.responses.create, body))
+    answer = await client.responses.create(**sdk_arguments(client.responses.create, body))
     if not stream:
         yield answer
         return

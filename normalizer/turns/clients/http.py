@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ class HttpClient(SdkClient):
         sent = self._sent(body)
         resource = self._resource()
         try:
-            async with resource.with_streaming_response.create(**_arguments(resource.create, sent)) as response:
+            async with resource.with_streaming_response.create(**sdk_arguments(resource.create, sent)) as response:
                 if not sent["stream"]:
                     yield await response.read()
                     return
@@ -56,7 +56,7 @@ class HttpClient(SdkClient):
         return with_retry_after(canonical, http.headers)
 
 
-def _arguments(create: Any, body: dict[str, Any]) -> dict[str, Any]:
+def sdk_arguments(create: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
     """Return the body as arguments of the SDK's method; members without a parameter go into ``extra_body``."""
     known = inspect.signature(create).parameters
     arguments = {name: value for name, value in body.items() if name in known}
