@@ -37,9 +37,9 @@ from toolparity.reports.results import Result, SubjectReport, Verdict, brief
 
 HERE = Path(__file__).resolve().parent / "reproductions"
 SEEN = HERE / "seen.json"
-#: What the first call of an answer begins with.
+#: Texts with which the first call of a response begins.
 _MARKS = ('"tool_calls"', '"function_call"', '"type":"tool_use"', "response.output_item.added", '"response.completed"')
-#: Characters of an answer that stand in a page; the whole of it is in a file beside.
+#: Maximum characters of a response on a page; a file contains the complete response.
 _EXCERPT = 1100
 
 
@@ -195,7 +195,7 @@ def _body(case: Case) -> dict[str, bytes]:
 
 
 def _text(case: Case) -> bytes:
-    """The answer as it stood on the wire; messages of gRPC in protobuf's JSON, one a line."""
+    """Return the response on the wire; gRPC messages in protobuf's JSON, one per line."""
     answer = _answer(case.scenario, case.surface, case.mode, case.round)
     if SURFACES[case.surface].wire != "xai.grpc":
         return b"".join(answer.pieces)
@@ -223,7 +223,7 @@ def _file(case: Case) -> str:
 
 
 def _relevant(text: str, law: str) -> str:
-    """Where the first call stands, or the figures: the lines from there on."""
+    """Return the lines from the first call on, or those with the usage."""
     if law == "usage":
         return "\n".join(line for line in text.splitlines() if '"usage":{' in line) or text
     at = min((place for mark in _MARKS if (place := text.find(mark)) >= 0), default=0)
@@ -232,7 +232,7 @@ def _relevant(text: str, law: str) -> str:
 
 
 def _code(text: str) -> str:
-    """As code in one line, whatever stands in it."""
+    """As code in one line, whatever is in it."""
     shown = " ".join(text.split())
     fence = "``" if "`" in shown else "`"
     return f"{fence}{shown}{fence}" if fence == "`" else f"{fence} {shown} {fence}"

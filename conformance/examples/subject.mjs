@@ -1,10 +1,10 @@
-// A subject in another language, whole: it reads Chat Completions and Messages, plain and streamed, and acts under the
-// policies. No dependencies; any Node from 18 on.
+// A complete subject in another language. It reads Chat Completions and Messages, plain and streamed, and acts under the
+// policies. No dependencies; Node 18 or newer.
 //
 //   toolparity check exec:"node subject.mjs"
 //
-// One JSON line comes in on standard input, one JSON line goes out on standard output. Nothing else may be printed
-// there; what goes to standard error is shown where the subject fails. See docs/subjects.md.
+// It answers each JSON line on standard input with one JSON line on standard output, and prints nothing else there. If
+// the subject fails, the report shows its standard error. See docs/subjects.md.
 
 import { createInterface } from "node:readline";
 
@@ -116,7 +116,7 @@ function anthropicMessages(ask) {
     .filter((block) => block.type === "tool_use") // a server_tool_use was run by the provider
     .map((block) => ({ id: block.id, name: block.name, arguments_text: block.json || JSON.stringify(block.input) }));
   const text = ordered.filter((block) => block.type === "text").map((block) => block.text).join("");
-  // Of a plain answer that was cut, nothing tells whether its last call is whole.
+  // A plain response that was cut does not show whether its last call is complete.
   if (stop === "max_tokens" && calls.length && !ask.stream && ordered.at(-1).type === "tool_use") calls.at(-1).cut = true;
   return { calls, text, complete: ended, dead: failed || stop === "refusal" };
 }

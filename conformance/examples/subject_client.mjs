@@ -1,10 +1,10 @@
-// A subject that reads with its own client, whole: each question holds a base_url instead of the answer's bytes, and
-// the answer waits there. It reads Chat Completions and Messages, plain and streamed, and tells which calls stand there.
-// No dependencies; any Node from 18 on.
+// A complete subject that reads with its own HTTP client: each input has a base_url instead of the response's bytes, and
+// a server at that address returns the response. It reads Chat Completions and Messages, plain and streamed, and returns
+// their calls. No dependencies; Node 18 or newer.
 //
 //   toolparity check exec:"node subject_client.mjs"
 //
-// To test a gateway or an SDK, put its client where `ask` is. See docs/subjects.md.
+// To test a gateway or an SDK, replace `ask` by its client. See docs/subjects.md.
 
 import { createInterface } from "node:readline";
 

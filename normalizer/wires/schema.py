@@ -118,7 +118,7 @@ def run_reader(*kinds: type[Struct]) -> Callable[[list[bytes]], list[Any]]:
 class PassedOver(Struct, tag_field="type", tag="", gc=False):
     """An event that a run reader accepts without its members; the stream then processes it as a separate event.
 
-    ``at``: always None here, and never None in a piece, so that one test tells them apart.
+    ``at``: always None here, and never None in a piece, so that one test distinguishes them.
     """
 
     at: None = field(default=None, name="at of toolparity")

@@ -124,7 +124,7 @@ class Writer(WriterBase):
         self._written += self._assistant.write(message)
 
     def _write_results(self, message: ToolResults) -> None:
-        """Write tool messages. On this wire other messages may come before them; ``behind`` tells how many."""
+        """Write tool messages. On this wire other messages may come before them; ``behind`` is their number."""
         written = write_results(message, self._assistant.ids, self._context)
         behind = message.extra.get("behind", 0) if self._context.own else 0
         if behind or self._held:
