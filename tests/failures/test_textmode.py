@@ -216,7 +216,7 @@ def test_TXT_04_a_parameter_closed_with_a_wrong_tag_is_not_clean(told: bool) -> 
     response = read(text, "invoke", tools=[{"name": "write", "parameters": schema}] if told else None)
     assert shapes(response) == [("write", None, "invalid")]
     (why,) = [f.message for f in response.findings if f.code == "markup-malformed"]
-    assert "'content' does not end" in why
+    assert "'content' has no closing tag" in why
     assert "metadata" in why
     assert select(response).kept == []
 
