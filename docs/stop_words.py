@@ -24,7 +24,7 @@ A word that the table does not list gives a `stop-unknown` finding. Where it con
 meaning of that word: {parts}. Any other unlisted word means nothing, and the calls in the answer count.
 
 A word of two parts (`content_filter: PROHIBITED_CONTENT`, from Gemini's OpenAI endpoint) has the more severe
-meaning. Where OpenRouter's `native_finish_reason` names a failure or a cut and `finish_reason` does not, the native word
+meaning. If OpenRouter's `native_finish_reason` names a failure or a cut and `finish_reason` does not, the native word
 counts.
 
 ## Sources
