@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import sqlalchemy as sa
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 from sqlalchemy import Connection, Executable
 
@@ -54,6 +55,40 @@ _SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
 
 #: A statement and its rows.
 _Insert = tuple[Executable, list[dict[str, Any]]]
+
+
+class _Transaction(Struct, frozen=True):
+    """A transaction of a turn. ``number``: from 1. ``expected``: the number of the turn's next event, None for a new
+    turn. ``first``: the number of the first of ``events``.
+    """
+
+    number: int
+    turn: str
+    expected: int | None
+    first: int
+    events: Sequence[TurnEvent]
+    state: TurnState | None
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next event after this transaction."""
+        return self.events[-1].seq + 1 if self.events else self.first
+
+    @property
+    def status(self) -> tuple[str, str | None] | None:
+        """The new status and termination of the turn, None if neither changes.
+
+        The status is "open", "waiting" (the turn needs a decision or a result from outside), or "over".
+        """
+        state = self.state
+        if state is None:
+            last = self.events[-1] if self.events else None
+            return ("over", last.termination_reason) if isinstance(last, (TurnComplete, TurnFailed)) else None
+        if state.phase == "over":
+            return "over", state.termination
+        open_calls = [call for call in state.rounds[-1].calls if not call.settled] if state.phase == "acting" else []
+        waits = any(call.waits for call in open_calls) and not any(call.submitted for call in open_calls)
+        return ("waiting" if waits else "open"), None
 
 
 class LogObserver(Observer):
@@ -113,28 +148,28 @@ class LogObserver(Observer):
         if not events and state is None:
             return
         turn = self.turn = self.turn or _turn_of(events, state)
-        expected, self._transactions = self._next_seq, self._transactions + 1
-        first = (expected or 0) if not events else events[0].seq
+        first = events[0].seq if events else self._next_seq or 0
+        self._transactions += 1
+        transaction = _Transaction(self._transactions, turn, self._next_seq, first, events, state)
         # The database writes queued jobs in order, even after LogFailed. So the next event number is already certain.
-        self._next_seq = events[-1].seq + 1 if events else first
-        number, inserts = self._transactions, self._inserts(turn, first, events, state)
+        self._next_seq = transaction.next_seq
+        inserts = self._inserts(transaction)
 
         def write(connection: Connection) -> None:
-            if expected is None:
-                is_new = self._insert(connection, turn, events, state)
-            else:
-                is_new = self._advance(connection, turn, expected, first, number, events, state)
+            begins_turn = transaction.expected is None
+            is_new = self._insert(connection, transaction) if begins_turn else self._advance(connection, transaction)
             for statement, rows in inserts if is_new else ():
                 connection.execute(statement, rows)
 
         soft = state is None and all(isinstance(event, _SOFT) for event in events)
         try:
-            await self._database.write(write, soft=soft, first=expected is None)
+            await self._database.write(write, soft=soft, first=transaction.expected is None)
         finally:
             self._notify(turn)
 
-    def _inserts(self, turn: str, first: int, events: Sequence[TurnEvent], state: TurnState | None) -> list[_Insert]:
+    def _inserts(self, transaction: _Transaction) -> list[_Insert]:
         """Return the statements of a transaction, each with its rows. Retries of the transaction reuse them."""
+        turn, events, state = transaction.turn, transaction.events, transaction.state
         statements, pack = self._statements, self._parts.pack
         rows = map(event_row, events)
         inserts: list[_Insert] = [
@@ -153,7 +188,7 @@ class LogObserver(Observer):
             initial = [_initial(self.state, state)] if self._steps.begins else []
             inserts.append((statements.state, [self._change(saved) for saved in (*initial, state)]))
             begins_with, ends_with = begins_with + len(initial), self._state_number
-        steps = self._steps.rows(first, events, begins_with, ends_with)
+        steps = self._steps.rows(transaction.first, events, begins_with, ends_with)
         inserts.append((statements.step, [{**asdict(step), "input": pack(step.input)} for step in steps]))
         inserts.insert(0, (statements.part, self._parts.take()))
         return [(statement, [{"turn_id": turn, **row} for row in rows]) for statement, rows in inserts if rows]
@@ -228,65 +263,58 @@ class LogObserver(Observer):
                     if lost[0]:
                         return  # the next write raises TurnHeld
 
-    def _insert(self, connection: Connection, turn: str, events: Sequence[TurnEvent], state: TurnState | None) -> bool:
+    def _insert(self, connection: Connection, transaction: _Transaction) -> bool:
         """Insert the turn. Return False if an earlier attempt was already committed (see `_is_written`)."""
-        if events and events[0].seq != 0:
-            raise InvalidState(f"the first event of a turn must be number 0, got {events[0].seq}", where=turn)
-        started = next((event for event in events if isinstance(event, TurnStarted)), None)
-        status, termination = _status_change(events, state) or ("open", None)
+        turn, state = transaction.turn, transaction.state
+        if transaction.first != 0:
+            raise InvalidState(f"the first event of a turn must be number 0, got {transaction.first}", where=turn)
+        started = next((event for event in transaction.events if isinstance(event, TurnStarted)), None)
+        status, termination = transaction.status or ("open", None)
         row = {
             "id": turn,
             "status": status,
             "wire": state.wire if state is not None else started.wire if started is not None else "",
             "policy": state.settings.policy if state is not None else started.policy if started is not None else "",
             "termination": termination,
-            "seq": events[-1].seq + 1 if events else 0,
+            "seq": transaction.next_seq,
             "owner": self._owner,
             "written": 1,
             "lease": self._lease,
         }
         if connection.scalar(self._statements.begin, {**row, **self._database.times()}) is not None:
             return True
-        if self._is_written(connection, turn, 1):
+        if self._is_written(connection, transaction):
             return False
         raise TurnHeld(f"the log already has turn {turn!r}", hint="take it, or give the new turn another id")
 
-    def _advance(
-        self,
-        connection: Connection,
-        turn: str,
-        expected: int,
-        first: int,
-        number: int,
-        events: Sequence[TurnEvent],
-        state: TurnState | None,
-    ) -> bool:
-        """Update the turn's row, if this observer still owns it and its next event is number ``expected``.
+    def _advance(self, connection: Connection, transaction: _Transaction) -> bool:
+        """Update the turn's row, if this observer still owns it and its next event has the expected number.
 
-        ``first``: the number of the first of ``events``. ``number``: of this transaction. Return False if an earlier
-        attempt was already committed. Raises InvalidState and TurnHeld.
+        Return False if an earlier attempt was already committed. Raises InvalidState and TurnHeld.
         """
-        next_seq = events[-1].seq + 1 if events else expected
-        values = {"turn": turn, "mine": self._owner, "first": expected, "next_seq": next_seq, "lease": self._lease}
-        values.update(self._database.times(), before=number - 1)
-        statement, change = self._statements.advance, _status_change(events, state)
-        if change is not None:
+        turn, expected = transaction.turn, transaction.expected
+        values: dict[str, Any] = {"turn": turn, "mine": self._owner}
+        values |= {"first": expected, "before": transaction.number - 1}
+        values |= {"next_seq": transaction.next_seq, "lease": self._lease, **self._database.times()}
+        statement, status = self._statements.advance, transaction.status
+        if status is not None:
             statement = self._statements.settle
-            values["now_status"], values["now_termination"] = change
-        if first == expected:
+            values["now_status"], values["now_termination"] = status
+        if transaction.first == expected:
             if connection.execute(statement, values).rowcount == 1:
                 return True
-            if self._is_written(connection, turn, number):
+            if self._is_written(connection, transaction):
                 return False
         row = connection.execute(sa.select(turns.c.owner, turns.c.seq).where(turns.c.id == turn)).first()
         if row is not None and row.owner == self._owner:
-            raise InvalidState(f"the next event must be number {row.seq}, got {first}", where=turn)
+            raise InvalidState(f"the next event must be number {row.seq}, got {transaction.first}", where=turn)
         raise TurnHeld(f"another runner took over turn {turn!r}", hint="stop running it here")
 
-    def _is_written(self, connection: Connection, turn: str, number: int) -> bool:
-        """Return whether an earlier attempt of transaction ``number`` was committed, but its confirmation was lost."""
-        row = connection.execute(sa.select(turns.c.owner, turns.c.written).where(turns.c.id == turn)).first()
-        return row is not None and row.owner == self._owner and row.written >= number
+    def _is_written(self, connection: Connection, transaction: _Transaction) -> bool:
+        """Return whether an earlier attempt of the transaction was committed, but its confirmation was lost."""
+        query = sa.select(turns.c.owner, turns.c.written).where(turns.c.id == transaction.turn)
+        row = connection.execute(query).first()
+        return row is not None and row.owner == self._owner and row.written >= transaction.number
 
 
 def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
@@ -295,21 +323,6 @@ def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
     if events and isinstance(events[0], TurnStarted):
         return events[0].turn
     raise InvalidState("the first event of a turn must be turn_started")
-
-
-def _status_change(events: Sequence[TurnEvent], state: TurnState | None) -> tuple[str, str | None] | None:
-    """Return the status and the termination of the turn, or None if neither changes.
-
-    The status is "open", "waiting" (the turn needs a decision or a result from outside), or "over".
-    """
-    if state is None:
-        last = events[-1] if events else None
-        return ("over", last.termination_reason) if isinstance(last, (TurnComplete, TurnFailed)) else None
-    if state.phase == "over":
-        return "over", state.termination
-    open_calls = [call for call in state.rounds[-1].calls if not call.settled] if state.phase == "acting" else []
-    waits = any(call.waits for call in open_calls) and not any(call.submitted for call in open_calls)
-    return ("waiting" if waits else "open"), None
 
 
 def _initial(before: TurnState | None, state: TurnState) -> TurnState:
