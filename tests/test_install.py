@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("normalizer", "cassettes", "conformance", "reports")
 #: What the distribution depends on without any extra.
-BASE = ("click", "msgspec", "PyYAML", "tabulate")
+BASE = ("click", "msgspec", "PyYAML", "rich", "tabulate", "markdown-it-py", "mdurl", "Pygments")
 SUBJECT = """\
 import json
 

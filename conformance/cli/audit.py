@@ -9,15 +9,13 @@ import click
 from toolparity.cassettes.sources import disk_size
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Policy, Wire
-from toolparity.reports.terminal import render
 
 from ..audit.parallel import audit_paths
 from ..audit.report import as_json, sections
 from ..audit.summary import ALL_CODES, SEVERITIES, Audit
-from . import exits, options, rendering, screen
+from . import console, exits, options, rendering
+from .console import Problems, ProgressBar
 from .names import unknown
-from .problems import Problems
-from .progress import Progress
 
 
 class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -83,7 +81,7 @@ def command(
     """
     if as_data and rendering.is_stdout(page):
         raise click.UsageError("--json and --html - both go to standard output")
-    with Progress(disk_size(paths), "auditing") as progress, Problems(progress.note) as problems:
+    with ProgressBar(disk_size(paths), "auditing") as progress, Problems(progress.note) as problems:
         audit = audit_paths(
             paths,
             wire=wire,
@@ -99,7 +97,7 @@ def command(
     if as_data:
         click.echo(json_codec.encode(as_json(audit, policy, limit)))
     elif not rendering.is_stdout(page):
-        click.echo(render(sections(audit, limit), width=screen.width(), colour=screen.use_colour()), nl=False)
+        console.show(sections(audit, limit))
     if page is not None:
         from toolparity.reports.html.audit import render as render_page
 

@@ -20,14 +20,13 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Policy
 from toolparity.normalizer.policies import select
-from toolparity.reports.terminal import Section, render
 
 from ..audit.exchange import first_choice, unlogged
 from ..workers import cores, in_order
 from . import cassette_report as report
-from . import exits, options, screen
+from . import console, exits, options
+from .console import ProgressBar
 from .names import Group, Named, nearest
-from .progress import Progress
 
 #: Up to this many cassettes are verified in this process.
 _FEW = 16
@@ -72,7 +71,7 @@ def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path
     if as_data:
         click.echo(json_codec.encode(report.listed_json(found)))
     else:
-        _show(report.listed(found))
+        console.show(report.listed(found))
     ctx.exit(code)
 
 
@@ -107,7 +106,7 @@ def verify_command(
     if live:
         _drift(ctx, places, as_data)
     verdicts: list[verify.Verified] = []
-    with Progress(len(places), "verifying") as progress:
+    with ProgressBar(len(places), "verifying") as progress:
         for verdict in _verified(places, jobs or cores()):
             verdicts.append(verdict)
             progress.advance(1)
@@ -117,7 +116,7 @@ def verify_command(
     if as_data:
         click.echo(json_codec.encode(report.verified_json(verdicts)))
     else:
-        _show(report.verified(verdicts))
+        console.show(report.verified(verdicts))
     ctx.exit(code)
 
 
@@ -145,7 +144,7 @@ def show_command(*, cassette: str, library: Path, policy: Policy, limit: int | N
     if as_data:
         click.echo(json_codec.encode(report.shown_json(loaded, place.shown, answers)))
     else:
-        _show(report.shown(loaded, place.shown, answers))
+        console.show(report.shown(loaded, place.shown, answers))
 
 
 @command.command(name="path", epilog=_EPILOG)
@@ -229,7 +228,7 @@ def age_command(
             if limit is not None and days > limit:
                 over[index] = word
     code = exits.decide(ctx, exits.code(failed="fail" in over.values(), faults=_say_errors(found), ran=len(found)))
-    _show(report.aged(aged, over))
+    console.show(report.aged(aged, over))
     live = sum(one.origin == "live" for one, _ in aged)
     told = report.by_origin(one.origin for one, _ in aged)
     click.echo(f"{told}; only the live ones age" if live else f"{told}; none is live, so none is too old", err=True)
@@ -256,7 +255,7 @@ def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None
         }
         click.echo(json_codec.encode(data))
     else:
-        _show(report.orphaned(strays, lacking))
+        console.show(report.orphaned(strays, lacking))
         click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} recordings lacking")
     ctx.exit(code)
 
@@ -362,9 +361,3 @@ def _say_errors(found: list[inventory.Known]) -> int:
     for error in errors:
         click.echo(f"toolparity: {error}", err=True)
     return len(errors)
-
-
-def _show(sections: list[Section]) -> None:
-    text = render(sections, width=screen.width(), colour=screen.use_colour())
-    if text.strip():
-        click.echo(text, nl=False)

@@ -19,8 +19,8 @@ from ..runner import baseline, kill, suite
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
 from . import exits, options, rendering
+from .console import ProgressBar
 from .names import Named, must_fit
-from .progress import Progress
 
 #: A surface is accepted too: it is a wire of one provider.
 _WIRES = list(dict.fromkeys([*(surface.wire for surface in SURFACES.values()), *SURFACES]))
@@ -113,7 +113,7 @@ def command(
             folder = not path.parent.exists()  # it will be created
             options.must_be_writable(path.parent if folder else path, folder=folder)
     begun = update_baseline and file is not None and not file.exists()
-    with Progress(sum(1 for _ in choice.cases()) * len(names), "checking") as progress:
+    with ProgressBar(sum(1 for _ in choice.cases()) * len(names), "checking") as progress:
         run = suite.run(
             names,
             choice,
@@ -163,7 +163,7 @@ def _code(run: results.Run) -> int:
 
 
 def _kill(ctx: click.Context, choice: CaseFilter, jobs: int, told: dict[str, Path]) -> None:
-    with Progress(len(known_bad()), "killing") as progress:
+    with ProgressBar(len(known_bad()), "killing") as progress:
         made = Report(kill.run(choice, jobs=jobs, on_progress=progress.advance))
     code = exits.decide(ctx, exits.FAILED if surviving_mutants(made.run) or unneeded_laws(made.run) else exits.ALL_WELL)
     _tell(made, told)

@@ -12,7 +12,7 @@ from toolparity.normalizer.model import Policy, Wire
 
 from ..audit.exchange import line
 from . import exits, options
-from .problems import Problems
+from .console import Problems
 
 
 @click.command(name="normalize", epilog=f"Exit codes: {exits.TABLE}")

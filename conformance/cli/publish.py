@@ -35,7 +35,7 @@ from ..runner import kill, suite
 from ..runner.judge import CaseFilter
 from ..subjects import SUBJECTS, installing
 from ..subjects.peers import PEERS
-from .progress import Progress
+from .console import ProgressBar
 
 FOLDER = Path(reports.__file__).resolve().parent / "published"
 COMMAND = "python -m toolparity.conformance.cli.publish"
@@ -204,7 +204,7 @@ def _measured(old: Run | None, names: Sequence[str]) -> Run:
     chosen = CaseFilter()
     told = names or [*SUBJECTS, *(name for name in PEERS if installing.installed(name))]
     length = sum(1 for _ in chosen.cases()) * len(told) + (0 if old else len(known_bad()))
-    with Progress(length, "publishing") as progress:
+    with ProgressBar(length, "publishing") as progress:
         made = run(chosen, told, progress.advance)
         return joined(old or killed(chosen, progress.advance), made)
 

@@ -16,12 +16,12 @@ from toolparity.cassettes.library import files
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.errors import MissingKey, ToolparityError
-from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, render
+from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone
 
-from . import exits, screen
+from . import console, exits
+from .console import ProgressBar
 from .names import must_fit
 from .options import Output
-from .progress import Progress
 
 if TYPE_CHECKING:
     from toolparity.cassettes.recorder.record import Outcome, Way
@@ -107,7 +107,7 @@ def command(
         click.echo("nothing to record: no surface that was named can play a scenario that was named", err=True)
         ctx.exit(exits.NOTHING_RAN)
     done: list[JobResult] = []
-    with Progress(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
+    with ProgressBar(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
         into.mkdir(parents=True, exist_ok=True)
         progress.note(f"recording into {into.absolute()}")
         for job in jobs:
@@ -115,7 +115,7 @@ def command(
             progress.note(_line(done[-1], len(done), len(jobs)))
             progress.advance(1)
     code = exits.decide(ctx, exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
-    click.echo(render(_sections(done, into), width=screen.width(), colour=screen.use_colour()), nl=False)
+    console.show(_sections(done, into))
     ctx.exit(code)
 
 

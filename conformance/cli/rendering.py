@@ -13,11 +13,10 @@ from toolparity.reports import formats
 from toolparity.reports.compare import compare
 from toolparity.reports.files import STDIN, load
 from toolparity.reports.results import Report, Run, merge
-from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
 from ..errors import ReportNotWritten
-from . import screen
+from . import console
 from .options import Output
 
 _STDOUT = "-"
@@ -71,7 +70,7 @@ def others(old: Sequence[Path], earlier: Sequence[Path]) -> tuple[Run | None, li
 
 def show(made: Report) -> None:
     """Print the report for the terminal."""
-    click.echo(render(sections(made), width=screen.width(), colour=screen.use_colour()), nl=False)
+    console.show(sections(made))
 
 
 def taken(told: Mapping[str, Path]) -> bool:
