@@ -93,7 +93,7 @@ def test_what_does_not_say_where_it_comes_from_is_unknown_and_a_fault(mixed: Pat
 def test_nothing_that_fits_is_nothing_run(tmp_path: Path, command: str) -> None:
     result = run(command, library=tmp_path)
     assert (result.exit_code, result.stdout) == (5, "")
-    assert "no cassette is in" in result.stderr
+    assert "the library has no cassettes" in result.stderr
 
 
 def test_the_library_may_come_from_the_environment(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_library_that_is_well_passes(mixed: Path) -> None:
     result = run("verify", library=mixed)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.endswith("3 of 3 cassettes are well: 1 live, 1 emulated, 1 imported\n")
+    assert result.stdout.endswith("3 of 3 cassettes passed: 1 live, 1 emulated, 1 imported\n")
     assert "scenario: imported, of no scenario  1 cassettes" in result.stdout
 
 
@@ -233,7 +233,7 @@ def test_showing_as_json_has_the_responses_whole(mixed: Path) -> None:
     assert [ref["name"] for ref in one["selection"]["kept"]] == ["get_weather"]
 
 
-@pytest.mark.parametrize(("name", "said"), [("zzz", "no cassette is called 'zzz'"), ("openai", "3 cassettes fit")])
+@pytest.mark.parametrize(("name", "said"), [("zzz", "no cassette is called 'zzz'"), ("openai", "matches 3 cassettes")])
 def test_only_one_cassette_can_be_shown(mixed: Path, name: str, said: str) -> None:
     result = run("show", name, library=mixed)
     assert result.exit_code == 2
@@ -258,7 +258,7 @@ def test_only_live_cassettes_age(mixed: Path) -> None:
     assert result.exit_code == 0
     lines = result.stderr.splitlines()
     assert lines == [
-        "1 live, 1 emulated, 1 imported; only the live ones age",
+        "1 live, 1 emulated, 1 imported; limits apply to live ones only",
         "openai/openai.chat/text-only.yaml: live, 40 days old: old",
     ]
     rows = [line.split()[0] for line in result.stdout.splitlines() if ".yaml" in line]
@@ -270,7 +270,7 @@ def test_too_old_fails(mixed: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.endswith("text-only.yaml: live, 40 days old: too old\n")
     assert run("age", "--fail", "40", library=mixed).exit_code == 0
-    assert run("age", "single", "--fail", "0", library=mixed).stderr == "1 emulated; none is live, so none is too old\n"
+    assert run("age", "single", "--fail", "0", library=mixed).stderr == "1 emulated; none is live, so no limit applies\n"
 
 
 # orphans
@@ -296,7 +296,7 @@ def test_a_library_that_has_all_has_no_orphans(tmp_path: Path, monkeypatch: pyte
         for stream in (False, True):
             made(tmp_path, surface=surface.name, provider=surface.provider, wire=surface.wire, stream=stream)
     result = run("orphans", library=tmp_path)
-    assert (result.exit_code, result.stdout) == (0, "0 cassettes without a scenario, 0 recordings lacking\n")
+    assert (result.exit_code, result.stdout) == (0, "0 cassettes without a scenario, 0 missing recordings\n")
 
 
 # import
@@ -321,7 +321,7 @@ def test_taking_in_nothing_is_nothing_run(tmp_path: Path) -> None:
     source.write_text(yaml.safe_dump({"interactions": [recorded("{}", url=url)]}), "utf-8")
     result = run("import", source, "--into", tmp_path / "into")
     assert result.exit_code == 5
-    assert "nothing was taken in" in result.stderr
+    assert "nothing was imported" in result.stderr
 
 
 # All of them

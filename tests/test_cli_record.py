@@ -127,7 +127,7 @@ def test_a_recording_that_fails_is_told_and_the_old_file_stands(
     assert result.exit_code == 4
     assert "single-call on xai.chat, plain: failed: round 2: ConnectionResetError: the line went dead" in result.stderr
     assert "text-only on xai.chat, plain: same" in result.stderr
-    assert "Not recorded; what stood there before still stands" in result.stdout
+    assert "Not recorded; the old files are unchanged" in result.stdout
     (name,) = [name for name in before if "single-call" in name]
     assert (tmp_path / name).read_bytes() == before[name]
 
@@ -174,9 +174,9 @@ def test_all_missing_keys_are_said_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["singel-call"], "no scenario is called 'singel-call'; did you mean single-call?"),
-        (["--provider", "nobody"], "no provider is called 'nobody'; there are anthropic, openai, xai"),
-        (["--wire", "smoke"], "no wire is called 'smoke'; there are"),
+        (["singel-call"], "unknown scenario: 'singel-call'; did you mean single-call?"),
+        (["--provider", "nobody"], "unknown provider: 'nobody'; known: anthropic, openai, xai"),
+        (["--wire", "smoke"], "unknown wire: 'smoke'; known:"),
         (["--live", "--emulate"], "No such option"),
     ],
     ids=["scenario", "provider", "wire", "option"],

@@ -27,10 +27,10 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         if value in ALL_CODES or value in SEVERITIES:
             return value
         known = [*SEVERITIES, *ALL_CODES]
-        raise click.BadParameter(unknown("severity or finding", value, known), ctx, param)
+        raise click.BadParameter(unknown("severity or finding code", value, known), ctx, param)
 
 
-@click.command(name="audit", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="audit", epilog=exits.EPILOG)
 @options.paths
 @options.policy
 @options.limit
@@ -39,15 +39,15 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     "--fail-on",
     type=FailOn(),
     multiple=True,
-    help="Exit with 1 where this was found, or anything as grave. Repeatable.",
+    help="Exit with 1 on this finding, or on any finding of this severity or a higher one. Repeatable.",
 )
-@click.option("--json", "as_data", is_flag=True, help="The figures as one JSON object.")
+@click.option("--json", "as_data", is_flag=True, help="Print the counts as one JSON object.")
 @click.option(
     "--html",
     "page",
     type=options.Output(),
     metavar="FILE",
-    help="Write the figures as one page, for a browser; - is standard output.",
+    help="Write the counts as an HTML page; - is standard output.",
 )
 @options.jobs
 @click.pass_context
@@ -63,24 +63,25 @@ def command(
     page: Path | None,
     jobs: int | None,
 ) -> None:
-    """Count what each policy would do to traffic: keep, drop, reject; and all that is odd about it.
+    """Count what each policy would do to recorded traffic: keep, drop or reject its calls.
 
-    For each wire: exchanges, client calls, responses with parallel calls, server calls, what the policies first, all
-    and batch would keep and drop, which calls cannot run and why, the findings by code, and the worst places. PATH is
-    what `toolparity normalize` reads: directories are walked, - is standard input. What cannot be read is one line on
-    stderr, and the rest goes on. The memory needed does not grow with the input.
+    For each wire the audit shows exchanges, client calls, responses with parallel calls, server calls, the calls that
+    the policies first, all and batch would keep and drop, the calls that cannot run and why, the findings by code, and
+    the exchanges with the most severe findings. PATH is anything that `toolparity normalize` reads: a file, a
+    directory, or - for standard input. Input that cannot be read is reported in one line on stderr, and the audit
+    continues. Memory use does not grow with the input.
 
-    --policy does not change the table, which shows all policies; it says whose dropped calls count as findings.
+    The table always shows all policies. --policy selects the one whose dropped calls count as findings.
 
     \b
     Examples:
       toolparity audit "$(toolparity cassettes path)"
       toolparity audit --html audit.html recordings/
       toolparity audit --policy first --fail-on dropped-call recordings/
-      toolparity audit --fail-on error --json - < answer.json
+      toolparity audit --fail-on error --json - < response.json
     """
     if as_data and rendering.is_stdout(page):
-        raise click.UsageError("--json and --html - both go to standard output")
+        raise click.UsageError("--json and --html - both write to standard output")
     with ProgressBar(disk_size(paths), "auditing") as progress, Problems(progress.note) as problems:
         audit = audit_paths(
             paths,
@@ -110,4 +111,4 @@ def _conclude(audit: Audit, hits: list[str]) -> None:
     for name in hits:
         click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
     if not audit.audited:
-        click.echo("nothing was audited: no exchange of a known wire was found", err=True)
+        click.echo("nothing was audited: the input has no exchange of a known wire", err=True)

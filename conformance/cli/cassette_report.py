@@ -76,10 +76,10 @@ def verified(verdicts: list[Verified]) -> list[Section]:
     problems = [(StyledText(str(problem), "bad"), "") for one in verdicts for problem in one.problems]
     open_ = Counter(f"{step}: {why}" for one in verdicts if not one.problems for step, why in one.open.items())
     well = sum(not one.problems for one in verdicts)
-    headline = f"{well:,} of {len(verdicts):,} cassettes are well: {by_origin(one.origin for one in verdicts)}"
+    headline = f"{well:,} of {len(verdicts):,} cassettes passed: {by_origin(one.origin for one in verdicts)}"
     return [
         Table("", ["origin", "cassette", *(step.name for step in STEPS)], rows, 2),
-        Lines("What is wrong", problems),
+        Lines("Problems", problems),
         Lines(
             "Not judged", [(StyledText(what, "dim"), f"{count:,} cassettes") for what, count in sorted(open_.items())]
         ),
@@ -209,9 +209,9 @@ def orphaned(strays: list[Stray], lacking: list[Lacking]) -> list[Section]:
     return [
         Table(
             "Cassettes without a scenario",
-            ["origin", "cassette", "why"],
+            ["origin", "cassette", "reason"],
             [[origin(s.origin), s.place.shown, s.why] for s in strays],
             3,
         ),
-        Table("Scenarios without a cassette", ["scenario", "surface", "answers", "would stand at"], rows, 4),
+        Table("Scenarios without a cassette", ["scenario", "surface", "answers", "expected path"], rows, 4),
     ]

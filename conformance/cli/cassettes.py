@@ -30,25 +30,26 @@ from .names import Group, Named, nearest
 
 #: Up to this many cassettes are verified in this process.
 _FEW = 16
-_EPILOG = f"Exit codes: {exits.TABLE}"
+_EPILOG = exits.EPILOG
 
 _library = click.option(
     "--library",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar="TOOLPARITY_CASSETTES",
     default=files.RECORDED,
-    help="Another library than the shipped one (also TOOLPARITY_CASSETTES).",
+    help="The library to use instead of the shipped one (also TOOLPARITY_CASSETTES).",
 )
 _patterns = click.argument("patterns", nargs=-1, metavar="[CASSETTE]...")
-_json = click.option("--json", "as_data", is_flag=True, help="As JSON.")
+_json = click.option("--json", "as_data", is_flag=True, help="Print the result as JSON.")
 
 
 @click.group(cls=Group, name="cassettes", context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
 def command() -> None:
-    """Look into a library of cassettes, and hold it against what it says of itself.
+    """Inspect a library of cassettes, and verify it against its provenance.
 
-    A cassette is live (a provider answered), emulated (our own servers did) or imported (another project recorded it);
-    every command says which. CASSETTE is a path below the library, a part of one, or a pattern (* is a wildcard).
+    The origin of a cassette is live (recorded from a provider), emulated (recorded from an emulated provider) or
+    imported (recorded by another project); every command shows it. CASSETTE is a path below the library, a part of one,
+    or a pattern (* is a wildcard).
 
     \b
     Examples:
@@ -81,26 +82,26 @@ def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path
 @options.jobs
 @_json
 @click.option(
-    "--live", is_flag=True, help="Ask the real provider again, and show what has drifted; costs what it charges."
+    "--live", is_flag=True, help="Repeat the requests with the real provider, and show changes; the provider charges."
 )
 @click.pass_context
 def verify_command(
     ctx: click.Context, *, patterns: tuple[str, ...], library: Path, jobs: int | None, as_data: bool, live: bool
 ) -> None:
-    """Verify cassettes, each step by step: what CI runs. Exits with 1 where anything is wrong.
+    """Verify cassettes step by step, as in CI. Exits with 1 if a step fails.
 
     \b
-    readable    plain YAML of a cassette, inside the library, within the caps
-    provenance  complete: origin, date, who, with what, which scenario
-    place       it stands where its provenance says
-    digest      the interactions and the provenance are those that were recorded
-    origin      nothing that our emulated servers said passes for anybody else's, nor the reverse
+    readable    the file is plain YAML, inside the library, within the size limits
+    provenance  origin, date, author, tools and scenario are stated
+    place       the path matches the provenance
+    digest      the interactions and the provenance are unchanged since the recording
+    origin      emulated responses are marked as emulated, and no others are
     scrubbed    scrubbing again changes nothing, and the scanner finds no secret
-    scenario    its scenario is known and has not changed since
-    decodes     the normalizer reads it, and nothing is broken that the scenario does not break
-    replays     through the official SDK with the network cut, every interaction played
+    scenario    the scenario exists and is unchanged since the recording
+    decodes     the normalizer reads it, with no errors except those that the scenario causes
+    replays     the official SDK plays every interaction without a network
 
-    No file is changed. An imported cassette is of no scenario: it is not replayed, and that is said.
+    No file is changed. An imported cassette has no scenario: it is not replayed, and the result says so.
     """
     places = _chosen(ctx, patterns, library)
     if live:
@@ -134,7 +135,7 @@ def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
 @options.limit
 @_json
 def show_command(*, cassette: str, library: Path, policy: Policy, limit: int | None, as_data: bool) -> None:
-    """Show one cassette: where it comes from, what was asked and said, and what a policy makes of it."""
+    """Show one cassette: its provenance, requests, responses, and the selection under a policy."""
     place = _one(cassette, library)
     loaded = files.load(place.path)
     answers = []
@@ -152,7 +153,7 @@ def show_command(*, cassette: str, library: Path, policy: Policy, limit: int | N
 @_library
 @click.pass_context
 def path_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path) -> None:
-    """Print where the library is, or where cassettes of it are, a path a line: for other commands and programs."""
+    """Print the path of the library or of cassettes, one per line, for other commands and programs."""
     for path in [place.path for place in _chosen(ctx, patterns, library)] if patterns else [library]:
         click.echo(str(path))
 
@@ -166,19 +167,19 @@ def path_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path
     type=Named("level", ["shape", "values", "words"]),
     default="words",
     show_default=True,
-    help="Exit with 1 where this changed, or a level before it.",
+    help="Exit with 1 if this level or one before it changed.",
 )
 @_json
 @click.pass_context
 def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_on: str, as_data: bool) -> None:
-    """Show what changed from OLD to NEW by meaning, at three levels. Exits with 1 where anything did, see --fail-on.
+    """Show semantic changes from OLD to NEW at three levels. Exits with 1 if there are any, see --fail-on.
 
     \b
-    shape    fields and their types, calls by name, stops, which token figures there are
-    values   models, parameters, arguments of calls, results, token figures
-    words    texts of requests and answers
+    shape    fields and their types, calls by name, stop reasons, which token counts are present
+    values   models, parameters, arguments of calls, results, token counts
+    words    texts of requests and responses
 
-    Ids, times, signatures and encrypted contents differ between any two recordings, and are not compared.
+    Ids, times, signatures and encrypted content differ in every recording and are not compared.
     """
     from toolparity.cassettes.recorder import diff
 
@@ -208,15 +209,15 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
 @command.command(name="age", epilog=_EPILOG)
 @_patterns
 @_library
-@click.option("--warn", type=click.IntRange(min=0), metavar="DAYS", help="Warn of live cassettes older than this.")
-@click.option("--fail", type=click.IntRange(min=0), metavar="DAYS", help="Exit with 1 where a live one is older.")
+@click.option("--warn", type=click.IntRange(min=0), metavar="DAYS", help="Warn about live cassettes that are older.")
+@click.option("--fail", type=click.IntRange(min=0), metavar="DAYS", help="Exit with 1 if a live cassette is older.")
 @click.pass_context
 def age_command(
     ctx: click.Context, *, patterns: tuple[str, ...], library: Path, warn: int | None, fail: int | None
 ) -> None:
-    """Show how old cassettes are, the oldest first. Nothing is ever recorded again by itself.
+    """Show the age of cassettes, the oldest first. Old cassettes are not recorded again automatically.
 
-    Only live cassettes age: an emulated one shows our servers, an imported one what somebody saw once.
+    Limits apply to live cassettes only, because emulated and imported ones do not show a provider's current behaviour.
     """
     found = list(inventory.known(_chosen(ctx, patterns, library)))
     aged = inventory.oldest_first(found, datetime.now(UTC).date())
@@ -230,8 +231,11 @@ def age_command(
     code = exits.decide(ctx, exits.code(failed="fail" in over.values(), faults=_say_errors(found), ran=len(found)))
     console.show(report.aged(aged, over))
     live = sum(one.origin == "live" for one, _ in aged)
-    told = report.by_origin(one.origin for one, _ in aged)
-    click.echo(f"{told}; only the live ones age" if live else f"{told}; none is live, so none is too old", err=True)
+    counts = report.by_origin(one.origin for one, _ in aged)
+    click.echo(
+        f"{counts}; limits apply to live ones only" if live else f"{counts}; none is live, so no limit applies",
+        err=True,
+    )
     for index, word in over.items():
         one, days = aged[index]
         click.echo(f"{one.place.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True)
@@ -243,7 +247,7 @@ def age_command(
 @_json
 @click.pass_context
 def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None:
-    """Find cassettes without a scenario, and scenarios without a cassette on a surface that can play them."""
+    """Find cassettes without a scenario, and scenarios without a cassette on a surface that supports them."""
     found = list(inventory.known(files.find(library)))
     strays = list(inventory.strays(found))
     lacking = list(inventory.lacking(library))
@@ -256,21 +260,21 @@ def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None
         click.echo(json_codec.encode(data))
     else:
         console.show(report.orphaned(strays, lacking))
-        click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} recordings lacking")
+        click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} missing recordings")
     ctx.exit(code)
 
 
 @command.command(name="import", epilog=_EPILOG)
 @options.paths
-@click.option("--into", type=options.Output(folder=True), required=True, help="The library to put it in.")
-@click.option("--note", help="Kept in the cassettes as given: whose work it is, under which licence.")
-@click.option("--force", is_flag=True, help="Replace cassettes that are there already.")
+@click.option("--into", type=options.Output(folder=True), required=True, help="The library to write to.")
+@click.option("--note", help="Text for the provenance, such as the author and the licence.")
+@click.option("--force", is_flag=True, help="Replace existing cassettes.")
 @click.pass_context
 def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, note: str | None, force: bool) -> None:
-    """Take in other projects' recordings: cassettes of vcrpy and its kin, HAR files.
+    """Import recordings of other projects: cassettes of vcrpy and similar tools, and HAR files.
 
-    Each file gives a cassette for every provider and wire in it, of origin "imported". Of headers only the content
-    type is kept; the rest is scrubbed, and what the scanner still refuses is not written.
+    Each file becomes one cassette for every provider and wire in it, with origin "imported". Only the content type of
+    the headers is kept. The rest is scrubbed, and a cassette that the scanner still refuses is not written.
     """
     written = faults = 0
     for one in importer.take_in(list(paths), into, note=note, force=force):
@@ -282,7 +286,7 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
         place = os.path.relpath(one.path, into)
         click.echo(f"{one.told.origin}  {Path(place).as_posix()}  {one.interactions:,} interactions of {one.source}")
     if not written and not faults:
-        click.echo("nothing was taken in: no exchange of a known wire was found", err=True)
+        click.echo("nothing was imported: the input has no exchange of a known wire", err=True)
     ctx.exit(exits.code(faults=faults, ran=written))
 
 
@@ -290,7 +294,7 @@ def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> lis
     """Return the cassettes that match a pattern. Raises click.BadParameter for a pattern that matches none."""
     places = files.find(library)
     if not places:
-        click.echo(f"no cassette is in {library}", err=True)
+        click.echo(f"the library has no cassettes: {library}", err=True)
         ctx.exit(exits.NOTHING_RAN)
     for pattern in patterns:
         if not any(_fits(place, pattern) for place in places):
@@ -314,8 +318,8 @@ def _one(name: str, library: Path) -> Place:
         return fitting[0]
     if not fitting:
         raise _unknown(name, places)
-    told = ", ".join(place.shown for place in fitting[:5]) + (", …" if len(fitting) > 5 else "")
-    raise click.BadParameter(f"{name}: {len(fitting)} cassettes fit ({told})", param_hint="CASSETTE")
+    names = ", ".join(place.shown for place in fitting[:5]) + (", …" if len(fitting) > 5 else "")
+    raise click.BadParameter(f"{name} matches {len(fitting)} cassettes: {names}", param_hint="CASSETTE")
 
 
 def _unknown(name: str, places: list[Place]) -> click.BadParameter:
@@ -340,7 +344,7 @@ def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
             row["origin"] = told.origin
             script = scripts().get(told.scenario or "")
             if script is None or told.surface is None:
-                raise UnreadableCassette("no scenario is known that could be asked again")
+                raise UnreadableCassette("it has no scenario whose requests can be repeated")
             at = surface(told.surface)
             row["drifted"] = [str(one) for one in record.drift(place.path, script, at, record.live(at))]
         except ToolparityError as error:

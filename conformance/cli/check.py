@@ -28,7 +28,7 @@ _PROVIDERS = list(dict.fromkeys(surface.provider for surface in SURFACES.values(
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(name="check", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="check", epilog=exits.EPILOG)
 @click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
 @click.option(
     "--scenario", "scenarios", multiple=True, metavar="PATTERN", help="Only these scenarios (* is a wildcard)."
@@ -42,15 +42,15 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--mode", "modes", multiple=True, type=Named("mode", ["plain", "stream"]), help="Only plain, or streamed."
 )
-@click.option("--baseline", "file", type=_FILE, metavar="FILE", help="The file of expected failures.")
-@click.option("--no-baseline", is_flag=True, help="Expect no failures, not even those that are shipped.")
-@click.option("--update-baseline", is_flag=True, help="Write the failures of this run as the expected ones.")
-@click.option("--unreleased", is_flag=True, help="Fail also for what is not required before the next release.")
+@click.option("--baseline", "file", type=_FILE, metavar="FILE", help="The baseline: a file of expected failures.")
+@click.option("--no-baseline", is_flag=True, help="Expect no failures; ignore the shipped baselines.")
+@click.option("--update-baseline", is_flag=True, help="Write the failures of this run to the baseline.")
+@click.option("--unreleased", is_flag=True, help="Also fail for checks that are not required until the next release.")
 @rendering.options
-@click.option("--once", is_flag=True, help="Ask each question once: does not find subjects that are unstable.")
+@click.option("--once", is_flag=True, help="Read each response once. Unstable subjects are not detected.")
 @options.jobs
 @click.option(
-    "--kill", "kills", is_flag=True, help="Put the known-bad subjects to the suite: each must be failed by its law."
+    "--kill", "kills", is_flag=True, help="Run the known-bad subjects against the suite: every one must fail its law."
 )
 @click.pass_context
 def command(
@@ -73,13 +73,12 @@ def command(
     kills: bool,
     old: tuple[Path, ...],
     earlier: tuple[Path, ...],
-    **given: Any,
+    **formats: Any,
 ) -> None:
-    """Put subjects to every scenario, on every wire, plain and streamed, under every policy.
+    """Run subjects against every scenario, on every wire, plain and streamed, under every policy.
 
-    SUBJECT is a shipped one, an entry point of the group toolparity.subjects, my.module:Subject, or
-    exec:COMMAND. Without one it is this project's own normalizer. Nothing is sent anywhere: the traffic comes from
-    the cassettes.
+    SUBJECT is a shipped subject, an entry point of the group toolparity.subjects, my.module:Subject, or exec:COMMAND.
+    The default is this project's own normalizer. No network is used: the traffic comes from the cassettes.
 
     \b
     Examples:
@@ -89,35 +88,35 @@ def command(
       toolparity check --json run.json --html page.html --compare main.json
       toolparity check --kill
     """
-    choice = CaseFilter(scenarios, providers, wires, policies, modes, surfaces)
+    case_filter = CaseFilter(scenarios, providers, wires, policies, modes, surfaces)
     must_fit("scenario", scenarios, known_scenarios(), "--scenario")
     if no_baseline and (file is not None or update_baseline):
-        raise click.UsageError("--no-baseline goes with neither --baseline nor --update-baseline")
+        raise click.UsageError("--no-baseline cannot be combined with --baseline or --update-baseline")
     if kills and (subjects or file or no_baseline or update_baseline or old or earlier):
-        raise click.UsageError("--kill is of the known-bad subjects alone: without SUBJECT, baseline and other runs")
+        raise click.UsageError("--kill runs the known-bad subjects only: omit SUBJECT, baseline options and other runs")
     must_fit("subject", [name for name in subjects if ":" not in name], known_names(), "SUBJECT")
-    told, others = rendering.files(given), rendering.others(old, earlier)
-    if not any(choice.cases()):
-        click.echo("nothing ran: no case fits all of these filters together", err=True)
+    outputs, others = rendering.outputs(formats), rendering.others(old, earlier)
+    if not any(case_filter.cases()):
+        click.echo("nothing ran: no case matches all filters", err=True)
         ctx.exit(exits.NOTHING_RAN)
     if kills:
-        _kill(ctx, choice, jobs or 0, told)
+        _kill(ctx, case_filter, jobs or 0, outputs)
         return
     names = subjects or ("normalizer",)
     if update_baseline and file is None and (own := [name for name in names if not shipped(name)]):
-        raise click.UsageError(f"--update-baseline of {', '.join(own)}: say where, with --baseline FILE")
+        raise click.UsageError(f"--update-baseline needs --baseline FILE for {', '.join(own)}")
     if update_baseline and file is not None and len(names) > 1:
-        raise click.UsageError("a baseline is of one subject: --update-baseline with --baseline takes one at a time")
+        raise click.UsageError("--update-baseline with --baseline accepts only one subject")
     if update_baseline:
         for path in [file] if file is not None else [baseline.SHIPPED / f"{name}.yaml" for name in names]:
             folder = not path.parent.exists()  # it will be created
             options.must_be_writable(path.parent if folder else path, folder=folder)
-    begun = update_baseline and file is not None and not file.exists()
-    with ProgressBar(sum(1 for _ in choice.cases()) * len(names), "checking") as progress:
+    new_file = update_baseline and file is not None and not file.exists()
+    with ProgressBar(sum(1 for _ in case_filter.cases()) * len(names), "checking") as progress:
         run = suite.run(
             names,
-            choice,
-            expected=suite.expected_failures(file, none=no_baseline or begun),
+            case_filter,
+            expected=suite.expected_failures(file, none=no_baseline or new_file),
             unreleased=unreleased,
             twice=not once,
             jobs=jobs or 0,
@@ -125,31 +124,31 @@ def command(
         )
     if update_baseline:
         _update(run, file)
-    made = Report(run, *others)
+    report = Report(run, *others)
     if update_baseline:
         code = exits.ALL_WELL if run.results else exits.NOTHING_RAN
     else:
-        code = exits.FAILED if rendering.regressed(made) else _code(run)
+        code = exits.FAILED if rendering.regressed(report) else _code(run)
     exits.decide(ctx, code)
-    _tell(made, told)
+    _print_and_write(report, outputs)
     if code == exits.NOTHING_RAN:
-        click.echo("nothing ran: the subjects read none of these cases", err=True)
+        click.echo("nothing ran: the subjects support none of these cases", err=True)
     ctx.exit(code)
 
 
 def _update(run: results.Run, file: Path | None) -> None:
     for tested in run.subjects:
         path = file or baseline.SHIPPED / f"{tested.name}.yaml"
-        mine = [result for result in run.results if result.subject == tested.name]
-        baseline.write(path, baseline.updated_entries(mine, baseline.read(path)))
+        own = [result for result in run.results if result.subject == tested.name]
+        baseline.write(path, baseline.updated_entries(own, baseline.read(path)))
         click.echo(f"written: {path}", err=True)
 
 
-def _tell(made: Report, told: dict[str, Path]) -> None:
+def _print_and_write(report: Report, outputs: dict[str, Path]) -> None:
     """Print first: the report is shown even if a file cannot be written."""
-    if not rendering.taken(told):
-        rendering.show(made)
-    rendering.write(made, told)
+    if not rendering.writes_stdout(outputs):
+        rendering.show(report)
+    rendering.write(report, outputs)
 
 
 def _code(run: results.Run) -> int:
@@ -162,9 +161,11 @@ def _code(run: results.Run) -> int:
     return exits.ALL_WELL if run.count(*results.KEPT, *results.BROKEN) else exits.NOTHING_RAN
 
 
-def _kill(ctx: click.Context, choice: CaseFilter, jobs: int, told: dict[str, Path]) -> None:
+def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, outputs: dict[str, Path]) -> None:
     with ProgressBar(len(known_bad()), "killing") as progress:
-        made = Report(kill.run(choice, jobs=jobs, on_progress=progress.advance))
-    code = exits.decide(ctx, exits.FAILED if surviving_mutants(made.run) or unneeded_laws(made.run) else exits.ALL_WELL)
-    _tell(made, told)
+        report = Report(kill.run(case_filter, jobs=jobs, on_progress=progress.advance))
+    code = exits.decide(
+        ctx, exits.FAILED if surviving_mutants(report.run) or unneeded_laws(report.run) else exits.ALL_WELL
+    )
+    _print_and_write(report, outputs)
     ctx.exit(code)

@@ -61,7 +61,7 @@ class ProgressBar:
             from rich.console import Console
             from rich.progress import Progress
 
-            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar = Progress(console=Console(stderr=True), transient=True, redirect_stdout=False)
             self._bar.add_task(self._label, total=self._length)
             self._bar.start()
         if self._bar is not None:

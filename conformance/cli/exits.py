@@ -1,8 +1,17 @@
-"""The exit codes of all commands, and the choice of the code of a run."""
+"""Exit codes, and errors of commands as one line on standard error: never a traceback."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+
 import click
+
+from toolparity.normalizer.errors import ToolparityError
 
 ALL_WELL = 0
 FAILED = 1  # a verdict or a finding that the caller asked to fail on
@@ -12,22 +21,20 @@ FAULT = 4  # of the suite or its input, or an output that cannot be written
 NOTHING_RAN = 5
 INTERRUPTED = 130
 
-TABLE = """\
-0 all well · 1 checks failed · 2 usage · 3 a stale baseline · 4 input that cannot be read, output that cannot be
-written, or a fault of toolparity · 5 nothing ran · 130 interrupted. Where the reader of standard output leaves
-(`| head`), the output ends quietly; the code is that of the finished run, or 0."""
+EPILOG = """\
+Exit codes: 0 success · 1 a check failed · 2 usage error · 3 stale baseline · 4 input that cannot be read, output that
+cannot be written, or an internal error · 5 nothing ran · 130 interrupted. If the reader of standard output closes it
+(`| head`), the command ends silently, with the code of the finished run or 0."""
 _DECIDED = "toolparity.exit_code"
+
+#: Top-level module -> the extra that installs it, if it is not "conformance".
+_EXTRAS = {"alembic": "log", "jsonschema": "turns", "psycopg": "postgres", "sqlalchemy": "log"}
 
 
 def decide(ctx: click.Context, code: int) -> int:
     """Store the exit code of a finished run before its output is written, so that a closed pipe does not change it."""
     ctx.meta[_DECIDED] = code
     return code
-
-
-def decided(ctx: click.Context | None) -> int:
-    """Return the stored exit code of a command whose output ended early; 0 if none is stored."""
-    return ALL_WELL if ctx is None else ctx.meta.get(_DECIDED, ALL_WELL)
 
 
 def code(*, failed: bool = False, faults: int = 0, ran: int) -> int:
@@ -37,3 +44,92 @@ def code(*, failed: bool = False, faults: int = 0, ran: int) -> int:
     if faults:
         return FAULT
     return ALL_WELL if ran else NOTHING_RAN
+
+
+@contextlib.contextmanager
+def from_errors(ctx: click.Context | None) -> Iterator[None]:
+    """Print errors and raise click's Exit with the matching code. Standard output is flushed first."""
+    try:
+        try:
+            yield
+        except click.exceptions.Exit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader closed the pipe (`| head`)
+        _discard_stdout()
+        raise click.exceptions.Exit(ALL_WELL if ctx is None else ctx.meta.get(_DECIDED, ALL_WELL)) from None
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except ToolparityError as error:
+        _say(f"toolparity: {error}")
+        raise click.exceptions.Exit(FAULT) from None
+    except ModuleNotFoundError as error:
+        _say(f"toolparity: {missing_extra(error)}")
+        raise click.exceptions.Exit(USAGE) from None
+    except OSError as error:
+        _discard_stdout()
+        where = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        _say(f"toolparity: {where}{error.strerror or error}")
+        raise click.exceptions.Exit(FAULT) from None
+
+
+def replace_closed_streams() -> None:
+    """Replace streams whose file descriptor is closed (`>&-`).
+
+    Writing to standard output then raises OSError like any other output error; standard error discards what is written.
+    """
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStdout()))
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+
+
+class _ClosedStdout(io.RawIOBase):
+    """Standard output that was closed before the program started."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
+def _discard_stdout() -> None:
+    """Redirect standard output to null, because otherwise the interpreter reports the unwritten buffer at exit."""
+    try:
+        descriptor = sys.stdout.fileno()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    except (OSError, ValueError):
+        sys.stdout = io.StringIO()
+
+
+def missing_extra(error: ModuleNotFoundError) -> str:
+    """Return what to install for a missing module. Re-raises the error if the module belongs to toolparity."""
+    module = (error.name or "").partition(".")[0]
+    if module in ("", "toolparity"):
+        raise error
+    extra = _EXTRAS.get(module, "conformance")
+    return f"{module} is not installed; install it with: pip install 'toolparity[{extra}]'"
+
+
+def unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
+    """Return a command that ends with exit code 2 and says what to install, whatever its arguments are."""
+    reason = missing_extra(error)
+
+    def refuse() -> None:
+        raise click.UsageError(f"{name} cannot run: {reason}")
+
+    return click.Command(
+        name,
+        callback=refuse,
+        help=f"Not available: {reason}",
+        short_help="(not available: needs an extra, see its --help)",
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )

@@ -25,10 +25,10 @@ def nearest(name: str, known: Collection[str]) -> list[str]:
 def unknown(what: str, name: str, known: Collection[str]) -> str:
     """Return the error message for an unknown name."""
     near = nearest(name, known)
-    there = f"there are {shorten(', '.join(known), _LISTED, placeholder=' …')}"
+    there = f"known: {shorten(', '.join(known), _LISTED, placeholder=' …')}"
     if near:
         there = f"did you mean {' or '.join(near)}?"
-    return f"no {what} is called {name!r}; {there}"
+    return f"unknown {what}: {name!r}; {there}"
 
 
 def must_fit(what: str, patterns: Iterable[str], known: Collection[str], option: str | None = None) -> None:

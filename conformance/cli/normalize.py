@@ -15,31 +15,31 @@ from . import exits, options
 from .console import Problems
 
 
-@click.command(name="normalize", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="normalize", epilog=exits.EPILOG)
 @options.paths
 @options.policy
 @options.limit
 @options.wire
-@click.option("--raw", is_flag=True, help="Add what stood in the file: request, status, body or frames, under “raw”.")
+@click.option("--raw", is_flag=True, help="Add the recorded request, status, and body or frames, as the member raw.")
 @click.pass_context
 def command(
     ctx: click.Context, *, paths: tuple[str, ...], policy: Policy, limit: int | None, wire: Wire | None, raw: bool
 ) -> None:
-    """Write the canonical form of traffic, one JSON line an exchange.
+    """Write the canonical form of recorded traffic, one JSON line per exchange.
 
     PATH is a recording (.jsonl), rows of requests with their responses, a cassette of vcrpy, VCR for Ruby or
     pydantic-ai's xAI recorder (.yaml, .yml, .json), a HAR file, bodies or streams (.json, .jsonl, .sse, .txt), a
-    directory of these, or - for one of these on standard input. Each may be compressed (.gz, .zst, .bz2, .xz).
+    directory of these, or - for standard input. Each file may be compressed (.gz, .zst, .bz2, .xz).
 
-    Each line has: source, id, provider, wire, stream, response (null where nothing could be decoded: findings say
-    why), selection (what the policy keeps, drops and rejects) and findings. What cannot be read at all is one line on
-    stderr, and the rest goes on.
+    Each line has the members source, id, provider, wire, stream, response, selection (the calls that the policy keeps,
+    drops and rejects) and findings. If a response cannot be decoded, response is null, and the findings state the
+    reason. Input that cannot be read is reported in one line on stderr, and the command continues.
 
     \b
     Examples:
       toolparity normalize "$(toolparity cassettes path)" > canonical.jsonl
-      toolparity normalize --policy batch --limit 4 answer.json
-      toolparity normalize - < answer.json | jq .response.choices
+      toolparity normalize --policy batch --limit 4 response.json
+      toolparity normalize - < response.json | jq .response.choices
       toolparity normalize recordings/ | jq -r '.response.choices[].blocks[] | select(.type=="tool_call").name'
     """
     out = sys.stdout.buffer
@@ -57,5 +57,5 @@ def command(
     faults += problems.faults
     out.flush()
     if not ran and not faults:
-        click.echo("no exchange of a known wire was found", err=True)
+        click.echo("nothing was normalized: the input has no exchange of a known wire", err=True)
     ctx.exit(exits.code(faults=faults, ran=ran))

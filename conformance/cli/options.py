@@ -46,18 +46,18 @@ _Decorator = Callable[[Any], Any]
 #: Whether a path exists is checked when it is read: a missing one does not stop the others.
 paths: _Decorator = click.argument("paths", nargs=-1, required=True, type=click.Path())
 wire: _Decorator = click.option(
-    "--wire", type=Named("wire", names()), help="The format of what does not tell it itself, such as a single body."
+    "--wire", type=Named("wire", names()), help="The wire of input that does not show it, such as a single body."
 )
 policy: _Decorator = click.option(
     "--policy",
     type=Named("policy", POLICIES),
     default="all",
     show_default=True,
-    help="Which client calls are acted on: the first that can run, all at once, or all one after the other.",
+    help="Which client calls are executed: the first that can run, all concurrently, or all in order.",
 )
 limit: _Decorator = click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help="Keep at most N calls of a response."
 )
 jobs: _Decorator = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a core]"
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of worker processes.  [default: one per core]"
 )

@@ -166,7 +166,7 @@ def behind(folder: Path = FOLDER) -> list[str]:
         ("scenario", {*scenarios()}, {one.id for one in index.scenarios}),
     )
     return [
-        f"{kind} {name} {'is missing' if name in now else 'is gone from the suite'}"
+        f"{kind} {name} {'is not published' if name in now else 'was removed from the suite'}"
         for kind, now, then in kinds
         for name in sorted(now ^ then)
     ]
@@ -178,17 +178,17 @@ def _loaded(path: Path) -> Run | None:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[SUBJECT]...")
-@click.option("--render", is_flag=True, help="Run nothing: render the results that stand there.")
+@click.option("--render", is_flag=True, help="Render the published results without a run.")
 def main(*, names: tuple[str, ...], render: bool) -> None:
-    """Put all shipped subjects and all installed libraries to the suite, and publish what was found.
+    """Run all shipped subjects and all installed libraries against the suite, and publish the results.
 
-    With SUBJECT only these are run, and what is published of the others stays.
+    With SUBJECT only these are run; the published results of the others are kept.
     """
     if names and render:
-        raise click.UsageError("--render runs nothing, and no SUBJECT")
+        raise click.UsageError("--render runs nothing: omit SUBJECT")
     old = _loaded(FOLDER / RESULTS) if names or render else None
     if render and old is None:
-        raise click.UsageError("there are no results to render")
+        raise click.UsageError("there are no published results to render")
     try:
         made = old if render and old else _measured(old, names)
         publish(made)
@@ -196,8 +196,8 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
         raise click.ClickException(str(error)) from None
     size = sum(path.stat().st_size for path in FOLDER.iterdir())
     click.echo(f"{FOLDER}: {', '.join(one.name for one in made.subjects)}; {size / 1_000_000:.1f} MB")
-    if lacking := made.environment.get(_LACKING):
-        click.echo(f"not tested: {lacking} (toolparity subjects install NAME)", err=True)
+    if missing := made.environment.get(_LACKING):
+        click.echo(f"not tested: {missing}; install them with toolparity subjects install NAME", err=True)
 
 
 def _measured(old: Run | None, names: Sequence[str]) -> Run:

@@ -54,15 +54,15 @@ class JobResult(NamedTuple):
         return "failed" if self.outcome is None else self.outcome.status
 
 
-@click.command(name="record", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="record", epilog=exits.EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
-@click.option("--provider", "providers", multiple=True, help="Only this provider. Repeatable.")
-@click.option("--wire", "wires", multiple=True, help="Only this wire. Repeatable.")
-@click.option("--model", help="Whom to ask, instead of the surface's own choice.")
-@click.option("--live/--emulated", "live", default=False, help="The real provider, or ours.  [default: emulated]")
-@click.option("--plain", "plain", is_flag=True, help="Only plain answers.")
-@click.option("--stream", "stream", is_flag=True, help="Only streamed answers.")
-@click.option("--rerecord", is_flag=True, help="Also what is recorded already, and whose scenario is still the same.")
+@click.option("--provider", "providers", multiple=True, help="Record only this provider. Repeatable.")
+@click.option("--wire", "wires", multiple=True, help="Record only this wire. Repeatable.")
+@click.option("--model", help="Model to use instead of the surface's default.")
+@click.option("--live/--emulated", "live", default=False, help="The provider to record.  [default: emulated]")
+@click.option("--plain", "plain", is_flag=True, help="Record only plain responses.")
+@click.option("--stream", "stream", is_flag=True, help="Record only streamed responses.")
+@click.option("--rerecord", is_flag=True, help="Also record scenarios that are recorded already and have not changed.")
 @click.option(
     "--into",
     type=Output(folder=True),
@@ -88,13 +88,13 @@ def command(
 ) -> None:
     """Record scenarios through the official SDKs, into one cassette each.
 
-    SCENARIO is an id or a pattern (* is a wildcard); without one, all that a surface can play are recorded, plain and
-    streamed. --emulated asks providers of our own, on loopback, and needs no key; the cassettes say so. --live asks the
-    real ones, with the key in OPENAI_API_KEY, ANTHROPIC_API_KEY or XAI_API_KEY, and costs what they charge.
+    SCENARIO is an id or a pattern (* is a wildcard). Without SCENARIO, every scenario that a surface supports is
+    recorded, plain and streamed. --emulated uses emulated providers on loopback and needs no key; the cassettes state
+    their origin. --live sends requests to the real providers, with the key in OPENAI_API_KEY, ANTHROPIC_API_KEY or
+    XAI_API_KEY; the provider charges for them.
 
-    A recording takes the place of an old one only when it is whole, scrubbed, passes the scanner and replays; otherwise
-    the old file stays, and so it does where the new one is the same. TOOLPARITY_RAN_BY says who ran it, if not the
-    user's name.
+    A recording replaces an old one only if it is complete, scrubbed, passes the scanner and replays. Otherwise, or if
+    the recordings are equal, the old file is kept. TOOLPARITY_RAN_BY overrides the user's name in the provenance.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def command(
     """
     jobs = _jobs(scenarios, providers, wires, [False, True] if plain == stream else [stream])
     if not jobs:
-        click.echo("nothing to record: no surface that was named can play a scenario that was named", err=True)
+        click.echo("nothing to record: none of these surfaces supports any of these scenarios", err=True)
         ctx.exit(exits.NOTHING_RAN)
     done: list[JobResult] = []
     with ProgressBar(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
@@ -196,7 +196,7 @@ def _sections(done: list[JobResult], into: Path) -> list[Section]:
         counts[one.status] = counts.get(one.status, 0) + 1
     statuses = [status for status in _TONES if any(status in counts for counts in rows.values())]
     table = Table(
-        "Cassettes by what became of them",
+        "Cassettes by result",
         ["surface", "answers", *statuses],
         [[*labels, *(counts.get(status, 0) for status in statuses)] for labels, counts in rows.items()],
         2,
@@ -210,9 +210,9 @@ def _sections(done: list[JobResult], into: Path) -> list[Section]:
                 shown.append((StyledText(f"and {more} more", "dim"), ""))
             sections.append(Lines(f"What changed: {one.job.name}", shown))
     failed = [(StyledText(one.job.name, "bad"), _why(one)) for one in done if one.error is not None]
-    sections.append(Lines("Not recorded; what stood there before still stands", failed))
+    sections.append(Lines("Not recorded; the old files are unchanged", failed))
     look = f"toolparity cassettes list --library {shlex.quote(str(into))}"
-    sections.append(Lines("", [(StyledText("library"), str(into.absolute())), (StyledText("to look at it"), look)]))
+    sections.append(Lines("", [(StyledText("library"), str(into.absolute())), (StyledText("inspect"), look)]))
     return sections
 
 

@@ -30,7 +30,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         type=_FILE,
         metavar="FILE",
-        help="Results of an earlier run, for the history of the page. Repeatable.",
+        help="Results of an earlier run, for the history in the HTML page. Repeatable.",
     )(command)
     command = click.option(
         "--compare",
@@ -38,7 +38,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         type=_FILE,
         metavar="OLD",
-        help="Results to compare with: tells what changed; a regression exits with 1. Repeatable: parts of one run.",
+        help="Results to compare with. A regression exits with 1. Repeatable: parts of one run.",
     )(command)
     for name, (_, what) in reversed(formats.FORMATS.items()):
         command = click.option(f"--{name}", f"{name}_file", type=Output(), metavar="FILE", help=f"Write {what}.")(
@@ -47,12 +47,12 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def files(given: dict[str, Any]) -> dict[str, Path]:
+def outputs(options: dict[str, Any]) -> dict[str, Path]:
     """Return format -> path for the options that are set. Raises click.UsageError if two go to standard output."""
-    told = {name: path for name in formats.FORMATS if (path := given.pop(f"{name}_file")) is not None}
-    if sum(map(is_stdout, told.values())) > 1:
-        raise click.UsageError("only one format can go to standard output")
-    return told
+    paths = {name: path for name in formats.FORMATS if (path := options.pop(f"{name}_file")) is not None}
+    if sum(map(is_stdout, paths.values())) > 1:
+        raise click.UsageError("only one format can be written to standard output")
+    return paths
 
 
 def read_once(*paths: Path) -> None:
@@ -68,14 +68,14 @@ def others(old: Sequence[Path], earlier: Sequence[Path]) -> tuple[Run | None, li
     return before, sorted((load(path) for path in earlier), key=lambda one: one.date)
 
 
-def show(made: Report) -> None:
+def show(report: Report) -> None:
     """Print the report for the terminal."""
-    console.show(sections(made))
+    console.show(sections(report))
 
 
-def taken(told: Mapping[str, Path]) -> bool:
+def writes_stdout(outputs: Mapping[str, Path]) -> bool:
     """Return whether a format goes to standard output, so that nothing else may be printed there."""
-    return any(map(is_stdout, told.values()))
+    return any(map(is_stdout, outputs.values()))
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -83,10 +83,10 @@ def is_stdout(path: Path | None) -> bool:
     return str(path) == _STDOUT
 
 
-def write(made: Report, told: Mapping[str, Path]) -> None:
+def write(report: Report, outputs: Mapping[str, Path]) -> None:
     """Render each format and write it to its path. Raises ReportNotWritten."""
-    for name, path in told.items():
-        put(path, formats.render(name, made))
+    for name, path in outputs.items():
+        put(path, formats.render(name, report))
 
 
 def put(path: Path, data: bytes) -> None:
@@ -101,6 +101,6 @@ def put(path: Path, data: bytes) -> None:
         raise ReportNotWritten(error.strerror or str(error), where=str(path)) from None
 
 
-def regressed(made: Report) -> bool:
+def regressed(report: Report) -> bool:
     """Return whether a comparison was requested and found a regression."""
-    return made.before is not None and bool(compare(made.before, made.run).regressions)
+    return report.before is not None and bool(compare(report.before, report.run).regressions)

@@ -14,21 +14,28 @@ from toolparity.reports.results import Report, merge
 from . import exits, rendering
 
 
-@click.command(name="report", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="report", epilog=exits.EPILOG)
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULTS...")
 @rendering.options
 @click.pass_context
 def command(
-    ctx: click.Context, /, *, results: tuple[Path, ...], old: tuple[Path, ...], earlier: tuple[Path, ...], **given: Any
+    ctx: click.Context,
+    /,
+    *,
+    results: tuple[Path, ...],
+    old: tuple[Path, ...],
+    earlier: tuple[Path, ...],
+    **files: Any,
 ) -> None:
-    """Render what `toolparity check --json` wrote. Nothing is run.
+    """Render the results that `toolparity check --json` wrote, without running anything.
 
-    Several RESULTS are told as one run, say of one subject each, or a run and the kill matrix; where two tell of the
-    same case the later file holds. Without a format the report is printed. RESULTS may be packed by gzip; - is
-    standard input, and as a FILE standard output.
+    Several RESULTS are merged into one run, for example one file per subject, or a run and the kill matrix. If two
+    files have the same case, the later file is used. Without a format option the report is printed. RESULTS may be
+    compressed with gzip; - is standard input, and as a FILE standard output.
 
-    With --compare a regression exits with 1: a law that was kept and is broken, expected or not, or a failure that
-    did not fail the run and does. New and vanished cases and changed reasons are told, and fail nothing.
+    With --compare a regression exits with 1: a law that passed and fails now, even if the failure is expected, or a
+    failure that did not fail the run and does now. New and removed cases and changed reasons are reported, but fail
+    nothing.
 
     \b
     Examples:
@@ -37,16 +44,16 @@ def command(
       toolparity report run.json --compare main.json --markdown - >> "$GITHUB_STEP_SUMMARY"
       toolparity report run.json --earlier january.json --earlier may.json --html page.html
     """
-    told = rendering.files(given)
+    outputs = rendering.outputs(files)
     rendering.read_once(*results, *old, *earlier)
-    made = Report(merge([load(path) for path in results]), *rendering.others(old, earlier))
-    ran = bool(made.run.results or made.run.kills)
-    code = exits.decide(ctx, exits.code(failed=rendering.regressed(made), ran=ran))
-    rendering.write(made, told)
-    if not told:
-        rendering.show(made)
-    elif made.before is not None:
-        click.echo(compare(made.before, made.run).sentence, err=True)
+    report = Report(merge([load(path) for path in results]), *rendering.others(old, earlier))
+    ran = bool(report.run.results or report.run.kills)
+    code = exits.decide(ctx, exits.code(failed=rendering.regressed(report), ran=ran))
+    rendering.write(report, outputs)
+    if not outputs:
+        rendering.show(report)
+    elif report.before is not None:
+        click.echo(compare(report.before, report.run).sentence, err=True)
     if not ran:
-        click.echo("there are no results in it: nothing ran", err=True)
+        click.echo("the files have no results: nothing ran", err=True)
     ctx.exit(code)

@@ -16,24 +16,26 @@ from .cassette_report import by_origin
 from .names import Named, unknown
 
 
-@click.command(name="serve", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="serve", epilog=exits.EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
 @click.option(
     "--library",
     type=click.Path(exists=True, path_type=Path),
-    help="The library to serve. Without it, the shipped one.",
+    help="The library to serve.  [default: the shipped one]",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="For HTTP.  [default: a free one]")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--grpc-port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="For gRPC.  [default: a free one]"
+    "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="HTTP port.  [default: a free port]"
+)
+@click.option(
+    "--grpc-port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="gRPC port.  [default: a free port]"
 )
 @click.option(
     "--chunking",
     type=Named("chunking", CHUNKINGS),
     default="events",
     show_default=True,
-    help="The pieces in which streams are sent: as recorded, or hostile.",
+    help="How streams are split: as recorded, or in another way that a network may produce.",
 )
 @click.option(
     "--delay",
@@ -48,7 +50,7 @@ from .names import Named, unknown
     "origins",
     multiple=True,
     metavar="ORIGIN",
-    help="Whose pages may read the answers, beside those of this machine; * allows all. Repeatable.",
+    help="Origin whose web pages may read the responses, besides pages of this machine; * allows all. Repeatable.",
 )
 def command(
     *,
@@ -61,17 +63,16 @@ def command(
     delay: float,
     origins: tuple[str, ...],
 ) -> None:
-    """Serve recorded answers as if they came from the providers, over HTTP and gRPC, until interrupted.
+    """Serve recorded responses over HTTP and gRPC like the providers do, until interrupted.
 
-    A request gets the answer to the recorded request that means the same. Under /scenario/NAME, or with the header
-    (gRPC: metadata) x-toolparity-scenario, it gets the answers of that scenario, round by round, whatever else it says:
-    the messages of the model in it count the rounds, and a request without messages is at the first one. Its body has
-    to be a JSON object, with messages that the wire can read.
+    A request gets the response to the recorded request with the same meaning. Under /scenario/NAME, or with the header
+    (gRPC: metadata) x-toolparity-scenario, it gets the responses of that scenario, round by round: the number of model
+    messages in the request is the round. The body must be a JSON object with messages that the wire can read.
 
-    The first lines of the output are the addresses: one "SURFACE<tab>BASE" each, ours first, then those of other
-    providers in the library. GET /models below a base that ends in /v1 lists the models that were asked for, and so
-    does GET /v1/models below any other. The header (gRPC: initial metadata) x-toolparity-origin of an answer says
-    whether it is live, emulated or imported, and x-toolparity-cassette where it is from.
+    The first lines of the output are the addresses, one "SURFACE<tab>BASE" each: first the shipped surfaces, then other
+    providers in the library. GET /models below a base that ends in /v1, and GET /v1/models below any other, lists the
+    recorded models. The header (gRPC: initial metadata) x-toolparity-origin of a response states whether it is live,
+    emulated or imported, and x-toolparity-cassette the cassette that contains it.
 
     \b
     Examples:
@@ -87,25 +88,26 @@ def command(
 
     names = sorted({place.name for place in find(library) if place.name is not None})
     if not names:
-        raise UnreadableSource("there is no recorded answer in the library", hint="toolparity cassettes list")
-    for one in scenarios:
-        if one not in names:
-            raise click.BadParameter(unknown("scenario in the library", one, names), param_hint="SCENARIO")
-    deck = Deck(library, scenarios)
-    if not len(deck):
-        others = ", ".join(deck.unserved)
-        raise UnreadableSource(f"no recorded answer has an address here: they are of {others}")
-    app = application(deck, chunking=chunking, delay=delay, origins=origins)
-    with serving(app, Chat(deck, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
-        for surface in deck.surfaces:
+        raise UnreadableSource("the library has no recorded response", hint="see toolparity cassettes list")
+    for scenario in scenarios:
+        if scenario not in names:
+            raise click.BadParameter(unknown("scenario in the library", scenario, names), param_hint="SCENARIO")
+    index = Deck(library, scenarios)
+    if not len(index):
+        others = ", ".join(index.unserved)
+        raise UnreadableSource(f"no recorded response can be served: the providers have no address here: {others}")
+    app = application(index, chunking=chunking, delay=delay, origins=origins)
+    with serving(app, Chat(index, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
+        for surface in index.surfaces:
             click.echo(f"{surface.name}\t{servers.base(surface)}")
-        for name, count in deck.unserved.items():
-            click.echo(f"{count:,} recorded answers of {name} have no address here", err=True)
-        click.echo(f"{len(deck):,} recorded answers: {by_origin(deck.origins)}; interrupt to end", err=True)
+        for name, count in index.unserved.items():
+            unserved = f"{count:,} recorded responses of {name}"
+            click.echo(f"{unserved} are not served: the provider has no address here", err=True)
+        click.echo(f"{len(index):,} recorded responses: {by_origin(index.origins)}; interrupt to stop", err=True)
         threading.Event().wait()
 
 
 def _number(value: float) -> float:
     if math.isnan(value):
-        raise click.BadParameter("nan is no time to wait")
+        raise click.BadParameter("the delay must be a number")
     return value

@@ -13,7 +13,7 @@ from . import exits
 from .names import must_fit
 
 
-@click.command(name="smoke", epilog=f"Exit codes: {exits.TABLE}")
+@click.command(name="smoke", epilog=exits.EPILOG)
 @click.argument("name", metavar="SUBJECT")
 @click.option(
     "--timeout",
@@ -21,13 +21,13 @@ from .names import must_fit
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long a program may take for an answer; the first one that takes longer is the last.",
+    help="Timeout for each answer of a program. After the first timeout the program is not called again.",
 )
 @click.pass_context
 def command(ctx: click.Context, name: str, timeout: float) -> None:
-    """Put one easy call to a subject on each wire that it reads, plain and streamed, twice.
+    """Check one simple call on each wire that a subject reads, plain and streamed, twice.
 
-    Tells within seconds who has to look: at the plug (exit 4), or at the implementation (exit 1).
+    The result shows within seconds what to fix: the connection to the suite (exit 4) or the implementation (exit 1).
 
     \b
     Examples:

@@ -73,11 +73,11 @@ def test_an_unknown_name_is_a_usage_error_that_shows_the_nearest(command: list[s
 def test_where_nothing_is_near_all_names_are_shown(command: list[str]) -> None:
     result = run(*command)
     assert result.exit_code == 2
-    assert "'zzz'; there are " in result.stderr
+    assert "'zzz'; known: " in result.stderr
 
 
 def test_a_cassette_that_is_ambiguous_or_not_there_is_a_usage_error() -> None:
-    for name, why in (("openai", "cassettes fit"), ("zzz", "toolparity cassettes list")):
+    for name, why in (("openai", " cassettes: "), ("zzz", "toolparity cassettes list")):
         result = run("cassettes", "show", name)
         assert (result.exit_code, why in result.stderr) == (2, True)
 

@@ -253,7 +253,7 @@ def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (1, "")
-    assert f"0 of {len(HOSTILE)} cassettes are well: {len(HOSTILE)} unknown" in done.stdout
+    assert f"0 of {len(HOSTILE)} cassettes passed: {len(HOSTILE)} unknown" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["library"]
 
 

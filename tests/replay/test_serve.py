@@ -142,26 +142,26 @@ def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
         process.send_signal(signal.SIGINT)
         _, told_of = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "12 recorded answers: 12 emulated; interrupt to end" in told_of
+    assert "12 recorded responses: 12 emulated; interrupt to stop" in told_of
 
 
 def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
     given = [sys.executable, "-m", "toolparity", "serve", "--library", str(tmp_path)]
     ended = subprocess.run(given, capture_output=True, text=True, check=False)
     assert ended.returncode == 4
-    assert "no recorded answer in the library" in ended.stderr
+    assert "the library has no recorded response" in ended.stderr
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["text-only", "zz-typo"], "no scenario in the library is called 'zz-typo'; there are "),
+        (["text-only", "zz-typo"], "unknown scenario in the library: 'zz-typo'; known: "),
         (["--port", "65536"], "65536 is not in the range"),
         (["--port", "-1"], "-1 is not in the range"),
         (["--grpc-port", "70000"], "70000 is not in the range"),
         (["--delay", "-1"], "-1.0 is not in the range"),
         (["--delay", "inf"], "inf is not in the range"),
-        (["--delay", "nan"], "nan is no time"),
+        (["--delay", "nan"], "the delay must be a number"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_serve(given: list[str], said: str) -> None:

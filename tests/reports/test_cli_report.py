@@ -74,7 +74,7 @@ def test_a_format_goes_to_standard_output_alone() -> None:
     assert told.out.encode("utf-8") == path.read_bytes()
     told = toolparity("report", path, "--json", "-", "--markdown", "-")
     assert told.code == 2
-    assert "only one format can go to standard output" in told.err
+    assert "only one format can be written to standard output" in told.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -162,7 +162,7 @@ def test_earlier_runs_are_given_to_the_page_by_their_dates(monkeypatch: pytest.M
 def test_results_without_a_case_are_told() -> None:
     told = toolparity("report", written("run.json", run()))
     assert told.code == 5
-    assert told.err == "there are no results in it: nothing ran\n"
+    assert told.err == "the files have no results: nothing ran\n"
 
 
 GOOD = results.write(golden())

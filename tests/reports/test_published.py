@@ -99,11 +99,11 @@ def test_a_publication_does_not_open_with_changes_since_another_suite(made: Run,
 def test_a_publication_that_is_older_than_the_suite_is_told(made: Run, tmp_path: Path) -> None:
     publish.publish(replace(made, laws=[*made.laws[1:], replace(made.laws[0], id="older")]), tmp_path)
     found = publish.behind(tmp_path)
-    assert "law conservation is missing" in found
-    assert "law older is gone from the suite" in found
-    assert "subject xai-sdk is missing" in found
-    assert "scenario single-call is missing" in found
-    assert "scenario parallel-three is missing" not in found
+    assert "law conservation is not published" in found
+    assert "law older was removed from the suite" in found
+    assert "subject xai-sdk is not published" in found
+    assert "scenario single-call is not published" in found
+    assert "scenario parallel-three is not published" not in found
 
 
 def test_one_subject_is_published_anew_beside_the_others(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
