@@ -270,7 +270,9 @@ def test_too_old_fails(mixed: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.endswith("text-only.yaml: live, 40 days old: too old\n")
     assert run("age", "--fail", "40", library=mixed).exit_code == 0
-    assert run("age", "single", "--fail", "0", library=mixed).stderr == "1 emulated; none is live, so no limit applies\n"
+    assert (
+        run("age", "single", "--fail", "0", library=mixed).stderr == "1 emulated; none is live, so no limit applies\n"
+    )
 
 
 # orphans

@@ -71,14 +71,16 @@ def test_the_command_says_so(library: Path) -> None:
         assert lines[-1].endswith("/deepseek/v1\n")
         said = [process.stderr.readline() for _ in range(3)]
     assert said[-1] == "2 recorded responses: 1 emulated, 1 imported; interrupt to stop\n"
-    assert "1 recorded answers of acme/google.gemini have no address here\n" in said
+    assert "1 recorded responses of acme/google.gemini are not served: the provider has no address here\n" in said
 
 
 def test_a_library_without_any_address_is_an_error(tmp_path: Path) -> None:
     imported(tmp_path, "bedrock")
     result = CliRunner().invoke(main, ["serve", "--library", str(tmp_path / "library")])
     assert result.exit_code == 4
-    assert "no recorded response can be served: the providers have no address here: bedrock/openai.chat" in result.stderr
+    assert (
+        "no recorded response can be served: the providers have no address here: bedrock/openai.chat" in result.stderr
+    )
 
 
 def test_another_provider_is_served_at_its_base(served: Servers, library: Path) -> None:

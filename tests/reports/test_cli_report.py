@@ -245,7 +245,7 @@ def test_check_compares_with_an_earlier_run() -> None:
     assert toolparity("check", *FEW, "--compare", "none.json").code == 4
     for others in (("--compare", "now.json"), ("--earlier", "now.json"), ("normalizer",), ("--no-baseline",)):
         refused = toolparity("check", "--kill", *others)
-        assert (refused.code, "--kill is of the known-bad subjects alone" in refused.err) == (2, True)
+        assert (refused.code, "--kill runs the known-bad subjects only" in refused.err) == (2, True)
 
 
 @pytest.mark.usefixtures("folder")
