@@ -87,9 +87,9 @@ class Context(Struct, gc=False):
         extra: dict[str, Any] | None = None,
     ) -> Response:
         """Return the response with the findings of this decoding."""
-        response = Response(
-            self.wire, self.provider, id, model, choices, usage, error, complete, {} if extra is None else extra
-        )
+        if extra is None:
+            extra = {}
+        response = Response(self.wire, self.provider, id, model, choices, usage, error, complete, extra)
         return response.with_findings(self.findings) if self.findings else response
 
 

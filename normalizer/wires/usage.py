@@ -32,12 +32,26 @@ def read_usage(figures: dict[str, Any] | None, members: UsageMembers) -> Usage |
     """
     if not figures:
         return None
+    get = figures.get
+    input, output = get(members.input[0]), get(members.output[0])
+    read, wrote = get(members.input_details), get(members.output_details)
+    if type(read) is dict is type(wrote) and type(input) is int is type(output):  # fast path: the documented form
+        cached, written, reasoning = (
+            read.get("cached_tokens"),
+            read.get("cache_write_tokens"),
+            wrote.get("reasoning_tokens"),
+        )
+        known = type(cached) is int is type(reasoning) and (written is None or type(written) is int)
+        if known and (not reasoning or get("total_tokens") != input + output + reasoning):
+            if written is None:
+                written = first_int(figures, *members.written)
+            return Usage(input, output, reasoning, cached, written, figures)
     input, output = first_int(figures, *members.input), first_int(figures, *members.output)
     cached = written = reasoning = None
-    if type(details := figures.get(members.input_details)) is dict:
-        cached, written = first_int(details, "cached_tokens"), first_int(details, "cache_write_tokens")
-    if type(details := figures.get(members.output_details)) is dict:
-        reasoning = first_int(details, "reasoning_tokens")
+    if type(read) is dict:
+        cached, written = first_int(read, "cached_tokens"), first_int(read, "cache_write_tokens")
+    if type(wrote) is dict:
+        reasoning = first_int(wrote, "reasoning_tokens")
     if cached is None:
         cached = first_int(figures, *members.cached)
     if written is None:

@@ -40,4 +40,6 @@ def decode(data: bytes, context: Context) -> Response:
         if block is not None:
             blocks.append(block)
     choice = Choice(0, blocks, settle(builder, reason, raw))
-    return context.response(message.id, message.model, [choice], usage(message.usage), extra=carry_message(message))
+    return context.response(
+        message.id, message.model, [choice], usage(message.usage), None, True, carry_message(message)
+    )
