@@ -5,6 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .. import json_codec
+from ..errors import MalformedBody
+
+
+def request_object(body: Any, wire: str, *lists: str) -> dict[str, Any]:
+    """Return a request body (parsed JSON, bytes or text) as an object.
+
+    ``lists``: members that must be lists. Raises MalformedBody if the body is not such an object.
+    """
+    value = body
+    if isinstance(body, (bytes, bytearray, memoryview, str)):
+        try:
+            value = json_codec.decode(body if isinstance(body, str) else bytes(body))
+        except (ValueError, RecursionError) as error:
+            raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
+    if not isinstance(value, dict):
+        raise MalformedBody(f"a request of {wire} is a JSON object, got {type(value).__name__}", body=body)
+    for name in lists:
+        if not isinstance(value.get(name), list):
+            raise MalformedBody(
+                f"a request of {wire} has a list {name!r}, got {type(value.get(name)).__name__}", body=body
+            )
+    return value
+
 
 def member(holder: Any, name: str) -> Any:
     """Return a member of an object, or None if it is absent or ``holder`` is not an object."""

@@ -25,6 +25,7 @@ from ...conversation import (
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..decode_context import Context
+from ..traverse import request_object
 from .decode import decode
 from .parts import kind_of, read_parts, rest
 from .results import read_result
@@ -49,12 +50,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     """
     respelled = not isinstance(body, (bytes, bytearray, str))
     data = _bytes(body)
-    try:
-        request = json_codec.decode(data)
-    except (ValueError, RecursionError) as error:
-        raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
-    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
-        raise MalformedBody("not a request of the Messages API: it has no list of messages", body=body)
+    request = request_object(data, WIRE, "messages")
     history = _History(provider, respelled)
     if request.get("system"):
         history.messages.append(_system(request["system"], {}))

@@ -28,7 +28,7 @@ from ...model import Response, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Note, Reader
-from ..traverse import items
+from ..traverse import items, request_object
 from ..write_context import AS_WRITTEN, REPEATED
 from .blocks import build_choice
 from .parts import read_parts
@@ -58,14 +58,7 @@ def read(body: Any, provider: str | None) -> Request:
 
     Raises MalformedBody if the body is not JSON, is nested too deep, or has no list of messages.
     """
-    if isinstance(body, (bytes, bytearray, memoryview, str)):
-        data = body if isinstance(body, str) else bytes(body)
-        try:
-            body = json_codec.decode(data)
-        except ValueError as error:
-            raise MalformedBody(f"the request is not JSON: {error}", body=data) from None
-    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
-        raise MalformedBody("a request of openai.chat has a list of messages", body=b"")
+    body = request_object(body, WIRE, "messages")
     try:
         turns = _History(provider).read(body["messages"])
     except RecursionError:

@@ -225,7 +225,7 @@ class CallRouter:
 
     def _open(self, index: Index | None, repeated: CallState | None = None) -> CallState:
         if len(self.all) >= MAX_CALLS:
-            raise TooManyCalls(f"more than {MAX_CALLS} calls in one choice", hint="the stream is not a real answer")
+            raise TooManyCalls(f"more than {MAX_CALLS} calls in one choice", hint="the stream is not a valid response")
         if index is None:
             self._context.find_once("index-missing")
         call_state = CallState(len(self.all), index, repeated)

@@ -22,11 +22,11 @@ from ...conversation import (
     ToolResults,
     User,
 )
-from ...errors import MalformedBody
 from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Unknown
+from ..traverse import request_object
 from ..write_context import AS_WRITTEN
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert
@@ -49,13 +49,7 @@ def read(body: Any, provider: str | None = None) -> Request:
 
     Raises MalformedBody if the body is not a JSON object.
     """
-    if isinstance(body, (bytes, bytearray, memoryview, str)):
-        try:
-            body = json_codec.decode(body if isinstance(body, str) else bytes(body))
-        except ValueError as error:
-            raise MalformedBody(f"the request is not JSON: {error}", body=body) from None
-    if not isinstance(body, dict):
-        raise MalformedBody("the request is not a JSON object", body=body)
+    body = request_object(body, WIRE)
     params = {k: v for k, v in body.items() if k not in _REPRESENTED}
     model, anchor, parallel = body.get("model"), body.get("previous_response_id"), body.get("parallel_tool_calls")
     for name, value, kind in (

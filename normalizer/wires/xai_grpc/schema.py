@@ -102,7 +102,7 @@ def request_from(body: Any) -> Any:
     if isinstance(body, str):
         body = body.encode("utf-8", "surrogatepass")
     if not isinstance(body, (bytes, bytearray, memoryview)):
-        raise MalformedBody(f"no GetCompletionsRequest: {type(body).__name__}", body=body)
+        raise MalformedBody(f"not a GetCompletionsRequest: got {type(body).__name__}", body=body)
     return _parse(GetCompletionsRequest, bytes(body))
 
 
@@ -114,7 +114,7 @@ def parse_dict(plain: dict[str, Any], message: Any) -> Any:
     try:
         return ParseDict(plain, message, ignore_unknown_fields=True)
     except (JsonParseError, ValueError, TypeError, OverflowError, RecursionError, SystemError) as error:
-        raise MalformedBody(f"no protobuf JSON of {message.DESCRIPTOR.name}: {error}", body=plain) from None
+        raise MalformedBody(f"not the protobuf JSON of {message.DESCRIPTOR.name}: {error}", body=plain) from None
 
 
 def _parse(cls: Any, data: bytes) -> Any:
@@ -122,12 +122,12 @@ def _parse(cls: Any, data: bytes) -> Any:
         try:
             plain = json_codec.decode(data)
         except (ValueError, RecursionError) as error:
-            raise MalformedBody(f"no protobuf JSON of {cls.DESCRIPTOR.name}: {error}", body=data) from None
+            raise MalformedBody(f"not the protobuf JSON of {cls.DESCRIPTOR.name}: {error}", body=data) from None
         return parse_dict(plain, cls())
     try:
         return cls.FromString(data)
     except DecodeError as error:
-        raise MalformedBody(f"no {cls.DESCRIPTOR.name}: {error}", body=data) from None
+        raise MalformedBody(f"not a serialized {cls.DESCRIPTOR.name}: {error}", body=data) from None
 
 
 def finish_name(value: int) -> str:
