@@ -37,14 +37,14 @@ LOSSES: dict[str, str] = {
     "answered": "A call without a tool result was given one that states this.",
     "orphan": "A tool result for a call that the conversation does not contain was left out.",
     "duplicate-answer": "A second tool result for one call was left out.",
-    "empty": "A turn without content was left out or given a placeholder, as the target requires.",
+    "empty": "A message without content was left out or given a placeholder, as the target requires.",
     "order": "Content in a position that the target does not allow was moved.",
     "param": "A member of the request body that the target wire does not have was left out.",
     "default": "A member that the target requires and the request lacks was added.",
     "model": "The request names a model of another provider; the name was sent unchanged.",
     "unsigned-reasoning": "Reasoning without a signature cannot be sent back and was left out.",
     "corrupt-text": "A lone surrogate, which the target's encoding cannot represent, was replaced by U+FFFD.",
-    "bridge": "An assistant turn that the target requires after tool results was added.",
+    "bridge": "An assistant message that the target requires after tool results was added.",
 }
 
 
@@ -111,7 +111,7 @@ class WriteContext:
         self._takes_name = re.compile(names.pattern).fullmatch
 
     def fork(self) -> WriteContext:
-        """Return an independent copy, for another request that begins with the same turns."""
+        """Return an independent copy, for another request that begins with the same messages."""
         other = shallow_copy(self)
         other.losses, other.repairs = self.losses[:], self.repairs[:]
         other.ids, other.names, other.known_names = self.ids.copy(), self.names.copy(), self.known_names.copy()
@@ -121,9 +121,9 @@ class WriteContext:
         """Return the body with its losses and aliases. Repairs of the conversation itself come first."""
         return Encoded(wire_name(self.wire), body, self.repairs + self.losses, self.ids, self.names)
 
-    def repaired(self, code: str, message: str, turn: int) -> None:
-        """Report a repair by the pairing of calls and tool results. ``turn``: index of the turn."""
-        self.repairs.append(Loss(code, message, turn))
+    def repaired(self, code: str, message: str, index: int) -> None:
+        """Report a repair by the pairing of calls and tool results. ``index``: index of the message."""
+        self.repairs.append(Loss(code, message, index))
 
     def lose(self, code: str, detail: str = "", block: int | None = None) -> None:
         """Report a loss by its code in `LOSSES`, which also gives the default message.

@@ -99,7 +99,7 @@ def _server_use(block: Any, text: str | None) -> ServerToolCall:
 
 
 def _compaction(block: s.Compaction) -> Reasoning:
-    """Convert a summary that replaces older turns. It is model state to send back, not text for the user."""
+    """Convert a summary that replaces older messages. It is model state to send back, not text for the user."""
     extra = {"type": "compaction", **(block.extra_ or {})}
     if block.tool_changes is not None:
         extra["tool_changes"] = block.tool_changes

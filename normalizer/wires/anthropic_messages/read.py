@@ -1,6 +1,6 @@
 """Reader for requests of the Messages API: it converts them to the canonical form.
 
-The tool results of a user message become a separate turn. Consecutive assistant messages become one turn, as the API
+The tool results of a user message become a separate message. Consecutive assistant messages become one, as the API
 also concatenates them, if each but the last has calls. The blocks of assistant messages are decoded like those of
 responses.
 """
@@ -93,14 +93,14 @@ def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
 
 
 class _History:
-    """State of reading one request: the turns so far, and the assistant messages of the current turn."""
+    """State of reading one request: the messages so far, and the pending assistant messages."""
 
     def __init__(self, provider: str | None, respelled: bool) -> None:
         self.messages: list[Message] = []
         self._provider = provider
         self._respelled = respelled
         self._pending: list[tuple[dict[str, Any], bytes]] = []
-        self._calls: list[tuple[str, ToolCall]] = []  # calls of the last assistant turn, with their ids on the wire
+        self._calls: list[tuple[str, ToolCall]] = []  # calls of the last assistant message, with their ids on the wire
 
     def message(self, message: Any, content: bytes) -> None:
         """Add the next message. ``content``: the bytes of its content."""
@@ -123,7 +123,7 @@ class _History:
             self.messages.append(RawItem(WIRE, message))
 
     def close(self) -> None:
-        """Convert the pending assistant messages to one turn."""
+        """Convert the pending assistant messages to one message."""
         pending, self._pending = self._pending, []
         if not pending:
             return

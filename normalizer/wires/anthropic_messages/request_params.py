@@ -31,7 +31,7 @@ def write_params(request: Request, context: WriteContext, messages: list[dict[st
 
 
 def _calls_without_thinking(messages: list[dict[str, Any]]) -> bool:
-    """Report whether the last assistant turn called tools and does not begin with thinking (THINK-01)."""
+    """Report whether the last assistant message called tools and does not begin with thinking (THINK-01)."""
     index = len(messages) - 1
     while index > 0 and not _is_assistant(messages[index - 1]):
         index -= 1

@@ -8,10 +8,10 @@ from ..write_context import shallow_copy
 
 
 class ServerPairs:
-    """Server calls of the current segment: assistant turns and tool results up to a client call or any other turn.
+    """Server calls of the current segment: assistant messages and tool results up to a client call or another message.
 
     ``returnable``: ids of the calls that may be sent back. ``pending``: ids of the calls so far whose results may come
-    in a later turn. ``end``: index of the first turn after the segment.
+    in a later message. ``end``: index of the first message after the segment.
     """
 
     def __init__(self) -> None:
@@ -26,26 +26,26 @@ class ServerPairs:
         other.written = self.written.copy()
         return other
 
-    def survey(self, turns: list[Message], index: int, stop: int) -> None:
-        """Collect the server calls of the segment that begins at turn ``index``; ``stop``: end of the conversation.
+    def survey(self, messages: list[Message], index: int, stop: int) -> None:
+        """Collect the server calls of the segment that begins at message ``index``; ``stop``: end of the conversation.
 
         A server call may be sent back with its result in its segment, or if the result may still come (SRV-01,
-        SRV-04): if the last turn is paused, or if code of the provider waits for a client tool.
+        SRV-04): if the last message is paused, or if code of the provider waits for a client tool.
         """
         calls: set[str] = set()
         results: set[str] = set()
         waiting = False
         while index < stop and not waiting:
-            turn = turns[index]
-            if type(turn) is Assistant:
-                for block in turn.response.choices[0].blocks if turn.response.choices else ():
+            message = messages[index]
+            if type(message) is Assistant:
+                for block in message.response.choices[0].blocks if message.response.choices else ():
                     if type(block) is ServerToolCall:
                         calls.add(block.id)
                     elif type(block) is ServerToolResult and block.raw is not None:
                         results.add(block.call_id)
                     elif type(block) is ToolCall:
                         waiting = True
-            elif type(turn) is not ToolResults:  # tool results without calls before them are left out
+            elif type(message) is not ToolResults:  # tool results without calls before them are left out
                 break
             index += 1
         known = self.pending | calls

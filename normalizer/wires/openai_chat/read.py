@@ -1,9 +1,9 @@
-"""Read a Chat Completions request body, in any dialect, into a canonical conversation.
+"""Reader for Chat Completions requests, in any dialect: it converts them to the canonical form.
 
 ``Assistant.extra`` and ``Result.extra`` hold the members of a message that have no canonical field. Two keys in them
 keep the original spelling, so that the writer can reproduce it.
 
-``as_written`` of an assistant turn:
+``as_written`` of an assistant message:
 
 - ``parts``: the content was a list.
 - ``silent``: the message had no ``content`` member.
@@ -60,7 +60,7 @@ def read(body: Any, provider: str | None) -> Request:
     """
     body = request_object(body, WIRE, "messages")
     try:
-        turns = _History(provider).read(body["messages"])
+        messages = _History(provider).read(body["messages"])
     except RecursionError:
         raise MalformedBody("the request is nested too deep", body=b"") from None
     params = {key: value for key, value in body.items() if key not in _BESIDE}
@@ -74,7 +74,7 @@ def read(body: Any, provider: str | None) -> Request:
     return Request(
         WIRE,
         model,
-        turns,
+        messages,
         tools,
         read_choice(body, params),
         parallel,
@@ -88,15 +88,15 @@ class _History:
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
-        self._turns: list[Message] = []
+        self._messages: list[Message] = []
         self._open: list[tuple[str | None, ToolCall]] = []
 
     def read(self, messages: list[Any]) -> list[Message]:
         for message in messages:
-            self._turns.append(self._turn(message))
-        return _joined(self._turns)
+            self._messages.append(self._convert(message))
+        return _joined(self._messages)
 
-    def _turn(self, message: Any) -> Message:
+    def _convert(self, message: Any) -> Message:
         role = message.get("role") if isinstance(message, dict) else None
         if role == "assistant":
             return self._assistant(message)
@@ -195,12 +195,12 @@ def _says_nothing(member: str, source: dict[str, Any]) -> bool:
     return member == "prefix" and source["prefix"] is False
 
 
-def _joined(turns: list[Message]) -> list[Message]:
-    """Merge adjacent results into one turn."""
+def _joined(messages: list[Message]) -> list[Message]:
+    """Merge adjacent results into one message."""
     joined: list[Message] = []
-    for turn in turns:
-        if type(turn) is ToolResults and joined and type(last := joined[-1]) is ToolResults:
-            last.results.extend(turn.results)
+    for message in messages:
+        if type(message) is ToolResults and joined and type(last := joined[-1]) is ToolResults:
+            last.results.extend(message.results)
         else:
-            joined.append(turn)
+            joined.append(message)
     return joined

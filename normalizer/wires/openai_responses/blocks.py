@@ -352,7 +352,7 @@ def _approval(conversion: Conversion, item: s.McpApprovalRequest, blocks: list[B
 
 
 def _compaction(conversion: Conversion, item: s.Compaction, blocks: list[Block], last: bool) -> None:
-    """Append the summary of older turns as reasoning: it has to go back and is not text for the user."""
+    """Append the summary of older messages as reasoning: it has to go back and is not text for the user."""
     extra = {k: v for k, v in raw_object(item).items() if k != "encrypted_content"}
     blocks.append(Reasoning("", None, item.encrypted_content, True, extra))
 

@@ -1,7 +1,7 @@
-"""Read a Responses request body into a canonical request.
+"""Reader for Responses requests: it converts them to the canonical form.
 
-Consecutive items of one response (reasoning, messages, client calls, server calls) become one assistant turn. The code
-that decodes responses converts them. Consecutive outputs of the client become one turn of results.
+Consecutive items of one response (reasoning, messages, client calls, server calls) become one assistant message. The
+code that decodes responses converts them. Consecutive outputs of the client become one message of results.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def read(body: Any, provider: str | None = None) -> Request:
         if tools is not None:
             params["tools"] = tools
         tools = []
-    turns: list[Message] = []
+    messages: list[Message] = []
     if isinstance(body.get("instructions"), str):
-        turns.append(System([TextPart(params.pop("instructions"))], extra={"instructions": True}))
+        messages.append(System([TextPart(params.pop("instructions"))], extra={"instructions": True}))
     context = Context(WIRE, provider)
-    history = _History(turns, provider, custom_tools(context, s.Body(model=model, tools=tools)))
+    history = _History(messages, provider, custom_tools(context, s.Body(model=model, tools=tools)))
     history_input = body.get("input")
     if isinstance(history_input, str):
-        turns.append(User([TextPart(history_input)]))
+        messages.append(User([TextPart(history_input)]))
     elif isinstance(history_input, list):
         for item in history_input:
             history.take(item)
@@ -82,7 +82,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     return Request(
         WIRE,
         model,
-        turns,
+        messages,
         [read_tool(tool) for tool in tools],
         read_choice(body.get("tool_choice")),
         parallel if isinstance(parallel, bool) else None,
@@ -93,18 +93,18 @@ def read(body: Any, provider: str | None = None) -> Request:
 
 
 class _History:
-    """Collects items into turns. ``_assistant_items`` holds the items of the current assistant turn."""
+    """Collects items into messages. ``_assistant_items`` holds the items of the current assistant turn."""
 
-    def __init__(self, turns: list[Message], provider: str | None, custom: CustomTools | None) -> None:
-        self._turns = turns
+    def __init__(self, messages: list[Message], provider: str | None, custom: CustomTools | None) -> None:
+        self._messages = messages
         self._provider = provider
         self._custom = custom
         self._assistant_items: list[dict[str, Any]] = []
         self._waiting: set[str] = set()
-        #: id on the wire -> canonical ids of the last assistant turn's calls
+        #: id on the wire -> canonical ids of the last assistant message's calls
         self._call_ids: dict[str, list[str]] = {}
         self._results: list[ToolResult] = []
-        #: approvals and other items between outputs; they move behind the outputs, which stay one turn
+        #: approvals and other items between outputs; they move behind the outputs, which stay one message
         self._between: list[Message] = []
 
     def take(self, item: Any) -> None:
@@ -133,7 +133,7 @@ class _History:
             self._other(item)
 
     def _is_hosted(self, item: dict[str, Any]) -> bool:
-        """Whether an output answers a server call, so that it belongs to the assistant turn."""
+        """Whether an output answers a server call, so that it belongs to the assistant message."""
         if item["type"] == "tool_search_output":
             return item.get("execution") != "client"
         if item["type"] != "shell_call_output" or not self._assistant_items:
@@ -151,15 +151,15 @@ class _History:
             self._waiting.add(id)
 
     def _other(self, item: Any) -> None:
-        turn = RawItem(WIRE, item)
+        raw_item = RawItem(WIRE, item)
         refers = (
             isinstance(item, dict) and item.get("type") == "item_reference"
         )  # maybe a call: stays before the outputs
         if (self._results or self._between) and not refers:
-            self._between.append(turn)
+            self._between.append(raw_item)
         else:
             self.close()
-            self._turns.append(turn)
+            self._messages.append(raw_item)
 
     def _message(self, item: dict[str, Any]) -> None:
         role, content = item.get("role"), item.get("content")
@@ -175,19 +175,19 @@ class _History:
             extra[AS_WRITTEN] = "typed"
         plain = isinstance(content, str)
         if role == "user":
-            self._turns.append(User(read_content(content), plain, extra))
+            self._messages.append(User(read_content(content), plain, extra))
         else:
-            self._turns.append(System(read_content(content), role, plain, extra))
+            self._messages.append(System(read_content(content), role, plain, extra))
 
     def close(self) -> None:
-        """Finish the current turn."""
+        """Finish the current message."""
         self._flush_assistant()
         self._flush_results()
 
     def _flush_results(self) -> None:
         if self._results:
-            self._turns.append(ToolResults(_with_canonical_ids(self._turns, self._results, self._call_ids)))
-        self._turns.extend(self._between)
+            self._messages.append(ToolResults(_with_canonical_ids(self._messages, self._results, self._call_ids)))
+        self._messages.extend(self._between)
         self._results, self._between = [], []
 
     def _flush_assistant(self) -> None:
@@ -196,25 +196,25 @@ class _History:
         items, self._assistant_items = self._assistant_items, []
         self._waiting = set()
         context = Context(WIRE, self._provider)
-        builder = CallBuilder.of(context, 0, f"turn {len(self._turns)}")
+        builder = CallBuilder.of(context, 0, f"turn {len(self._messages)}")
         self._call_ids = {}
         blocks = _blocks(Conversion(builder, self._custom, is_history=True), items, context, self._call_ids)
         stop = Stop("tool_calls" if builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
         if context.findings:
             response.with_findings(context.findings)
-        self._turns.append(Assistant(response))
+        self._messages.append(Assistant(response))
 
 
 def _with_canonical_ids(
-    turns: list[Message], results: list[ToolResult], call_ids: dict[str, list[str]]
+    messages: list[Message], results: list[ToolResult], call_ids: dict[str, list[str]]
 ) -> list[ToolResult]:
     """Return the results under the canonical ids of their calls.
 
     The ids differ from the wire if calls share an id or have none (ID-09, ID-14). A result whose type does not fit the
     kind of its call keeps its type in ``extra``.
     """
-    last = turns[-1] if turns else None
+    last = messages[-1] if messages else None
     if not isinstance(last, Assistant):
         return results
     kinds = {call.id: call.kind for call in last.response.calls}
@@ -239,7 +239,7 @@ _NAMED = frozenset(
 def _blocks(
     conversion: Conversion, items: list[dict[str, Any]], context: Context, call_ids: dict[str, list[str]]
 ) -> list[Block]:
-    """Return the blocks of one assistant turn, and add its calls to ``call_ids`` (wire id -> canonical ids)."""
+    """Return the blocks of one assistant message, and add its calls to ``call_ids`` (wire id -> canonical ids)."""
     forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
     normalized = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
     data = json_codec.bytes_of({"output": normalized})
@@ -255,7 +255,7 @@ def _blocks(
         if len(converted) == 1 and type(converted[0]) is ToolCall:
             id = item.get("call_id")
             call_ids.setdefault(id if isinstance(id, str) else "", []).append(converted[0].id)
-        elif not converted:  # a duplicate of a call whose output is in the same turn: keep it unchanged
+        elif not converted:  # a duplicate of a call whose output is in the same message: keep it unchanged
             converted = [Opaque(str(item.get("type")), item)]
         elif type(read_item) is s.MessageItem:
             converted = _messages(converted, read_item, form)

@@ -1,7 +1,7 @@
 """Reader for xAI's requests: it converts a GetCompletionsRequest to a canonical request.
 
 Consecutive assistant messages, with the outputs of their server calls between them, are the outputs of one response.
-They become one assistant turn, built as the decoder builds responses. Tool messages without an id belong to the
+They become one assistant message, built as the decoder builds responses. Tool messages without an id belong to the
 unanswered calls in order, as xAI pairs them (XAI-01).
 """
 
@@ -56,18 +56,18 @@ def read(body: Any, provider: str | None) -> Request:
 
 
 class _History:
-    """State of conversion a history. ``_pending``: the messages of the current assistant turn.
+    """State of reading a history. ``_pending``: the messages of the current assistant message.
 
     ``_open``: the client calls without a tool result so far, each with its wire id and its canonical id, which differ
-    if calls share a wire id. ``_answers``: index of the turn with the tool results of these calls.
+    if calls share a wire id. ``_answers``: index of the message with the tool results of these calls.
     """
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        self._turns: list[Message] = []
+        self._messages: list[Message] = []
         self._pending: list[Any] = []
         self._open: list[tuple[str, str]] = []
-        self._names: dict[str, str] = {}  # tool names of the last turn's calls, by id
+        self._names: dict[str, str] = {}  # tool names of the last message's calls, by id
         self._answers: int | None = None
         self._after = 0  # index at which the results of the last calls belong
 
@@ -81,15 +81,15 @@ class _History:
             if role == s.ROLE_TOOL:
                 self._result(message)
             elif role == s.ROLE_USER and not message.encrypted_content and not message.tool_calls:
-                self._turns.append(User(read_parts(message.content), s.is_plain(message.content), _extra(message)))
+                self._messages.append(User(read_parts(message.content), s.is_plain(message.content), _extra(message)))
             elif role in (s.ROLE_SYSTEM, s.ROLE_DEVELOPER):
                 name = "system" if role == s.ROLE_SYSTEM else "developer"
                 parts, plain = read_parts(message.content), s.is_plain(message.content)
-                self._turns.append(System(parts, name, plain, _extra(message)))
+                self._messages.append(System(parts, name, plain, _extra(message)))
             else:
-                self._turns.append(RawItem(s.WIRE, s.as_dict(message)))
+                self._messages.append(RawItem(s.WIRE, s.as_dict(message)))
         self._close()
-        return self._turns
+        return self._messages
 
     def _server_output(self, message: Any) -> bool:
         """Report whether a tool message contains the result of a call that xAI executed."""
@@ -103,26 +103,26 @@ class _History:
         )
 
     def _close(self) -> None:
-        """Convert the pending messages to one assistant turn."""
+        """Convert the pending messages to one assistant message."""
         if not self._pending:
             return
         context = Context(s.WIRE, self._provider)
         outputs = [_output(context, index, message, self._pending) for index, message in enumerate(self._pending)]
-        # The salt keeps synthetic ids of different turns apart.
-        (choice,) = choices(context, outputs, f"turn {len(self._turns)}", True)
+        # The salt keeps synthetic ids of different messages apart.
+        (choice,) = choices(context, outputs, f"turn {len(self._messages)}", True)
         response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
-        self._turns.append(Assistant(response.with_findings(context.findings)))
+        self._messages.append(Assistant(response.with_findings(context.findings)))
         self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
         self._names = {call.id: call.name for call in choice.calls}
         self._answers = None
-        self._after = len(self._turns)
+        self._after = len(self._messages)
         self._pending = []
 
     def _result(self, message: Any) -> None:
         id = message.tool_call_id
         extra = _extra(message, "tool_call_id")
         if not (id or self._open):
-            self._turns.append(RawItem(s.WIRE, s.as_dict(message)))
+            self._messages.append(RawItem(s.WIRE, s.as_dict(message)))
             return
         for number, (wire_id, canonical) in enumerate(self._open):
             if not id or id == wire_id:
@@ -133,12 +133,12 @@ class _History:
             extra[REPEATED] = {"name": extra.pop("name")}
         result = read_result(message, id, extra)
         if self._answers is None:
-            # Turns between the calls and their results move after the results. ``behind`` counts them, so that the
+            # Messages between the calls and their results move after the results. ``behind`` counts them, so that the
             # writer of this wire can restore the order.
-            behind = len(self._turns) - self._after
+            behind = len(self._messages) - self._after
             self._answers = self._after
-            self._turns.insert(self._after, ToolResults([], {"behind": behind} if behind else {}))
-        answers = self._turns[self._answers]
+            self._messages.insert(self._after, ToolResults([], {"behind": behind} if behind else {}))
+        answers = self._messages[self._answers]
         assert isinstance(answers, ToolResults)
         answers.results.append(result)
 
