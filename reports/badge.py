@@ -1,9 +1,11 @@
-"""Badge: the headline of a run as a small self-contained SVG."""
+"""Badge: the headline of a run as a small self-contained SVG, and as JSON for badge services."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 from xml.sax.saxutils import escape
+
+from toolparity.normalizer import json_codec
 
 from .escape import cut, visible
 from .results import BAD, Report, Run
@@ -79,6 +81,16 @@ def render(report: Report) -> bytes:
   </g>
 </svg>
 """.encode()
+
+
+def render_endpoint(report: Report) -> bytes:
+    """Render the badge as the JSON of shields.io's endpoint badge (https://shields.io/badges/endpoint-badge).
+
+    With ``isError`` set, the user of the badge cannot override the colour of a failed run.
+    """
+    badge = badge_text(report.run)
+    members = {"schemaVersion": 1, "label": label(report.run), "message": badge.text, "color": badge.colour}
+    return json_codec.encode(members | ({"isError": True} if badge.failed else {})) + b"\n"
 
 
 def _text(text: str, middle: float, width: int) -> str:

@@ -1,26 +1,37 @@
 """Registry of report formats.
 
-A new format is a module in this package with ``render(report) -> bytes``, and a row of `FORMATS`."""
+A new format is a function of this package that renders a report as bytes, and a row of `FORMATS`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import NamedTuple
 
 from .results import Report
 
-#: Format name -> module of this package that renders it, and its use in one line (shown by ``--help``).
-FORMATS: dict[str, tuple[str, str]] = {
-    "json": ("json", "the results, for rendering, comparison and storage"),
-    "junit": ("junit", "JUnit XML, for test viewers"),
-    "markdown": ("markdown", "Markdown, for a pull request or a job summary"),
-    "badge": ("badge", "a badge, as SVG"),
-    "endpoint": ("endpoint", "JSON for badge services"),
-    "html": ("html", "a self-contained HTML page"),
+
+class Format(NamedTuple):
+    """A module of this package and its function that renders a report, and the help of its option."""
+
+    module: str
+    function: str
+    help: str
+
+
+FORMATS: dict[str, Format] = {
+    "json": Format("results", "render", "the results, for rendering, comparison and storage"),
+    "junit": Format("junit", "render", "JUnit XML, for test viewers"),
+    "markdown": Format("markdown", "render", "Markdown, for a pull request or a job summary"),
+    "badge": Format("badge", "render", "a badge, as SVG"),
+    "endpoint": Format("badge", "render_endpoint", "JSON for badge services"),
+    "html": Format("html", "render", "a self-contained HTML page"),
 }
 
 
 def render(format: str, report: Report) -> bytes:
     """Render a report in a format of `FORMATS`. The same results give the same bytes. Raises KeyError if unknown."""
-    module = import_module(f".{FORMATS[format][0]}", __package__)
-    made: bytes = module.render(report)
-    return made
+    name = FORMATS[format]
+    function: Callable[[Report], bytes] = getattr(import_module(f".{name.module}", __package__), name.function)
+    return function(report)

@@ -234,6 +234,11 @@ class Report(NamedTuple):
     earlier: Sequence[Run] = ()
 
 
+def render(report: Report) -> bytes:
+    """Render the run as JSON (schema: `reports/results.schema.json`)."""
+    return write(report.run)
+
+
 def write(run: Run) -> bytes:
     """Encode a run as JSON. The same run gives the same bytes."""
     return json_codec.encode(run) + b"\n"

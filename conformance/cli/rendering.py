@@ -40,10 +40,10 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="OLD",
         help="Results to compare with. A regression exits with 1. Repeatable: parts of one run.",
     )(command)
-    for name, (_, what) in reversed(formats.FORMATS.items()):
-        command = click.option(f"--{name}", f"{name}_file", type=Output(), metavar="FILE", help=f"Write {what}.")(
-            command
-        )
+    for name, format in reversed(formats.FORMATS.items()):
+        command = click.option(
+            f"--{name}", f"{name}_file", type=Output(), metavar="FILE", help=f"Write {format.help}."
+        )(command)
     return command
 
 

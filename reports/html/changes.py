@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ..compare import Comparison, EntryChange, VerdictChange, compare
 from ..escape import cut
 from ..results import EvidenceSource, Report, Result, SubjectInfo
-from . import links
 from .columns import NAME, WORDS
 from .outcome_icons import MARKS, OutcomeIcon
+from .shell import case_link, filter_link
 
 #: Maximum rows of a list. The others are counted.
 _MOST = 40
@@ -94,7 +94,7 @@ def _change(change: VerdictChange) -> ChangeRow:
     assert verdict is not None
     return ChangeRow(
         _named(change.result),
-        links.case(change.result) if after else "",
+        case_link(change.result) if after else "",
         cut(verdict.check, NAME),
         MARKS[before.outcome] if before else None,
         MARKS[after.outcome] if after else None,
@@ -103,7 +103,7 @@ def _change(change: VerdictChange) -> ChangeRow:
 
 
 def _case(result: Result, in_run: bool) -> ChangeRow:
-    return ChangeRow(_named(result), links.case(result) if in_run else "", "", None, None, "")
+    return ChangeRow(_named(result), case_link(result) if in_run else "", "", None, None, "")
 
 
 def _named(result: Result) -> str:
@@ -116,7 +116,7 @@ def _subject(change: EntryChange[SubjectInfo]) -> ChangeRow:
     detail = f"{before.version if before else 'absent'} → {after.version if after else 'gone'}"
     if before and after and before.version == after.version:
         detail = f"claims {', '.join(before.claims) or 'nothing'} → {', '.join(after.claims) or 'nothing'}"
-    return ChangeRow(cut(name, 300), links.filtered(subject=name) if after else "", "", None, None, cut(detail, 300))
+    return ChangeRow(cut(name, 300), filter_link(subject=name) if after else "", "", None, None, cut(detail, 300))
 
 
 def _source(change: EntryChange[EvidenceSource]) -> ChangeRow:

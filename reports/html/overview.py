@@ -18,9 +18,9 @@ from ..statistics import (
     surviving_mutants,
     unneeded_laws,
 )
-from . import links
 from .columns import NAME, ORDER, WORDS, Columns
 from .outcome_icons import MARKS, NOTABLE, OutcomeIcon, worst_icon
+from .shell import filter_link
 
 #: Subject -> law -> outcome -> number of cases.
 Tallies = Mapping[str, Mapping[str, Counts]]
@@ -147,7 +147,7 @@ def counts(run: Run, found: Tallies) -> list[Count]:
     for laws in found.values():
         for outcome, number in total(laws).items():
             over[outcome] += number
-    return [Count(MARKS[name], number, links.filtered(verdict=name)) for name, number in over.items()]
+    return [Count(MARKS[name], number, filter_link(verdict=name)) for name, number in over.items()]
 
 
 def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[SubjectRow]:
@@ -169,7 +169,7 @@ def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[Su
                 kept_count(sums),
                 judged_count(sums),
                 worst_icon(sums),
-                links.filtered(subject=one.name),
+                filter_link(subject=one.name),
             )
         )
     return rows
@@ -195,4 +195,4 @@ def _cell(subject: str, law: str, sums: Counts) -> LawCell:
     mark = worst_icon(sums)
     tip = f"{cut(subject, 60)}, {cut(law, 60)}: {counts_text or 'it applied in no case'}"
     verdict = {"verdict": mark.name} if mark.name in NOTABLE else {}
-    return LawCell(mark, kept_count(sums), judged_count(sums), tip, links.filtered(subject=subject, law=law, **verdict))
+    return LawCell(mark, kept_count(sums), judged_count(sums), tip, filter_link(subject=subject, law=law, **verdict))

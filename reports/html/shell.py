@@ -1,21 +1,30 @@
-"""Page of one file: combines template, styles and scripts, with a content security policy that allows only these."""
+"""Page of one file: combines template, styles and scripts, with a content security policy that allows only these.
+
+The fragment addresses of a page (filters and cases) are made here and read by `assets/state.js`.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ..compare import count_text
 from ..escape import cut, visible
+from ..results import Result
+from .columns import NAME
 from .outcome_icons import MARKS
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def page(template: str, context: dict[str, Any], *, styles: Sequence[str], scripts: Sequence[str] = ()) -> bytes:
@@ -107,3 +116,18 @@ def _mark(name: str, label: str = "") -> Markup:
     sign = Markup('<span aria-hidden="true">{}</span>').format(one.sign)
     word = Markup('<span class="unseen">{}</span>').format(label or one.label)
     return Markup('<span class="mark {}">{}{}</span>').format(one.name, sign, word)
+
+
+def case_link(result: Result) -> str:
+    """Return the address that opens the evidence of a case."""
+    parts = (result.subject, result.scenario, result.surface, result.mode, result.policy)
+    return f"#case={'/'.join(map(_part, parts))}"
+
+
+def filter_link(**members: str) -> str:
+    """Return the address that sets filters, such as ``subject`` and ``law``."""
+    return "#" + "&".join(f"{name}={_part(value)}" for name, value in members.items())
+
+
+def _part(name: str) -> str:
+    return quote(_HALVES.sub("\ufffd", cut(name, NAME)), safe="")

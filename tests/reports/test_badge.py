@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from toolparity.reports import badge, endpoint
+from toolparity.reports import badge
 from toolparity.reports.results import Kill, LawInfo, Report, Run
 
 from .golden import golden, result, run, verdict
@@ -70,7 +70,7 @@ RUNS: dict[str, tuple[Run, str, str, bool]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_the_endpoint_says_how_it_went_in_the_form_of_badge_services(name: str) -> None:
     made, text, colour, failed = RUNS[name]
-    told = json.loads(endpoint.render(Report(made)))
+    told = json.loads(badge.render_endpoint(Report(made)))
     jsonschema.validate(told, ENDPOINT)
     assert told["label"] == badge.label(made) == ("tool calls: mine" if made.subjects else "tool calls")
     assert (told["message"], told["color"], told.get("isError", False)) == (text, colour, failed)

@@ -17,7 +17,7 @@ from tests.reports import golden
 from tests.reports.browser import Open, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats, results
-from toolparity.reports.html import links
+from toolparity.reports.html import shell
 from toolparity.reports.results import Report, Run
 
 
@@ -80,7 +80,7 @@ def test_every_name_can_be_an_address(opened: Open) -> None:
     cases = [result(verdict("fail"), subject=name, scenario=name, surface=name) for name in names]
     shown = opened(page(run(*cases)))
     for case in cases:
-        shown.evaluate("address => { location.hash = address }", links.case(case))
+        shown.evaluate("address => { location.hash = address }", shell.case_link(case))
         expect(shown.locator("dialog")).to_be_visible()
         expect(shown.locator(".command pre")).to_contain_text(case.subject[:3])
         shown.keyboard.press("Escape")
@@ -89,7 +89,7 @@ def test_every_name_can_be_an_address(opened: Open) -> None:
 
 def test_the_command_quotes_what_a_shell_would_take_apart(opened: Open) -> None:
     case = result(verdict("fail"), subject="a'b; rm -rf $HOME", scenario="x y")
-    shown = opened(page(run(case)), links.case(case))
+    shown = opened(page(run(case)), shell.case_link(case))
     expect(shown.locator(".command pre")).to_have_text(
         "toolparity check 'a'\\''b; rm -rf $HOME' --scenario 'x y' --surface openai.chat --mode plain --policy all"
         " --no-baseline --unreleased"
@@ -102,7 +102,7 @@ def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
     told = results.SubjectReport([f"{long}({long})"], [long], warnings=[long])
     made = replace(result(verdict("fail", reason=long, round=0, expected=long, got=long)), rounds=[told])
     traffic = results.Traffic(made.scenario, made.surface, made.mode, [results.WireExcerpt(long, len(long), long)])
-    shown = opened(page(run(made, traffic=[traffic])), links.case(made))
+    shown = opened(page(run(made, traffic=[traffic])), shell.case_link(made))
     expect(shown.locator("dialog .reason")).to_contain_text("… [of 10,000,000 characters]")
     assert len(shown.locator("dialog").inner_text()) < 40_000
 
