@@ -81,7 +81,7 @@ class Comparison(NamedTuple):
     @property
     def numbers(self) -> list[str]:
         """The non-zero counts as texts, such as "3 regressions" and "1 new case"."""
-        return [count_text(len(found), one, many) for found, one, many in self._counts() if found]
+        return [count_text(len(entries), noun, plural) for entries, noun, plural in self._counts() if entries]
 
     @property
     def sentence(self) -> str:
@@ -126,9 +126,9 @@ def count_by_scenario(cases: Iterable[Result]) -> dict[tuple[str, str], int]:
     return Counter((result.subject, result.scenario) for result in cases)
 
 
-def count_text(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun, such as "1 fix" or "2,000 fixes". ``many`` is an irregular plural."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun, such as "1 fix" or "2,000 fixes". ``plural`` is an irregular plural."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def _key(result: Result) -> tuple[str, ...]:
@@ -172,15 +172,20 @@ def is_regression(before: Outcome, after: Outcome) -> bool:
 
 def _sources(before: Run, after: Run) -> list[EntryChange[EvidenceSource]]:
     """Return the sources whose metadata changed, and those that a scenario uses instead of another source."""
-    was, now = ({entry.path: entry for entry in run.sources} for run in (before, after))
-    changes = [EntryChange(was[path], entry) for path, entry in now.items() if path in was and was[path] != entry]
-    took = {(entry.scenario, entry.surface, entry.mode): entry.source for entry in before.traffic}
+    earlier, later = ({entry.path: entry for entry in run.sources} for run in (before, after))
+    changes = [
+        EntryChange(earlier[path], entry) for path, entry in later.items() if path in earlier and earlier[path] != entry
+    ]
+    used = {(entry.scenario, entry.surface, entry.mode): entry.source for entry in before.traffic}
     pairs = dict.fromkeys(
-        (took[key], entry.source)
+        (used[key], entry.source)
         for entry in after.traffic
-        if (key := (entry.scenario, entry.surface, entry.mode)) in took and took[key] != entry.source
+        if (key := (entry.scenario, entry.surface, entry.mode)) in used and used[key] != entry.source
     )
-    return [*changes, *(EntryChange(was.get(old), now.get(new)) for old, new in pairs if old in was or new in now)]
+    return [
+        *changes,
+        *(EntryChange(earlier.get(old), later.get(new)) for old, new in pairs if old in earlier or new in later),
+    ]
 
 
 def _subjects(before: Iterable[SubjectInfo], after: Iterable[SubjectInfo]) -> list[EntryChange[SubjectInfo]]:

@@ -66,8 +66,8 @@ def render(report: Report) -> bytes:
     run = report.run
     counts = count_verdicts(run)
     page = MarkdownPage(ROOM)
-    said = badge_text(run)
-    page.add(f"## {_HEADS[said.colour]} Tool calls: {said.text}")
+    badge = badge_text(run)
+    page.add(f"## {_HEADS[badge.colour]} Tool calls: {badge.text}")
     if len(run.subjects) > 1:
         page.add(f"**{breaking_text(standings(run, counts))}.**")
     if report.before is not None:
@@ -109,11 +109,11 @@ def _changes(page: MarkdownPage, comparison: Comparison) -> None:
 
 
 def _changed(kind: str, change: VerdictChange) -> list[str]:
-    was, now = (one.outcome if one else _NONE for one in (change.before, change.after))
+    before, after = (verdict.outcome if verdict else _NONE for verdict in (change.before, change.after))
     why = change.after.reason if change.after else ""
     result = change.result
     names = [code(text, _NAME) for text in (result.subject, change.check, result.case)]
-    return [kind, *names, was, now, code(why, _WHY)]
+    return [kind, *names, before, after, code(why, _WHY)]
 
 
 def _cases(kind: str, results: Sequence[Result]) -> Iterator[list[str]]:
@@ -127,24 +127,24 @@ def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
     page.add("### What failed")
     sentences = {law.id: law.sentence for law in run.laws}
     left = _FAILURES
-    for number, ((subject, law), found) in enumerate(counts.bad.items()):
-        title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {count_text(len(found), 'case')}"
+    for number, ((subject, law), failures) in enumerate(counts.bad.items()):
+        title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {count_text(len(failures), 'case')}"
         if sentences.get(law):
             title += f": {prose(sentences[law], _WHY)}"
         share = left // min(len(counts.bad) - number, 3)  # a subject with many failures leaves space for the others
         head = ["", "case", "why", "again"]
         left -= page.table(
             head,
-            map(_failed, pick_examples(found, _TOLD)),
-            total=len(found),
+            map(_failed, pick_examples(failures, _TOLD)),
+            total=len(failures),
             what="failures",
             share=share,
             summary=title,
         )
 
 
-def _failed(found: tuple[Result, Verdict]) -> list[str]:
-    result, verdict = found
+def _failed(failure: tuple[Result, Verdict]) -> list[str]:
+    result, verdict = failure
     case, command = code(result.case, _NAME), code(result.repeat, _COMMAND)
     return [_MARKS[verdict.outcome], case, code(verdict.reason, _WHY), command]
 

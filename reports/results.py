@@ -250,9 +250,9 @@ def read(data: bytes) -> Run:
     The function adds subjects, laws and scenarios that only results name, so that every report includes them.
     """
     run = _from_format_1(data) if format_of(data) == FORMAT_1 else _decoded(data, Run)
-    subjects = _missing((one.subject for one in run.results), (one.name for one in run.subjects))
-    laws = _missing((verdict.check for _, verdict in run.verdicts()), (one.id for one in run.laws))
-    scenarios = _missing((one.scenario for one in run.results), (one.id for one in run.scenarios))
+    subjects = _missing((entry.subject for entry in run.results), (entry.name for entry in run.subjects))
+    laws = _missing((verdict.check for _, verdict in run.verdicts()), (entry.id for entry in run.laws))
+    scenarios = _missing((entry.scenario for entry in run.results), (entry.id for entry in run.scenarios))
     return replace(
         run,
         subjects=[*run.subjects, *(SubjectInfo(name, "") for name in subjects)],
@@ -333,8 +333,8 @@ def merge(runs: Sequence[Run]) -> Run:
 
 
 def _latest(runs: Sequence[Run], member: str, *keys: str) -> list[Any]:
-    found = {tuple(getattr(one, key) for key in keys): one for run in runs for one in getattr(run, member)}
-    return list(found.values())
+    latest = {tuple(getattr(entry, key) for key in keys): entry for run in runs for entry in getattr(run, member)}
+    return list(latest.values())
 
 
 def brief(value: Any, most: int = 400) -> str:

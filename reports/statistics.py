@@ -58,25 +58,26 @@ def standings(run: Run, counts: Figures) -> list[Standing]:
     The headline, the badge and the tables of subjects take their figures from here.
     """
     laws: dict[str, int] = defaultdict(int)
-    for (subject, _), found in counts.laws.items():
-        laws[subject] += any(found.get(outcome) for outcome in _FAILED)
-    made = []
+    for (subject, _), counts_of_law in counts.laws.items():
+        laws[subject] += any(counts_of_law.get(outcome) for outcome in _FAILED)
+    rows = []
     for name in dict.fromkeys([*(subject.name for subject in run.subjects), *counts.cases]):
         cases = counts.cases.get(name, {})
-        made.append(Standing(name, laws[name], cases.get("pass", 0), judged_count(cases)))
-    return made
+        rows.append(Standing(name, laws[name], cases.get("pass", 0), judged_count(cases)))
+    return rows
 
 
-def breaking_text(found: Sequence[Standing]) -> str:
+def breaking_text(subjects: Sequence[Standing]) -> str:
     """Return a text such as "10 of 11 subjects break a law". Failures that a baseline expects count."""
-    count = sum(1 for one in found if one.laws)
-    noun, verb = ("subject" if len(found) == 1 else "subjects"), ("breaks" if count == 1 else "break")
-    return f"{count:,} of {len(found):,} {noun} {verb} a law"
+    count = sum(1 for subject in subjects if subject.laws)
+    noun, verb = ("subject" if len(subjects) == 1 else "subjects"), ("breaks" if count == 1 else "break")
+    return f"{count:,} of {len(subjects):,} {noun} {verb} a law"
 
 
-def passing_text(found: Sequence[Standing]) -> str:
+def passing_text(subjects: Sequence[Standing]) -> str:
     """Return a text such as "13,237 of 15,361 cases pass"."""
-    return f"{sum(one.passed for one in found):,} of {sum(one.applied for one in found):,} cases pass"
+    passed, applied = sum(subject.passed for subject in subjects), sum(subject.applied for subject in subjects)
+    return f"{passed:,} of {applied:,} cases pass"
 
 
 def count_verdicts(run: Run) -> Figures:
@@ -88,17 +89,17 @@ def count_verdicts(run: Run) -> Figures:
     total: dict[Outcome, int] = dict.fromkeys(WORST_FIRST, 0)
     for result in run.results:
         place = places[result.subject, result.scenario, result.surface]
-        here: dict[Outcome, int] = defaultdict(int)
+        case_counts: dict[Outcome, int] = defaultdict(int)
         for verdict in result.verdicts:
             outcome = verdict.outcome
             laws[result.subject, verdict.check][outcome] += 1
             place[outcome] += 1
-            here[outcome] += 1
+            case_counts[outcome] += 1
             total[outcome] += 1
             if outcome in BAD:
                 bad[result.subject, verdict.check].append((result, verdict))
-        if (found := worst_outcome(here)) is not None:
-            cases[result.subject][found] += 1
+        if (outcome_of_case := worst_outcome(case_counts)) is not None:
+            cases[result.subject][outcome_of_case] += 1
     return Figures(dict(laws), dict(places), dict(cases), dict(bad), {name: total[name] for name in OUTCOMES})
 
 
@@ -133,23 +134,23 @@ def broken_count(counts: Counts) -> int:
 
 def severity_key(cells: Sequence[Counts]) -> tuple[int, int]:
     """Return a sort key for rows: by worst outcome, then by its count. Rows without a problem have equal keys."""
-    found = [
+    keys = [
         (WORST_FIRST.index(outcome), -counts[outcome])
         for counts in cells
         if (outcome := worst_outcome(counts)) not in (None, "pass", "unsupported")
     ]
-    return min(found, default=(len(WORST_FIRST), 0))
+    return min(keys, default=(len(WORST_FIRST), 0))
 
 
-def pick_examples(found: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Result, Verdict]]:
+def pick_examples(failures: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Result, Verdict]]:
     """Return up to ``most`` examples: first one for each reason, then further ones."""
     firsts: dict[str, int] = {}
-    for place, (_, verdict) in enumerate(found):
-        firsts.setdefault(verdict.reason, place)
+    for number, (_, verdict) in enumerate(failures):
+        firsts.setdefault(verdict.reason, number)
     chosen = [*firsts.values()][:most]
     known = set(chosen)
-    others = (place for place in range(len(found)) if place not in known)
-    return [found[place] for place in (*chosen, *islice(others, most - len(chosen)))]
+    others = (number for number in range(len(failures)) if number not in known)
+    return [failures[number] for number in (*chosen, *islice(others, most - len(chosen)))]
 
 
 def surviving_mutants(run: Run) -> list[Kill]:

@@ -84,7 +84,7 @@ def _changes(comparison: Comparison, most: int) -> list[Section]:
 def _verdict_changes(label: str, tone: Tone, changes: Sequence[VerdictChange], most: int) -> list[Entry]:
     entries = []
     for change in changes[:most]:
-        old, new = (one.outcome if one else "not judged" for one in (change.before, change.after))
+        old, new = (verdict.outcome if verdict else "not judged" for verdict in (change.before, change.after))
         why = change.after.reason if change.after and change.after.reason else ""
         subject = f"{change.result.subject} {change.check} {change.result.case}"
         entries.append((StyledText(f"{label} {subject}: {old} -> {new}", tone), why))
@@ -104,16 +104,16 @@ def _more(left: int) -> list[Entry]:
 
 
 def _failures(run: Run, counts: Figures, most: int) -> Iterable[Lines]:
-    wire: Wire = {(one.scenario, one.surface, one.mode): one.rounds for one in run.traffic}
+    wire: Wire = {(traffic.scenario, traffic.surface, traffic.mode): traffic.rounds for traffic in run.traffic}
     for subject in run.subjects:
         for law in run.laws:
-            if found := counts.bad.get((subject.name, law.id)):
-                yield _broken(subject.name, law, found, most, wire)
+            if failures := counts.bad.get((subject.name, law.id)):
+                yield _broken(subject.name, law, failures, most, wire)
 
 
-def _broken(subject: str, law: LawInfo, found: Sequence[tuple[Result, Verdict]], most: int, wire: Wire) -> Lines:
+def _broken(subject: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict]], most: int, wire: Wire) -> Lines:
     entries = [(StyledText(f"The law: {law.sentence}", "dim"), "")] if law.sentence else []
-    for result, verdict in pick_examples(found, most):
+    for result, verdict in pick_examples(failures, most):
         rounds = wire.get((result.scenario, result.surface, result.mode), [])
         at = verdict.round
         excerpt = rounds[at].excerpt[:_EXCERPT] if at is not None and at < len(rounds) else ""
@@ -124,8 +124,8 @@ def _broken(subject: str, law: LawInfo, found: Sequence[tuple[Result, Verdict]],
             if text:
                 entries.append((StyledText(f"    {label}:", "dim"), " ".join(text.split())))
         entries.append((StyledText(f"    again:  {result.repeat}"), ""))  # unbroken, to be copied
-    entries += _more(len(found) - most)
-    return Lines(f"{subject} breaks {law.id} in {count_text(len(found), 'case')}", entries)
+    entries += _more(len(failures) - most)
+    return Lines(f"{subject} breaks {law.id} in {count_text(len(failures), 'case')}", entries)
 
 
 def _laws(run: Run, counts: Figures) -> Table:

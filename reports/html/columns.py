@@ -35,11 +35,11 @@ class Names:
 
     def number(self, name: str) -> int:
         """Return the number of a name. A new name is added."""
-        found = self._numbers.get(name)
-        if found is None:
-            found = self._numbers[name] = len(self.all)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self.all)
             self.all.append(name)
-        return found
+        return number
 
     def of(self, name: str) -> int | None:
         """Return the number of a name, or None if the name is unknown."""
@@ -62,9 +62,9 @@ class Texts(Names):
 
     def more(self) -> Texts:
         """Return a copy that can grow without changing this registry."""
-        made = Texts()
-        made.all, made._numbers, made.were_cut = [*self.all], {**self._numbers}, self.were_cut
-        return made
+        copy = Texts()
+        copy.all, copy._numbers, copy.were_cut = [*self.all], {**self._numbers}, self.were_cut
+        return copy
 
 
 class Bundle(NamedTuple):
@@ -89,9 +89,9 @@ class Columns:
     """
 
     def __init__(self, run: Run) -> None:
-        self.subjects = Names(one.name for one in run.subjects)
-        self.laws = Names(one.id for one in run.laws)
-        self.scenarios = Names(one.id for one in run.scenarios)
+        self.subjects = Names(entry.name for entry in run.subjects)
+        self.laws = Names(entry.id for entry in run.laws)
+        self.scenarios = Names(entry.id for entry in run.scenarios)
         self.surfaces, self.modes, self.policies = Names(), Names(), Names()
         self.called: dict[int, str] = {}
         self.texts = Texts()
@@ -137,9 +137,9 @@ class Columns:
         # Comparing the JSON is faster than hashing structs that contain lists.
         rounds = json_codec.encode(result.rounds)
         key = json_codec.encode(result.verdicts) + rounds
-        found = self._seen.get(key)
-        if found is None:
-            found = self._seen[key] = len(self.bundles)
+        number = self._seen.get(key)
+        if number is None:
+            number = self._seen[key] = len(self.bundles)
             bare: list[int] = []
             worded: list[int] = []
             for verdict in result.verdicts:
@@ -155,7 +155,7 @@ class Columns:
                     tuple(worded),
                 )
             )
-        return found
+        return number
 
     def _verdict(self, law: int, outcome: int, verdict: Verdict) -> int:
         add = self.texts.add
@@ -183,7 +183,7 @@ class Columns:
         """Return for each subject: law -> outcome -> number of cases."""
         bare = list(self.bare)
         verdicts = list(self.verdicts)
-        made: list[dict[int, dict[int, int]]] = []
+        tallies: list[dict[int, dict[int, int]]] = []
         for cases in self.cases:
             laws: dict[int, dict[int, int]] = {}
             for number, count in Counter(cases).items():
@@ -191,14 +191,17 @@ class Columns:
                     continue
                 bundle = self.bundles[number - 1]
                 pairs = bare[bundle.bare]
-                found = [*zip(pairs[::2], pairs[1::2], strict=True), *(verdicts[one][:2] for one in bundle.worded)]
-                for law, outcome in found:
+                outcomes = [
+                    *zip(pairs[::2], pairs[1::2], strict=True),
+                    *(verdicts[number][:2] for number in bundle.worded),
+                ]
+                for law, outcome in outcomes:
                     counts = laws.setdefault(law, {})
                     counts[outcome] = counts.get(outcome, 0) + count
-            made.append(laws)
-        while len(made) < len(self.subjects.all):
-            made.append({})
-        return made
+            tallies.append(laws)
+        while len(tallies) < len(self.subjects.all):
+            tallies.append({})
+        return tallies
 
     def plain(self) -> dict[str, Any]:
         """Return the columns as the page embeds them."""

@@ -91,8 +91,8 @@ def safe(value: Any) -> str:
     return _UNSAFE.sub(_escaped, json_codec.text(value))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass")
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
@@ -114,13 +114,13 @@ def _about(run: Run, columns: Columns) -> dict[str, Any]:
         "notable": NOTABLE,
         "repeat": REPEAT,
         "about": {
-            "subjects": {columns.subjects.number(one.name): limited(one) for one in run.subjects},
-            "laws": {columns.laws.number(one.id): limited(one) for one in run.laws},
-            "scenarios": {columns.scenarios.number(one.id): limited(one) for one in run.scenarios},
+            "subjects": {columns.subjects.number(entry.name): limited(entry) for entry in run.subjects},
+            "laws": {columns.laws.number(entry.id): limited(entry) for entry in run.laws},
+            "scenarios": {columns.scenarios.number(entry.id): limited(entry) for entry in run.scenarios},
         },
         "sources": [
-            [add(text, NAME) for text in (one.path, one.origin, one.date, one.provider, one.model, one.sdk)]
-            for one in run.sources
+            [add(text, NAME) for text in (entry.path, entry.origin, entry.date, entry.provider, entry.model, entry.sdk)]
+            for entry in run.sources
         ],
         "kills": limited(run.kills),
     }
@@ -131,7 +131,7 @@ def broken(columns: Columns) -> set[tuple[int, int, int]]:
     bad = {number for number, outcome in enumerate(ORDER) if outcome in BROKEN}
     bare = [any(outcome in bad for outcome in pairs[1::2]) for pairs in columns.bare]
     verdicts = [row[1] in bad for row in columns.verdicts]
-    bundles = [False, *(bare[one.bare] or any(verdicts[v] for v in one.worded) for one in columns.bundles)]
+    bundles = [False, *(bare[bundle.bare] or any(verdicts[v] for v in bundle.worded) for bundle in columns.bundles)]
     return {
         place[:3]
         for cases in columns.cases
@@ -142,20 +142,24 @@ def broken(columns: Columns) -> set[tuple[int, int, int]]:
 
 def _traffic(run: Run, columns: Columns, texts: Texts, bad: set[tuple[int, int, int]], rung: Rung) -> list[list[Any]]:
     """Return a row per `Traffic`: scenario, surface, mode, source number, then excerpt, size and blocks by round."""
-    sources = {one.path: number for number, one in enumerate(run.sources, 1)}
+    sources = {source.path: number for number, source in enumerate(run.sources, 1)}
     rows: list[list[Any]] = []
-    for one in run.traffic:
+    for traffic in run.traffic:
         place = (
-            columns.scenarios.of(one.scenario),
-            columns.surfaces.of(one.surface),
-            columns.modes.of(one.mode),
+            columns.scenarios.of(traffic.scenario),
+            columns.surfaces.of(traffic.surface),
+            columns.modes.of(traffic.mode),
         )
         if None in place:
             continue  # no subject ran this case
         most = rung.failed if place in bad else rung.passed
-        row: list[Any] = [*place, sources.get(one.source, 0)]
-        for seen in one.rounds[:_ROUNDS]:
-            row += (_shown(texts, seen.excerpt, EXCERPT, most), seen.size, _shown(texts, seen.blocks, BLOCKS, most))
+        row: list[Any] = [*place, sources.get(traffic.source, 0)]
+        for excerpt in traffic.rounds[:_ROUNDS]:
+            row += (
+                _shown(texts, excerpt.excerpt, EXCERPT, most),
+                excerpt.size,
+                _shown(texts, excerpt.blocks, BLOCKS, most),
+            )
         rows.append(row)
     return rows
 
@@ -169,9 +173,9 @@ def limited(value: Any) -> Any:
     if isinstance(value, str):
         return cut(value, WORDS)
     if isinstance(value, list):
-        return [limited(one) for one in value]
+        return [limited(entry) for entry in value]
     if isinstance(value, dict):
-        return {cut(str(key), NAME): limited(one) for key, one in value.items()}
+        return {cut(str(key), NAME): limited(entry) for key, entry in value.items()}
     if isinstance(value, msgspec.Struct):
         return {name: limited(getattr(value, name)) for name in value.__struct_fields__}
     return value

@@ -50,10 +50,10 @@ def history(report: Report) -> History | None:
         return None
     shown = runs[-_RUNS:]
     sums = [_sums(run) for run in shown]
-    names = dict.fromkeys(one.name for run in reversed(shown) for one in run.subjects)
-    points = [_point(run, found) for run, found in zip(shown, sums, strict=True)]
+    names = dict.fromkeys(subject.name for run in reversed(shown) for subject in run.subjects)
+    points = [_point(run, counts) for run, counts in zip(shown, sums, strict=True)]
     rows = [
-        HistoryRow(cut(name, NAME), [_judged(found[name]) if name in found else None for found in sums])
+        HistoryRow(cut(name, NAME), [_judged(counts[name]) if name in counts else None for counts in sums])
         for name in names
     ]
     return History(points, rows, len(runs) - len(shown))
@@ -61,16 +61,16 @@ def history(report: Report) -> History | None:
 
 def _sums(run: Run) -> dict[str, dict[Outcome, int]]:
     """Return subject -> outcome -> number of verdicts."""
-    found: dict[str, dict[Outcome, int]] = {one.name: dict.fromkeys(OUTCOMES, 0) for one in run.subjects}
+    counts_by_subject: dict[str, dict[Outcome, int]] = {one.name: dict.fromkeys(OUTCOMES, 0) for one in run.subjects}
     for result in run.results:
-        counts = found.setdefault(result.subject, dict.fromkeys(OUTCOMES, 0))
+        counts = counts_by_subject.setdefault(result.subject, dict.fromkeys(OUTCOMES, 0))
         for verdict in result.verdicts:
             counts[verdict.outcome] += 1
-    return found
+    return counts_by_subject
 
 
-def _point(run: Run, found: dict[str, dict[Outcome, int]]) -> Point:
-    counts = {outcome: sum(one[outcome] for one in found.values()) for outcome in OUTCOMES}
+def _point(run: Run, counts_by_subject: dict[str, dict[Outcome, int]]) -> Point:
+    counts = {outcome: sum(counts[outcome] for counts in counts_by_subject.values()) for outcome in OUTCOMES}
     return Point(cut(run.date, NAME), cut(run.toolparity, NAME), len(run.results), counts, *_judged(counts))
 
 

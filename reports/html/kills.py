@@ -40,16 +40,16 @@ def matrix(run: Run) -> Matrix | None:
     """Return the matrix, or None if the run has no known-bad subjects."""
     if not run.kills:
         return None
-    laws = list(dict.fromkeys([*(law.id for law in run.laws), *(one.law for one in run.kills)]))
+    laws = list(dict.fromkeys([*(law.id for law in run.laws), *(kill.law for kill in run.kills)]))
     rows = [
         KillRow(
-            cut(one.name, NAME),
-            cut(one.sentence, WORDS),
-            cut(one.law, NAME),
-            bool(one.by.get(one.law)),
-            [KillCount(one.by.get(law, 0), law == one.law) for law in laws],
+            cut(kill.name, NAME),
+            cut(kill.sentence, WORDS),
+            cut(kill.law, NAME),
+            bool(kill.by.get(kill.law)),
+            [KillCount(kill.by.get(law, 0), law == kill.law) for law in laws],
         )
-        for one in run.kills
+        for kill in run.kills
     ]
     dead = len(rows) - len(surviving_mutants(run))
     return Matrix([cut(law, NAME) for law in laws], rows, dead, [cut(law.id, NAME) for law in unneeded_laws(run)])

@@ -101,7 +101,7 @@ def total(laws: Mapping[str, Counts]) -> dict[Outcome, int]:
 def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing]) -> Headline:
     """Return the verdict of the run in a sentence. Failures that a baseline expects count as failures."""
     sums = {name: total(laws) for name, laws in tallies_by_subject.items()}
-    totals = {outcome: sum(one[outcome] for one in sums.values()) for outcome in OUTCOMES}
+    totals = {outcome: sum(counts[outcome] for counts in sums.values()) for outcome in OUTCOMES}
     took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # published results have no duration
     size = f"{count_text(len(run.results), 'case')}, {count_text(sum(totals.values()), 'verdict')}"
     sentence = f"{passing_text(standings)}. {size}{took}."
@@ -141,50 +141,50 @@ def _broken(standings: Sequence[Standing]) -> str:
     return f"{cut(standings[0].name, 60)} breaks {count_text(standings[0].laws, 'law')}"
 
 
-def counts(run: Run, found: Tallies) -> list[Count]:
+def counts(run: Run, tallies: Tallies) -> list[Count]:
     """Return the number of verdicts by outcome, worst first. It is the legend of the page."""
     over = dict.fromkeys(OUTCOMES, 0)
-    for laws in found.values():
+    for laws in tallies.values():
         for outcome, number in total(laws).items():
             over[outcome] += number
     return [Count(MARKS[name], number, filter_link(verdict=name)) for name, number in over.items()]
 
 
-def subjects(run: Run, found: Tallies, standings: Sequence[Standing]) -> list[SubjectRow]:
+def subjects(run: Run, tallies: Tallies, standings: Sequence[Standing]) -> list[SubjectRow]:
     """Return the subjects in the order of the run."""
     rows = []
-    for one, standing in zip(run.subjects, standings, strict=False):  # the remaining standings have no subject entry
-        sums = total(found.get(one.name, {}))
-        wires = "all wires" if one.wires is None else ", ".join(one.wires) or "no wire"
+    for subject, standing in zip(run.subjects, standings, strict=False):  # other standings have no subject entry
+        sums = total(tallies.get(subject.name, {}))
+        wires = "all wires" if subject.wires is None else ", ".join(subject.wires) or "no wire"
         rows.append(
             SubjectRow(
-                cut(one.name, NAME),
-                cut(one.version, NAME),
-                [cut(claim, NAME) for claim in one.claims],
+                cut(subject.name, NAME),
+                cut(subject.version, NAME),
+                [cut(claim, NAME) for claim in subject.claims],
                 cut(wires, WORDS),
-                one.seconds,
+                subject.seconds,
                 standing.passed,
                 standing.applied,
                 standing.laws,
                 kept_count(sums),
                 judged_count(sums),
                 worst_icon(sums),
-                filter_link(subject=one.name),
+                filter_link(subject=subject.name),
             )
         )
     return rows
 
 
-def laws(run: Run, found: Tallies) -> list[LawRow]:
+def laws(run: Run, tallies: Tallies) -> list[LawRow]:
     """Return laws by subject. Laws that only verdicts name come last."""
     known_laws = {law.id: law for law in run.laws}
-    ids = dict.fromkeys([*known_laws, *(id for laws in found.values() for id in laws)])
+    ids = dict.fromkeys([*known_laws, *(id for laws in tallies.values() for id in laws)])
     return [
         LawRow(
             cut(id, NAME),
             cut(known_laws[id].sentence, WORDS) if id in known_laws else "",
             cut(known_laws[id].level, NAME) if id in known_laws else "",
-            [_cell(name, id, found[name].get(id, {})) for name in found],
+            [_cell(name, id, tallies[name].get(id, {})) for name in tallies],
         )
         for id in ids
     ]

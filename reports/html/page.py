@@ -30,14 +30,14 @@ def render(report: Report) -> bytes:
     run = report.run
     columns = Columns(run)
     tallies = overview.tallies(columns)
-    found = standings(run, count_verdicts(run))
+    subjects = standings(run, count_verdicts(run))
     data = embedded(run, columns)
     context = {
         "run": run,
-        "title": f"{', '.join(cut(one.name, 60) for one in run.subjects[:3])}: conformance",
-        "headline": overview.headline(run, tallies, found),
+        "title": f"{', '.join(cut(subject.name, 60) for subject in run.subjects[:3])}: conformance",
+        "headline": overview.headline(run, tallies, subjects),
         "counts": overview.counts(run, tallies),
-        "subjects": overview.subjects(run, tallies, found),
+        "subjects": overview.subjects(run, tallies, subjects),
         "laws": overview.laws(run, tallies),
         "changes": changes.changes(report),
         "sources": sources.sources(run),

@@ -63,7 +63,7 @@ def _asset(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(__package__ or "", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -71,9 +71,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    made.filters |= {"shown": _shown, "format_number": format_number, "count": count_text, "format_date": format_date}
-    made.globals |= {"format_share": format_share, "mark": _mark, "MARKS": MARKS}
-    return made
+    environment.filters |= {
+        "shown": _shown,
+        "format_number": format_number,
+        "count": count_text,
+        "format_date": format_date,
+    }
+    environment.globals |= {"format_share": format_share, "mark": _mark, "MARKS": MARKS}
+    return environment
 
 
 def _finalize(value: Any) -> Any:
@@ -86,7 +91,7 @@ def _shown(text: str) -> Markup:
     if text.isprintable():
         return Markup("<bdi>{}</bdi>").format(text)
     spelled = Markup('<span class="hidden">{}</span>')
-    parts = (escape(one) if one.isprintable() else spelled.format(visible(one)) for one in text)
+    parts = (escape(character) if character.isprintable() else spelled.format(visible(character)) for character in text)
     return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
 
 
@@ -112,10 +117,10 @@ def format_share(part: int, whole: int) -> str:
 
 def _mark(name: str, label: str = "") -> Markup:
     """Return the sign of an outcome with a label for screen readers."""
-    one = MARKS[name]
-    sign = Markup('<span aria-hidden="true">{}</span>').format(one.sign)
-    word = Markup('<span class="unseen">{}</span>').format(label or one.label)
-    return Markup('<span class="mark {}">{}{}</span>').format(one.name, sign, word)
+    icon = MARKS[name]
+    sign = Markup('<span aria-hidden="true">{}</span>').format(icon.sign)
+    word = Markup('<span class="unseen">{}</span>').format(label or icon.label)
+    return Markup('<span class="mark {}">{}{}</span>').format(icon.name, sign, word)
 
 
 def case_link(result: Result) -> str:

@@ -35,9 +35,9 @@ class Origin(NamedTuple):
 
 def sources(run: Run) -> list[Origin]:
     """Group the sources of a run by origin, strongest evidence first."""
-    found: dict[str, dict[tuple[str, str], list[EvidenceSource]]] = {}
-    for one in run.sources:
-        found.setdefault(one.origin, {}).setdefault((one.provider, one.sdk), []).append(one)
+    groups_by_origin: dict[str, dict[tuple[str, str], list[EvidenceSource]]] = {}
+    for source in run.sources:
+        groups_by_origin.setdefault(source.origin, {}).setdefault((source.provider, source.sdk), []).append(source)
     rank = {name: number for number, name in enumerate(ORIGINS)}
     return [
         Origin(
@@ -46,7 +46,7 @@ def sources(run: Run) -> list[Origin]:
             sum(map(len, groups.values())),
             [_group(run, key, groups[key]) for key in sorted(groups)],
         )
-        for origin, groups in sorted(found.items(), key=lambda item: (rank.get(item[0], len(rank)), item[0]))
+        for origin, groups in sorted(groups_by_origin.items(), key=lambda item: (rank.get(item[0], len(rank)), item[0]))
     ]
 
 
