@@ -25,14 +25,15 @@ from .statistics import (
     Counts,
     Figures,
     breaking_text,
-    broken_count,
     count_verdicts,
     judged_count,
     kept_ratio,
+    kills_text,
+    law_rows,
     occurring_outcomes,
     outcomes_text,
     pick_examples,
-    severity_key,
+    scenario_rows,
     standings,
     surviving_mutants,
     unneeded_laws,
@@ -166,13 +167,9 @@ def _laws(page: MarkdownPage, run: Run, counts: Figures) -> None:
     if not run.results:
         return
     page.add("### Laws kept, of the cases to which each applies")
-    rows = []
-    for law in run.laws:
-        cells = [counts.laws.get((subject.name, law.id), {}) for subject in run.subjects]
-        rows.append((severity_key(cells), [code(law.id, _NAME), *map(_kept, cells)]))
-    rows.sort(key=lambda row: row[0])
+    rows = [[code(law, _NAME), *map(_kept, cells)] for law, cells in law_rows(run, counts)]
     head = ["law", *(code(subject.name, _NAME) for subject in run.subjects)]
-    page.table(head, (row for _, row in rows), total=len(rows), what="laws", share=_LAWS)
+    page.table(head, rows, total=len(rows), what="laws", share=_LAWS)
 
 
 def _kept(counts: Counts) -> str:
@@ -186,25 +183,18 @@ def _kept(counts: Counts) -> str:
 
 def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
     """Add a table per subject: scenarios with failures, by surface."""
-    surfaces = counts.surfaces()
     tables = []
     for subject in run.subjects:
-        rows = []
-        for scenario in run.scenarios:
-            cells = [counts.places.get((subject.name, scenario.id, surface), {}) for surface in surfaces]
-            if any(broken_count(cell) or cell.get("stale") for cell in cells):
-                rows.append((severity_key(cells), [code(scenario.id, _NAME), *map(_place, cells)]))
-        if rows:
-            rows.sort(key=lambda row: row[0])
+        if rows := scenario_rows(run, counts, subject.name):
             title = f"{tagged(subject.name, _NAME)}: {len(rows):,} of {count_text(len(run.scenarios), 'scenario')}"
-            tables.append((title, [row for _, row in rows]))
+            tables.append((title, [[code(scenario, _NAME), *map(_place, cells)] for scenario, cells in rows]))
     if not tables:
         return
     page.add("### Scenarios with problems, by surface")
     left = _SCENARIOS
     for number, (title, table) in enumerate(tables):
         share = left // (len(tables) - number)
-        head = ["scenario", *(code(surface, _NAME) for surface in surfaces)]
+        head = ["scenario", *(code(surface, _NAME) for surface in counts.surfaces())]
         left -= page.table(head, table, total=len(table), what="scenarios", share=share, summary=title)
 
 
@@ -220,14 +210,9 @@ def _place(counts: Counts) -> str:
 def _kills(page: MarkdownPage, run: Run) -> None:
     if not run.kills:
         return
-    survivors, unneeded = surviving_mutants(run), unneeded_laws(run)
-    caught, needed = len(run.kills) - len(survivors), len(run.laws) - len(unneeded)
-    page.add(
-        f"### Kill matrix\n\n{caught:,} of {len(run.kills):,} known-bad subjects fail the law written for them;"
-        f" {needed:,} of {count_text(len(run.laws), 'law')} needed."
-    )
-    rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in survivors]
-    rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in unneeded]
+    page.add(f"### Kill matrix\n\n{kills_text(run)}.")
+    rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in surviving_mutants(run)]
+    rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in unneeded_laws(run)]
     page.table(["", "", ""], rows, total=len(rows), what="holes in the kill matrix", share=_SCENARIOS // 4)
 
 

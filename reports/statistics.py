@@ -132,7 +132,24 @@ def broken_count(counts: Counts) -> int:
     return sum(counts.get(outcome, 0) for outcome in BROKEN)
 
 
-def severity_key(cells: Sequence[Counts]) -> tuple[int, int]:
+def law_rows(run: Run, counts: Figures) -> list[tuple[str, list[Counts]]]:
+    """Return the id of each law with a cell per subject, the most severe row first."""
+    rows = [(law.id, [counts.laws.get((subject.name, law.id), {}) for subject in run.subjects]) for law in run.laws]
+    return sorted(rows, key=lambda row: _severity(row[1]))
+
+
+def scenario_rows(run: Run, counts: Figures, subject: str) -> list[tuple[str, list[Counts]]]:
+    """Return the id of each scenario with problems with a cell per surface, the most severe row first."""
+    surfaces = counts.surfaces()
+    rows = [
+        (scenario.id, [counts.places.get((subject, scenario.id, surface), {}) for surface in surfaces])
+        for scenario in run.scenarios
+    ]
+    problems = [row for row in rows if any(broken_count(cell) or cell.get("stale") for cell in row[1])]
+    return sorted(problems, key=lambda row: _severity(row[1]))
+
+
+def _severity(cells: Sequence[Counts]) -> tuple[int, int]:
     """Return a sort key for rows: by worst outcome, then by its count. Rows without a problem have equal keys."""
     keys = [
         (WORST_FIRST.index(outcome), -counts[outcome])
@@ -162,6 +179,14 @@ def unneeded_laws(run: Run) -> list[LawInfo]:
     """Return the laws that fail none of the known-bad subjects written for them."""
     busy = {kill.law for kill in run.kills if kill.by.get(kill.law)}
     return [law for law in run.laws if law.id not in busy]
+
+
+def kills_text(run: Run) -> str:
+    """Return a text such as "66 of 67 known-bad subjects fail the law written for them; 15 of 16 laws are needed"."""
+    caught = len(run.kills) - len(surviving_mutants(run))
+    needed = len(run.laws) - len(unneeded_laws(run))
+    mutants = f"{caught:,} of {len(run.kills):,} known-bad subjects fail the law written for them"
+    return f"{mutants}; {needed:,} of {len(run.laws):,} laws are needed"
 
 
 def outcomes_text(counts: Counts) -> str:

@@ -10,15 +10,16 @@ from .statistics import (
     Counts,
     Figures,
     breaking_text,
-    broken_count,
     count_verdicts,
     judged_count,
     kept_ratio,
+    kills_text,
+    law_rows,
     occurring_outcomes,
     outcomes_text,
     passing_text,
     pick_examples,
-    severity_key,
+    scenario_rows,
     standings,
     surviving_mutants,
     unneeded_laws,
@@ -130,12 +131,8 @@ def _broken(subject: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict
 
 def _laws(run: Run, counts: Figures) -> Table:
     names = [subject.name for subject in run.subjects]
-    rows: list[tuple[tuple[int, int], list[Value]]] = []
-    for law in run.laws:
-        cells = [counts.laws.get((name, law.id), {}) for name in names]
-        rows.append((severity_key(cells), [law.id, *map(_kept, cells)]))
-    rows.sort(key=lambda row: row[0])
-    return Table("Laws kept, of the cases to which each applies", ["law", *names], [row for _, row in rows])
+    rows: list[list[Value]] = [[law, *map(_kept, cells)] for law, cells in law_rows(run, counts)]
+    return Table("Laws kept, of the cases to which each applies", ["law", *names], rows)
 
 
 def _kept(counts: Counts) -> StyledText:
@@ -149,19 +146,15 @@ def _kept(counts: Counts) -> StyledText:
 
 def _places(run: Run, counts: Figures) -> Iterable[Section]:
     """Return a table per subject: scenarios with failures, by surface."""
-    surfaces = counts.surfaces()
     for subject in run.subjects:
-        rows: list[tuple[tuple[int, int], list[Value]]] = []
-        for scenario in run.scenarios:
-            cells = [counts.places.get((subject.name, scenario.id, surface), {}) for surface in surfaces]
-            if any(broken_count(cell) or cell.get("stale") for cell in cells):
-                rows.append((severity_key(cells), [scenario.id, *map(_place, cells)]))
+        rows: list[list[Value]] = [
+            [scenario, *map(_place, cells)] for scenario, cells in scenario_rows(run, counts, subject.name)
+        ]
         if not rows:
             continue
-        rows.sort(key=lambda row: row[0])
-        whose = f"{subject.name} {subject.version}".strip()
-        title = f"{whose}: {count_text(len(rows), 'scenario')} of {len(run.scenarios):,} with problems"
-        yield Table(title, ["scenario", *surfaces], [row for _, row in rows[:_SCENARIOS]])
+        title = f"{subject.name} {subject.version}".strip()
+        title += f": {count_text(len(rows), 'scenario')} of {len(run.scenarios):,} with problems"
+        yield Table(title, ["scenario", *counts.surfaces()], rows[:_SCENARIOS])
         if len(rows) > _SCENARIOS:
             more = f"and {len(rows) - _SCENARIOS:,} more scenarios; the HTML page lists all of them: --html FILE"
             yield Lines("", [(StyledText(more, "dim"), "")])
@@ -185,16 +178,15 @@ def _kills(run: Run) -> list[Section]:
         own = kill.by.get(kill.law, 0)
         marked = StyledText(f"[{own}]", "good" if own else "bad")
         rows.append([kill.name, *(marked if law == kill.law else kill.by.get(law, 0) for law in laws)])
-    survivors, unneeded = surviving_mutants(run), unneeded_laws(run)
-    entries: list[tuple[StyledText, str]] = [
-        (StyledText(f"ALIVE {kill.name}", "bad"), f"{kill.law} does not fail it: {kill.sentence}") for kill in survivors
+    entries = [
+        (StyledText(f"ALIVE {kill.name}", "bad"), f"{kill.law} does not fail it: {kill.sentence}")
+        for kill in surviving_mutants(run)
     ]
-    entries += [(StyledText(f"IDLE {law.id}", "bad"), "no known-bad subject needs this law") for law in unneeded]
-    caught, needed = len(run.kills) - len(survivors), len(laws) - len(unneeded)
-    line = f"{caught} of {len(run.kills)} known-bad subjects fail the law written for them"
-    line += f"; {needed} of {len(laws)} laws are needed"
+    entries += [
+        (StyledText(f"IDLE {law.id}", "bad"), "no known-bad subject needs this law") for law in unneeded_laws(run)
+    ]
     title = "Kill matrix: cases in which a law failed a known-bad subject, until its own did"
-    return [Table(title, ["subject", *laws], rows), Lines("", [*entries, (StyledText(line, "strong"), "")])]
+    return [Table(title, ["subject", *laws], rows), Lines("", [*entries, (StyledText(kills_text(run), "strong"), "")])]
 
 
 def _summary(run: Run, counts: Figures) -> list[str]:

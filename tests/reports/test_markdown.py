@@ -194,7 +194,7 @@ def test_holes_in_the_kill_matrix_are_told() -> None:
     laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
     kills = [Kill("swaps", "order", "It swaps.", {"order": 1}), Kill("lies", "stop", "It lies.", {})]
     page = read(Report(Run("1", "2026-01-02", {}, [], laws, [], [], kills=kills)))
-    assert "1 of 2 known-bad subjects fail the law written for them; 1 of 2 laws needed." in page.text
+    assert "1 of 2 known-bad subjects fail the law written for them; 1 of 2 laws are needed." in page.text
     assert ["❌ alive", "lies", "It lies."] in page.rows
     assert ["❌ idle", "stop", "Stop."] in page.rows
 

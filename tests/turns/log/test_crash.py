@@ -1,7 +1,7 @@
 """Processes killed (SIGKILL) at each thing they do: the log is read, and the turn resumed or closed by another one.
 
 No call is run twice, and none is without a result. The plain run kills at some points of each policy. `--thorough`
-kills at every point of three turns in SQLite and at every fourth of the others, about 1,000 in all;
+kills at every point of three turns in SQLite and at every eighth of the others, almost 1,000 in all;
 TOOLPARITY_KILL_POINTS=all at all 2,600, which takes as long as all other tests together.
 """
 
@@ -116,7 +116,7 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
         whole = run(job("run", "whole"))
         assert whole.code == 0
         every_point = url.get_backend_name() == "sqlite" and wire == "anthropic.messages"
-        step = 1 if every_point or os.environ.get("TOOLPARITY_KILL_POINTS") == "all" else 4
+        step = 1 if every_point or os.environ.get("TOOLPARITY_KILL_POINTS") == "all" else 8
         points = sampled(range(1 + len(wire) % step, whole.points + 1, step), plain=5)
         killed = 0
         for number, point in enumerate(points):
