@@ -84,13 +84,7 @@ class WriteContext:
     """
 
     def __init__(
-        self,
-        request: Request,
-        wire: str,
-        provider: str | None,
-        ids: IdStyle,
-        names: NameStyle,
-        own: bool | None = None,
+        self, request: Request, wire: str, provider: str | None, ids: IdStyle, names: NameStyle, own: bool | None = None
     ) -> None:
         self.wire = wire
         self.provider = provider

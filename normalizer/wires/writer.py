@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..conversation import (
-    Assistant,
-    Encoded,
-    Message,
-    RawItem,
-    Request,
-    System,
-    ToolResults,
-    User,
-)
+from ..conversation import Assistant, Encoded, Message, RawItem, Request, System, ToolResults, User
 from ..pairing import paired_segment, segment_end
 from .fast_history import RegularWriters, write_regular
 from .surrogates import replace_in_messages

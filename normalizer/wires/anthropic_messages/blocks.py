@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import (
-    Block,
-    Opaque,
-    Reasoning,
-    ServerToolCall,
-    ServerToolResult,
-    Text,
-    ToolCall,
-    Usage,
-)
+from ...model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Text, ToolCall, Usage
 from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..usage import first_int

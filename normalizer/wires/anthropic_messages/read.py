@@ -13,15 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ... import json_codec
-from ...conversation import (
-    Assistant,
-    Message,
-    RawItem,
-    Request,
-    System,
-    ToolResults,
-    User,
-)
+from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..decode_context import Context

@@ -71,16 +71,7 @@ def read(body: Any, provider: str | None) -> Request:
         params["parallel_tool_calls"], parallel = parallel, None
     if not isinstance(model, str) and "model" in body:
         params["model"], model = model, None
-    return Request(
-        WIRE,
-        model,
-        messages,
-        tools,
-        read_choice(body, params),
-        parallel,
-        provider=provider,
-        params=params,
-    )
+    return Request(WIRE, model, messages, tools, read_choice(body, params), parallel, provider=provider, params=params)
 
 
 class _History:

@@ -13,11 +13,7 @@ from .schema import WIRE
 #: Marks a tool definition or tool choice in the old spelling (``functions``, ``function_call``).
 LEGACY = "legacy_functions"
 _MODES: dict[str, Any] = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
-_FREE_TEXT = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
+_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def read_tools(tools: Any, params: dict[str, Any]) -> list[Tool]:

@@ -11,17 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import (
-    Assistant,
-    Message,
-    RawItem,
-    Request,
-    System,
-    TextPart,
-    ToolResult,
-    ToolResults,
-    User,
-)
+from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResult, ToolResults, User
 from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context

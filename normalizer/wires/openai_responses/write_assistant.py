@@ -290,9 +290,7 @@ class AssistantWriter:
             out.append(self._regular_reasoning(block) or self._reasoning(block))
         elif isinstance(block, Reasoning) and self._stateless:
             self._context.lose(
-                "reasoning",
-                "left out: with store=false, only encrypted reasoning can be sent back",
-                index,
+                "reasoning", "left out: with store=false, only encrypted reasoning can be sent back", index
             )
         elif isinstance(block, ServerToolCall):
             item = write_server_call(block)

@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...conversation import (
-    Assistant,
-    Message,
-    RawItem,
-    Request,
-    System,
-    ToolResults,
-    User,
-)
+from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...model import Choice, Opaque, Response
 from ..decode_context import Context
 from ..write_context import REPEATED
@@ -153,15 +145,7 @@ def _output(context: Context, index: int, message: Any, pending: list[Any]) -> O
     if len(texts) > 1:
         extra["content"] = texts
     return Output(
-        index,
-        message.role,
-        "".join(texts),
-        message.reasoning_content,
-        message.encrypted_content,
-        calls,
-        [],
-        0,
-        extra,
+        index, message.role, "".join(texts), message.reasoning_content, message.encrypted_content, calls, [], 0, extra
     )
 
 
